@@ -1,5 +1,6 @@
 /*
- * test_upload.c - an upload by itself: what its window and its end allow, part by part. Over sockets: test_server_upload.c.
+ * test_upload.c - an upload alone: what its window and its end allow, part by part. Over sockets:
+ * test_server_upload.c.
  */
 #include "connection/upload.h"
 
@@ -51,7 +52,8 @@ static void bench_close(bench *b) {
     nb_pool_deinit(&b->pool);
 }
 
-/* What a protocol does with the bytes it has read. NB_OK: the body has ended. NB_AGAIN: it cannot go on now. */
+/* Does what a protocol does with bytes that it has read. NB_OK: the body has ended. NB_AGAIN: it
+ * cannot go on now. */
 static nb_status pass(bench *b) {
     while (b->left > 0 && nb_buffer_size(&b->input) > 0) {
         size_t room, size = nb_buffer_size(&b->input) < b->left ? nb_buffer_size(&b->input) : (size_t)b->left;
@@ -67,7 +69,7 @@ static nb_status pass(bench *b) {
     return b->left == 0 ? NB_OK : NB_INCOMPLETE;
 }
 
-/* Reads `bytes` of the client and passes them on. */
+/* Reads `bytes` from the client and passes them on. */
 static nb_status give(bench *b, size_t bytes) {
     size_t room = 0;
     assert_status(NB_OK, nb_buffer_room(&b->input, &b->pool, 65536, &room));
@@ -77,7 +79,7 @@ static nb_status give(bench *b, size_t bytes) {
     return pass(b);
 }
 
-/* Takes all messages of the ring; their bytes. *last: whether one was the end. */
+/* Takes all messages from the ring and returns their bytes. *last: one of them was the end. */
 static size_t take(bench *b, bool *last) {
     const nb_message *message;
     size_t bytes, total = 0;
@@ -105,7 +107,8 @@ static void the_window_closes_and_opens_with_what_is_taken(void **state) {
     }
     assert_false(nb_upload_wants_input(b.upload));
     assert_int_equal(NB_INPUT_WINDOW_BYTES, take(&b, &last));
-    assert_status(NB_AGAIN, give(&b, 6)); /* stays where it is, the sixth byte is the next request's */
+    /* The sixth byte belongs to the next request, and stays. */
+    assert_status(NB_AGAIN, give(&b, 6));
     assert_int_equal(0, take(&b, &last));
     nb_upload_taken(b.upload, 2);
     assert_true(nb_upload_wants_input(b.upload));
@@ -138,7 +141,8 @@ static void it_waits_for_an_executor_and_for_room(void **state) {
     nb_ring_publish(ring);
     assert_status(NB_AGAIN, pass(&b));
     assert_false(nb_dispatch_announce_sleep(&b.dispatch));
-    assert_int_equal(1, b.channel->memory->loop_starved); /* whoever makes room rings */
+    /* The executor rings when it makes room. */
+    assert_int_equal(1, b.channel->memory->loop_starved);
     while (nb_ring_peek(&b.executor, &(size_t){0}))
         nb_ring_advance(&b.executor);
     nb_ring_release(&b.executor);

@@ -75,13 +75,13 @@ static void a_new_exchange_knows_nothing_of_the_one_before(void **state) {
     nb_exchanges table;
     nb_exchanges_init(&table);
     nb_exchange *made = nb_exchange_create(&table);
-    made->ended = made->cut = made->hijack = made->tell_drained = made->drained_due = made->gone_due = made->head_sent =
-        true;
+    made->ended = made->truncated = made->hijack = made->tell_drained = made->drained_due = made->gone_due =
+        made->head_sent = true;
     made->spooled = made->response.left = 9;
     made->channel = 3;
     nb_exchange_destroy(&table, made);
     made = nb_exchange_create(&table);
-    assert_false(made->ended || made->cut || made->hijack || made->tell_drained || made->drained_due ||
+    assert_false(made->ended || made->truncated || made->hijack || made->tell_drained || made->drained_due ||
                  made->gone_due || made->head_sent);
     assert_int_equal(0, made->spooled + made->response.left);
     assert_int_equal(NB_CHANNEL_NONE, made->channel);

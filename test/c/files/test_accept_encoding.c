@@ -1,5 +1,5 @@
 /*
- * test_accept_encoding.c - Accept-Encoding (RFC 9110 section 12.5.3) against what there is.
+ * test_accept_encoding.c - Accept-Encoding (RFC 9110 section 12.5.3) against the available codings.
  */
 #include "support/test.h"
 
@@ -90,7 +90,7 @@ static void test_the_highest_weight_wins(void **state) {
         {"gzip;q=0.5, identity", ALL, "identity"},
         {"gzip;q=0.5, identity;q=0.4", ALL, "gzip"},
         {"gzip;q=0.5, identity;q=0.5", ALL, "gzip"},
-        {"gzip;q=0.001", ALL, "gzip"}, /* identity that is not named is only what is left */
+        {"gzip;q=0.001", ALL, "gzip"}, /* identity is the last choice if it is not named */
     };
     check(cases, COUNT(cases));
 }
@@ -161,7 +161,8 @@ static void test_names_are_whole_and_of_any_case(void **state) {
     check(cases, COUNT(cases));
 }
 
-/* Section 12.4.2: OWS ";" OWS "q=" qvalue; the name in any case. Section 5.6.1.2: empty elements. */
+/* Section 12.4.2: OWS ";" OWS "q=" qvalue; the name in any case. Section 5.6.1.2: empty
+ * elements. */
 static void test_white_space_and_case(void **state) {
     (void)state;
     static const choice_case cases[] = {
@@ -179,7 +180,7 @@ static void test_white_space_and_case(void **state) {
     check(cases, COUNT(cases));
 }
 
-/* What does not fit the grammar says nothing. */
+/* An invalid element is skipped. */
 static void test_an_element_that_does_not_fit_is_skipped(void **state) {
     (void)state;
     static const char *const weights[] = {

@@ -1,5 +1,6 @@
 /*
- * test_cache_rules.c - cache-control by pattern, and which names carry a fingerprint: real ones of the pipelines people use, and names that only look so.
+ * test_cache_rules.c - Cache-Control by pattern, and which names have a fingerprint: real names of
+ * asset pipelines, and names that only look like them.
  */
 #include "files/cache_rules.h"
 
@@ -46,7 +47,7 @@ static void the_first_rule_that_matches_wins(void **state) {
     expect("private", "a/b");
     expect("private", "a/c");
     expect("", "a");
-    expect("", "a-b/c"); /* Rack CVE-2026-34785: a beginning ends where a name does */
+    expect("", "a-b/c"); /* Rack CVE-2026-34785: a prefix ends where a name ends */
     expect("", "ab");
     expect("", "");
     assert_status(NB_OK, add("/*", "all"));
@@ -97,8 +98,9 @@ static void names_that_carry_a_fingerprint_never_change(void **state) {
         "assets/controllers/hello_controller-549135e8.js",
         "assets/es-module-shims.min-4ca9b3dd.js",
         "assets/application-6d58c9e6.js.map",
-        "assets/application-5d41402abc4b2a76b9719d911017c592ae5f3b1c.css", /* all of it, before version 1 */
-        /* jsbundling: esbuild's chunks, which Propshaft leaves alone */
+        /* All of it, before version 1. */
+        "assets/application-5d41402abc4b2a76b9719d911017c592ae5f3b1c.css",
+        /* jsbundling: chunks of esbuild, whose names Propshaft keeps */
         "assets/chunk-4QTUNIID.digested.js",
         "assets/admin/chunk-BUSYBEES.digested.js.map",
         /* Shakapacker, Webpacker */

@@ -1,5 +1,6 @@
 /*
- * test_conditional.c - the five preconditions (RFC 9110 section 13) by tables: each alone, lists of tags, dates, and all together in their order.
+ * test_conditional.c - the five preconditions (RFC 9110 section 13) by tables: each alone, lists of
+ * tags, dates, and all together in their order.
  */
 #include "support/test.h"
 
@@ -35,7 +36,7 @@ static void expect(nb_condition expected, const nb_file_request *request, const 
 
 typedef struct list_case {
     const char *list, *etag;
-    bool weakly, strongly; /* names it */
+    bool weakly, strongly; /* matches */
 } list_case;
 
 static void check_lists(const list_case *cases, size_t count) {
@@ -53,7 +54,7 @@ static void check_lists(const list_case *cases, size_t count) {
     guarded_destroy(&memory);
 }
 
-/* Section 8.8.3.2, its table. */
+/* The table of section 8.8.3.2. */
 static void test_tags_are_compared_weakly_and_strongly(void **state) {
     (void)state;
     static const list_case cases[] = {
@@ -75,7 +76,7 @@ static void test_tags_are_compared_weakly_and_strongly(void **state) {
     check_lists(cases, COUNT(cases));
 }
 
-/* Sections 13.1.1, 13.1.2: "*" is whatever there is; not in quotes, and not among others. */
+/* Sections 13.1.1, 13.1.2: "*" matches any representation. Not in quotes, and not in a list. */
 static void test_a_star_names_whatever_there_is(void **state) {
     (void)state;
     static const list_case cases[] = {
@@ -149,7 +150,7 @@ static void test_what_is_no_tag_names_nothing(void **state) {
     check_lists(cases, COUNT(cases));
 }
 
-/* Section 13.1.3; later than our clock: a date that no answer of ours had. */
+/* Section 13.1.3. A date later than our clock is in no answer of ours. */
 static void test_if_modified_since(void **state) {
     (void)state;
     static const struct {
@@ -215,7 +216,7 @@ static void test_without_a_date_dates_are_ignored(void **state) {
     expect(NB_CONDITION_PASS, &until, &undated, "If-Unmodified-Since");
 }
 
-/* A file whose time lies ahead of the clock is newer than any date a client can have. */
+/* A file with a time in the future is newer than any date of a client. */
 static void test_a_file_from_the_future_is_always_modified(void **state) {
     (void)state;
     const nb_validators ahead = {text("\"a\""), NOW + 1000};
@@ -262,7 +263,8 @@ static void test_a_field_that_cannot_be_used_still_stands_for_the_weaker_one(voi
     expect(NB_CONDITION_FAILED, &match, validators_of("\"a\""), "If-Match");
 }
 
-/* Section 13.2.1: conditions come before the action, and the answer to another method comes after it. */
+/* Section 13.2.1: conditions come before the action, and the answer to another method comes after
+ * it. */
 static void test_other_methods_have_been_done_already(void **state) {
     (void)state;
     for (int method = 0; method < NB_METHOD_COUNT; method++) {

@@ -1,5 +1,6 @@
 /*
- * test_etag.c - the ETag of a file (RFC 9110 section 8.8.3): what changes it, what does not, and when it is weak.
+ * test_etag.c - the ETag of a file (RFC 9110 section 8.8.3): what changes it, what does not, and
+ * when it is weak.
  */
 #include "support/test.h"
 
@@ -47,11 +48,12 @@ static void test_each_change_changes_the_tag(void **state) {
         for (size_t j = 0; j < COUNT(files); j++) {
             const char *const a = tag(files[i].modified_ns, files[i].size, files[i].encoding, NOW_NS);
             const char *const b = tag(files[j].modified_ns, files[j].size, files[j].encoding, NOW_NS);
-            assert_int_equal(strcmp(a, b) == 0, i == j); /* inode and ctime differ in each: they do not count */
+            /* Inode and ctime differ in each, and do not count. */
+            assert_int_equal(strcmp(a, b) == 0, i == j);
         }
 }
 
-/* Section 8.8.1: weak while the file may change without a trace. */
+/* Section 8.8.1: weak while the file may change unnoticed. */
 static void test_a_tag_of_whole_seconds_is_weak_while_they_are_young(void **state) {
     (void)state;
     static const struct {

@@ -1,6 +1,6 @@
 /*
- * test_file_request.c - the fields that bear on a file: gathered from a head (lines joined, what comes twice, what is too long), made flat and read
- * again, and flat bytes that are none.
+ * test_file_request.c - the fields that concern a file: read from a head (joined lines, repeated
+ * fields, long values), written as a flat copy and read again, and malformed flat copies.
  */
 #include "support/test.h"
 
@@ -100,7 +100,7 @@ static void test_the_lines_of_a_list_are_one_list(void **state) {
     assert_text(request.accept_encoding, ",gzip,");
 }
 
-/* Range, If-Range and dates are no lists: sections 13.1.3, 13.1.4, 14.2. */
+/* Range, If-Range and dates are not lists (sections 13.1.3, 13.1.4, 14.2). */
 static void test_what_may_come_once_and_came_twice_cannot_be_used(void **state) {
     (void)state;
     static const char *const names[] = {"Range", "If-Range", "If-Modified-Since", "If-Unmodified-Since"};
@@ -139,11 +139,11 @@ static void test_a_joined_list_that_is_too_long_cannot_be_used(void **state) {
         else
             assert_unusable(request.if_none_match);
     }
-    /* What is joined grows in place. */
+    /* A joined list grows in place. */
     snprintf(lines, sizeof lines, "If-Match: %0900d\r\nIf-Match: %0900d\r\nIf-Match: %0*d\r\n", 0, 0,
              (int)NB_FILE_REQUEST_BYTES_MAX - 1802, 0);
     assert_int_equal(read_head(lines).if_match.size, NB_FILE_REQUEST_BYTES_MAX);
-    /* It stays so, whatever comes after it. */
+    /* It stays unusable, whatever follows. */
     snprintf(lines, sizeof lines,
              "If-Match: %03000d\r\nIf-Match: 1\r\nIf-Match: 2\r\nIf-None-Match: 3\r\nIf-None-Match: 4\r\n", 0);
     const nb_file_request request = read_head(lines);
@@ -158,7 +158,7 @@ static void test_room_is_shared_by_the_lists_that_need_it(void **state) {
     (void)state;
     static char lines[16384];
     lines[0] = 0;
-    for (int i = 0; i < 40; i++) /* two lists that take turns are copied again and again */
+    for (int i = 0; i < 40; i++) /* two lists whose lines alternate are copied again and again */
         sprintf(lines + strlen(lines), "If-Match: \"%020d\"\r\nIf-None-Match: \"%020d\"\r\n", i, i);
     const nb_file_request request = read_head(lines);
     assert_unusable(request.if_match);
@@ -209,7 +209,7 @@ static void test_what_does_not_fit_into_a_flat_request_cannot_be_used(void **sta
     assert_in_range(nb_file_request_bytes(&request), 1, NB_FILE_REQUEST_BYTES_MAX);
     nb_file_request_write(flat, &request);
     assert_true(nb_file_request_read(&again, nb_slice_of(flat, nb_file_request_bytes(&request))));
-    assert_unusable(again.if_match); /* whose room went to the others */
+    assert_unusable(again.if_match); /* the others have used up its room */
     assert_text(again.range, "bytes=0-1");
     assert_int_equal(again.if_none_match.size, 100);
     assert_absent(again.if_range);

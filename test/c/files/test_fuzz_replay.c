@@ -1,5 +1,5 @@
 /*
- * test_fuzz_replay.c - the kept inputs of the fuzz targets for files/ and for dates still hold.
+ * test_fuzz_replay.c - replays the stored inputs of the fuzz targets for files/ and for dates.
  */
 #include "fuzz/replay.h"
 

@@ -1,5 +1,5 @@
 /*
- * test_mime.c - media types by the longest ending that is known.
+ * test_mime.c - media types by the longest known ending.
  */
 #include "files/mime.h"
 

@@ -1,5 +1,6 @@
 /*
- * test_multipart.c - the pieces of multipart/byteranges (RFC 9110 section 14.6, RFC 2046 section 5.1.1), put together and taken apart again.
+ * test_multipart.c - the pieces of multipart/byteranges (RFC 9110 section 14.6, RFC 2046 section
+ * 5.1.1), written and parsed again.
  */
 #include "support/test.h"
 

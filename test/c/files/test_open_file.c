@@ -1,5 +1,5 @@
 /*
- * test_open_file.c - an open file ends with its last holder, on whichever thread that is.
+ * test_open_file.c - an open file is closed by its last holder, on any thread.
  */
 #include "files/open_file.h"
 

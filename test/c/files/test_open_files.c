@@ -1,7 +1,8 @@
 /*
- * test_open_files.c - the open files of a loop: one look-up a file and turn, every change noticed in the next turn, and nothing kept too long. With a
- * kernel that knows what needs the disk and with one that does not (the opening then goes to a worker). Includes its .c to count
- * and to fail system calls.
+ * test_open_files.c - the cache of open files: one look-up for a file and turn, every change
+ * noticed in the next turn, nothing kept too long. With a kernel that tells what needs the disk,
+ * and with one that does not (a worker opens the file then). Includes its .c to count system calls
+ * and to make them fail.
  */
 #include "files/top_names.h"
 #include "os/openat2.h"
@@ -12,7 +13,7 @@ static nb_openat2_answer test_probe(void);
 #undef nb_openat2_probe
 
 static unsigned opens, stats;
-static bool never_ready; /* as a file system that is asked each time */
+static bool never_ready; /* like a file system that must be asked each time */
 
 static nb_status counted_open(const nb_root *root, const char *path, bool ready_only, int *fd, nb_file_facts *facts) {
     opens++;
@@ -28,7 +29,7 @@ static nb_status counted_stat(const nb_root *root, const char *path, nb_file_fac
     return nb_stat_beneath(root, path, facts);
 }
 
-static const char *lacking; /* the one path that is known not to be there; NULL: none */
+static const char *lacking; /* the one path known to be missing; NULL: none */
 
 static bool known_to_lack(nb_top_names *names, const nb_root *root, nb_slice path, int64_t now_ns) {
     (void)root;
@@ -134,7 +135,7 @@ static void *run_opening(void *opening) {
     return NULL;
 }
 
-/* As the loop does it: by a worker's thread where the disk is needed. */
+/* Finds a file as the loop does: on a worker if the disk is needed. */
 static nb_status find(const char *name, nb_file **file) {
     nb_file_path path;
     nb_opening opening;
@@ -202,7 +203,7 @@ static void a_file_is_looked_at_once_a_turn(void **state) {
 
 static void what_is_not_there_is_looked_for_once_a_turn(void **state) {
     (void)state;
-    expect_error("none", ENOENT); /* by a worker, when its folder has not been read */
+    expect_error("none", ENOENT); /* on a worker, if its folder has not been read */
     opens = 0;
     for (int i = 0; i < 5; i++)
         expect_error("none", ENOENT);
@@ -536,7 +537,7 @@ static void the_file_asked_for_longest_ago_makes_room(void **state) {
     assert_int_equal(before, nb_test_open_descriptors());
     assert_true(nb_open_files_count(files).closed > 0);
     opens = 0;
-    expect_found("8", "x"); /* the one that is asked for most has stayed */
+    expect_found("8", "x"); /* the most recently used one has stayed */
     assert_int_equal(0, opens);
 }
 
@@ -786,7 +787,7 @@ static void without_memory_there_is_no_cache_and_no_root(void **state) {
     nb_open_files_destroy(NULL);
 }
 
-/* Anything in any order, against what the folder holds. */
+/* Random changes in random order, against what the folder holds. */
 static void a_random_life_is_always_what_the_folder_holds(void **state) {
     (void)state;
     nb_test_random random = {42};

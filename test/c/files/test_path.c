@@ -1,6 +1,6 @@
 /*
- * test_path.c - which file a request's path names: what is served, and every trick that has opened a server (notes of issue 8; the CVE is named
- * where there is one). Each input ends at a guarded page.
+ * test_path.c - which file the path of a request names: what is served, and known attacks (notes of
+ * issue 8, with the CVE if there is one). Each input ends at a guarded page.
  */
 #include "files/path.h"
 
@@ -55,7 +55,7 @@ static void a_path_becomes_a_name_under_the_root(void **state) {
         {"/.well-known/", ".well-known", true},
         {"/.well-known/acme-challenge/a_-B", ".well-known/acme-challenge/a_-B", false},
         {"/%2ewell-known/a", ".well-known/a", false},
-        /* Decoded once: what is left is part of a name (Mongrel, CVE-2007-6612). */
+        /* Decoded once: the rest is part of a name (Mongrel, CVE-2007-6612). */
         {"/%252e%252e/etc/passwd", "%2e%2e/etc/passwd", false},
         {"/%252e%252e%252fetc", "%2e%2e%2fetc", false},
         {"/%25%32%65", "%2e", false},
@@ -120,7 +120,7 @@ static void every_trick_is_refused(void **state) {
         "/%2E%2E/%2E%2E/etc/passwd",
         "/a/%2e%2e/%2e%2e/etc/passwd",
         "/cgi-bin/.%2e/.%2e/.%2e/etc/passwd",
-        /* an encoded slash, whatever stands beside it (CVE-2018-3760, CVE-2021-42013) */
+        /* an encoded slash, whatever is beside it (CVE-2018-3760, CVE-2021-42013) */
         "/%2f",
         "/%2F",
         "/a%2fb",
@@ -169,7 +169,7 @@ static void every_trick_is_refused(void **state) {
         "/%c2%80",
         "/%c2%9b31m",
         "/%C2%9F",
-        /* the same without encoding, and text that is no UTF-8 */
+        /* the same unencoded, and text that is not UTF-8 */
         "/a\xc2\x9b"
         "31m",
         "/\xc0\xae\xc0\xae/a",
@@ -180,10 +180,11 @@ static void every_trick_is_refused(void **state) {
         "/caf\xe9",
         "/caf\xc3",
         "/\xff",
-        /* ends of a path that the head parser has cut off */
+        /* the head parser has removed what these begin */
         "/a?b",
         "/a#b",
-        /* overlong forms of ".", "/", NUL and "\\" (CVE-2000-0884), and other text that is no UTF-8 */
+        /* overlong forms of ".", "/", NUL and "\\" (CVE-2000-0884), and other text that is not
+         * UTF-8 */
         "/%c0%ae%c0%ae/a",
         "/%c0%af",
         "/%c0%2f",

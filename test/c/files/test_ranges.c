@@ -1,5 +1,6 @@
 /*
- * test_ranges.c - Range and Content-Range (RFC 9110 sections 14.1 to 14.4): one table, and random sets against a map of bytes.
+ * test_ranges.c - Range and Content-Range (RFC 9110 sections 14.1 to 14.4): one table, and random
+ * sets against a map of bytes.
  */
 #include "support/test.h"
 
@@ -68,15 +69,16 @@ static void test_the_examples_of_the_rfc(void **state) {
 static void test_one_range(void **state) {
     (void)state;
     static const range_case cases[] = {
-        {"bytes=0-", 10, "0-9"}, /* all of it is still a 206: players ask so whether ranges are served */
+        /* All of the file is still a 206: players ask like this whether ranges are served. */
+        {"bytes=0-", 10, "0-9"},
         {"bytes=0-9", 10, "0-9"},
-        {"bytes=0-10", 10, "0-9"}, /* section 14.1.2: last-pos past the end is the end */
+        {"bytes=0-10", 10, "0-9"}, /* section 14.1.2: a last-pos past the end is the end */
         {"bytes=0-0", 10, "0-0"},
         {"bytes=9-9", 10, "9-9"},
         {"bytes=9-", 10, "9-9"},
         {"bytes=-1", 10, "9-9"},
         {"bytes=-10", 10, "0-9"},
-        {"bytes=-11", 10, "0-9"}, /* a longer suffix is all there is */
+        {"bytes=-11", 10, "0-9"}, /* a longer suffix is all of the file */
         {"bytes=0-0", 1, "0-0"},
         {"bytes=-1", 1, "0-0"},
         {"bytes=00000000000000000000000000000001-0000000000000000000000000000000000002", 10, "1-2"},
@@ -110,19 +112,20 @@ static void test_numbers_past_64_bits(void **state) {
     check(cases, COUNT(cases));
 }
 
-/* Section 14.1.2: satisfiable is a first-pos before the end, or a suffix of more than nothing. Section 15.5.17: else 416. */
+/* Section 14.1.2: a range is satisfiable if its first-pos is before the end, or its suffix is not
+ * empty. Else 416 (section 15.5.17). */
 static void test_what_cannot_be_satisfied(void **state) {
     (void)state;
     static const range_case cases[] = {
         {"bytes=10-", 10, "none"},    {"bytes=10-10", 10, "none"},        {"bytes=11-12", 10, "none"},
         {"bytes=-0", 10, "none"},     {"bytes=-00", 10, "none"},          {"bytes=10-,-0,11-11", 10, "none"},
-        {"bytes=-0,1-2", 10, "1-2"}, /* one that can is enough */
+        {"bytes=-0,1-2", 10, "1-2"}, /* one satisfiable range is enough */
         {"bytes=1-2,10-", 10, "1-2"}, {"bytes=10-,1-2,20-30", 10, "1-2"},
     };
     check(cases, COUNT(cases));
 }
 
-/* Section 14.2: of a file without content a Range may be ignored. */
+/* Section 14.2: a Range of an empty file may be ignored. */
 static void test_an_empty_file_is_sent_whole(void **state) {
     (void)state;
     static const range_case cases[] = {
@@ -132,7 +135,8 @@ static void test_an_empty_file_is_sent_whole(void **state) {
     check(cases, COUNT(cases));
 }
 
-/* Section 14.1.1: one invalid range makes the field invalid; section 14.2: a server may ignore it. */
+/* Section 14.1.1: one invalid range makes the field invalid; section 14.2: a server may ignore
+ * it. */
 static void test_what_is_not_valid_is_ignored(void **state) {
     (void)state;
     static const range_case cases[] = {
@@ -182,7 +186,7 @@ static void test_what_is_not_valid_is_ignored(void **state) {
     check(cases, COUNT(cases));
 }
 
-/* Section 14.1: units in any case; section 14.2: a unit we do not know is ignored. */
+/* Section 14.1: units in any case. Section 14.2: an unknown unit is ignored. */
 static void test_only_bytes_are_a_unit(void **state) {
     (void)state;
     static const range_case cases[] = {
@@ -206,12 +210,13 @@ static void test_empty_elements_are_skipped(void **state) {
     check(cases, COUNT(cases));
 }
 
-/* Section 15.3.7.2: in the order asked for; section 14.2: what overlaps may become one. */
+/* Section 15.3.7.2: parts are in the requested order. Section 14.2: overlapping ranges may be
+ * merged. */
 static void test_several_ranges(void **state) {
     (void)state;
     static const range_case cases[] = {
         {"bytes=0-1,5-6", 10000, "0-1 5-6"},
-        {"bytes=5-6,0-1", 10000, "5-6 0-1"}, /* as asked for */
+        {"bytes=5-6,0-1", 10000, "5-6 0-1"}, /* in the requested order */
         {"bytes=-5,0-1,50-59", 10000, "9995-9999 0-1 50-59"},
         {"bytes=0-1,3-4", 10000, "0-1 3-4"}, /* a gap of one is kept */
         {"bytes=0-1,2-3", 10000, "0-3"},     /* touching */
@@ -234,7 +239,7 @@ static void test_several_ranges(void **state) {
     check(cases, COUNT(cases));
 }
 
-/* Section 17.15: what costs more than it saves is not worth several parts. */
+/* Section 17.15: several parts are not sent if they cost more than they save. */
 static void test_parts_that_cost_more_than_all_of_it_are_not_made(void **state) {
     (void)state;
     static const range_case cases[] = {
@@ -244,7 +249,7 @@ static void test_parts_that_cost_more_than_all_of_it_are_not_made(void **state) 
         {"bytes=0-4999,5001-", 10000, "whole"},
         {"bytes=0-4871,5000-9871", 10000, "0-4871 5000-9871"},
         {"bytes=0-4871,5000-9872", 10000, "whole"},
-        {"bytes=0-5000,4000-9000", 10000, "0-9000"}, /* one part costs nothing more */
+        {"bytes=0-5000,4000-9000", 10000, "0-9000"}, /* one part has no extra cost */
         {"bytes=0-9998", 10000, "0-9998"},
     };
     check(cases, COUNT(cases));
@@ -263,12 +268,12 @@ static void test_more_ranges_than_there_is_room_for_are_ignored(void **state) {
         assert_string_equal(describe(value, 1000000), asked <= NB_RANGES_MAX ? expected : "whole");
     }
     strcpy(value, "bytes=");
-    for (unsigned i = 0; i <= NB_RANGES_MAX; i++) /* the same again and again, CVE-2011-3192 */
+    for (unsigned i = 0; i <= NB_RANGES_MAX; i++) /* the same range many times (CVE-2011-3192) */
         strcat(value, "0-,");
     assert_string_equal(describe(value, 1000000), "whole");
 }
 
-/* Random sets, against one byte of a map for each byte of the file. */
+/* Random sets, compared with a map of one byte for each byte of the file. */
 static void test_random_sets_are_the_bytes_asked_for(void **state) {
     (void)state;
     enum { SIZE = 6000 };

@@ -1,6 +1,7 @@
 /*
- * test_top_names.c - the names at the top of a folder: one system call a turn while nothing changes, every change seen by the next turn, and no list that
- * might be wrong. The wall clock is the test's.
+ * test_top_names.c - the names at the top of a folder: one system call in a turn while nothing
+ * changes, every change seen in the next turn, and no list that may be wrong. The test sets the
+ * wall clock.
  */
 #include <assert.h>
 #include <dirent.h>
@@ -13,10 +14,10 @@
 #include "support/folder.h"
 
 static char base[NB_TEST_FOLDER_BYTES];
-static int64_t ahead_s; /* of the real time: so much older everything seems */
+static int64_t ahead_s; /* seconds ahead of the real time: everything seems so much older */
 static unsigned marks, lists;
 static bool unknown;
-static void (*during)(void); /* while it is listed */
+static void (*during)(void); /* called while the folder is listed */
 
 static int64_t test_wall_s(void) { return nb_clock_wall_s() + ahead_s; }
 
@@ -25,7 +26,7 @@ static nb_status counted_mark(int fd, nb_folder_mark *mark) {
     return nb_folder_mark_read(fd, mark);
 }
 
-/* Of whatever file system the test's folder lies on. */
+/* Works on any file system. */
 static nb_status counted_list(int fd, bool (*take)(void *argument, const char *name), void *argument) {
     lists++;
     DIR *folder = unknown ? NULL : opendir(base);
@@ -90,7 +91,7 @@ static void next_turn(void) { now_ns += 1000; }
 
 static void next_second(void) { now_ns += SECOND_NS; }
 
-/* In another tick of the file system's clock than all before. */
+/* Writes in a later tick of the clock of the file system. */
 static void write_later(const char *name) {
     nb_folder_mark before, now;
     assert_status(NB_OK, (nb_folder_mark_read)(root->fd, &before));
@@ -160,7 +161,7 @@ static void a_folder_that_was_just_changed_is_not_listed(void **state) {
     ahead_s = LATER_S;
     next_second();
     assert_true(lack("users/1"));
-    ahead_s = -LATER_S; /* the clock went back: what comes may have an older time than the list */
+    ahead_s = -LATER_S; /* the clock went back: a new file may have an older time than the list */
     nb_top_names_forget(names);
     next_second();
     assert_false(lack("users/1"));
@@ -208,7 +209,7 @@ static void a_large_folder_is_looked_up_name_by_name(void **state) {
         assert_false(lack("users"));
         next_turn();
     }
-    assert_in_range(marks, 0, 1); /* no call in each turn for nothing */
+    assert_in_range(marks, 0, 1); /* no system call in each turn */
     for (unsigned i = 0; i < 20; i++) {
         snprintf(name, sizeof name, "file-%u", i);
         nb_test_delete(base, name);

@@ -1,5 +1,6 @@
 /*
- * test_byte_class.c - the scans find the right byte wherever it stands, and read nothing beyond the end; checked against the grammar written out.
+ * test_byte_class.c - the scans find the right byte at every place, and read nothing beyond the
+ * end. Compared with the grammar written out.
  */
 #include "support/test.h"
 
@@ -37,7 +38,8 @@ static void test_the_table_is_the_grammar(void **state) {
     }
 }
 
-/* Every byte at every place of every length, the text ending at a guarded page, the scan beginning at every eighth place. */
+/* Every byte at every place of every length. The text ends at a guarded page, and the scan begins
+ * at every eighth place. */
 static void check_scan(const char *(*scan)(const char *, const char *, const char *), bool (*is)(unsigned),
                        char filler) {
     guarded memory = guarded_create(LONGEST);

@@ -1,5 +1,6 @@
 /*
- * test_date.c - dates of RFC 9110 section 5.6.7: written against strftime, read in three forms against timegm, and what is none of them.
+ * test_date.c - dates (RFC 9110 section 5.6.7): written and compared with strftime, read in three
+ * forms and compared with timegm, and invalid ones.
  */
 #include "support/test.h"
 
@@ -17,7 +18,7 @@
 
 static guarded memory;
 
-/* Parsed where a byte past its end cannot be read. */
+/* Parses a text that ends at a guarded page. */
 static bool parse_bytes(const char *text, size_t size, int64_t now_s, int64_t *epoch_s) {
     *epoch_s = UNTOUCHED;
     const bool valid = nb_http_date_parse(nb_slice_of(guarded_place(&memory, text, size), size), now_s, epoch_s);
@@ -125,7 +126,7 @@ static void test_edges_that_are_dates(void **state) {
         {"Sat, 31 Dec 2016 23:59:60 GMT", 1483228800}, /* a leap second is the second after it */
         {"Saturday, 31-Dec-16 23:59:60 GMT", 1483228800},
         {"Sat Dec 31 23:59:60 2016", 1483228800},
-        {"Mon, 06 Nov 1994 08:49:37 GMT", 784111777}, /* was a Sunday */
+        {"Mon, 06 Nov 1994 08:49:37 GMT", 784111777}, /* it was a Sunday */
         {"Wednesday, 06-Nov-94 08:49:37 GMT", 784111777},
         {"Sun Nov 06 08:49:37 1994", 784111777},
     };
@@ -157,7 +158,7 @@ static void test_what_is_no_date(void **state) {
         "Sun, 06 Nov 1994 08:49:37 +0000",
         "Sun, 06 Nov 1994 08:49:37",
         "Sunday, 06-Nov-94 08:49:37 UTC",
-        /* times there are not */
+        /* times that do not exist */
         "Sun, 00 Nov 1994 08:49:37 GMT",
         "Sun, 32 Oct 1994 08:49:37 GMT",
         "Sun, 31 Nov 1994 08:49:37 GMT",
@@ -234,7 +235,7 @@ static void test_each_byte_of_a_date_counts(void **state) {
     }
 }
 
-/* Section 5.6.7: more than 50 years ahead is the most recent year in the past with these digits. */
+/* Section 5.6.7: a year more than 50 years ahead is the last year in the past with these digits. */
 static void test_two_digits_of_a_year_are_at_most_fifty_years_ahead(void **state) {
     (void)state;
     static const struct {

@@ -1,6 +1,7 @@
 /*
- * test_field_name.c - every known name is found in any case, and nothing else is. When the list in head_parser.h changes and a name is not
- * found, new multipliers and the table for field_name.c are printed.
+ * test_field_name.c - every known name is found in any case, and nothing else is. When the list in
+ * http/head.h changes and a name is not found, the test prints new multipliers and the table for
+ * field_name.c.
  */
 #include "support/test.h"
 
@@ -66,7 +67,8 @@ static void test_every_known_name_is_found_in_any_case(void **state) {
     }
 }
 
-/* Each byte replaced by each other one: the same name in another case, or another known name, or none. */
+/* Replaces each byte by each other one: the result is the same name in another case, another known
+ * name, or unknown. */
 static void test_a_name_with_one_other_byte_is_not_found(void **state) {
     (void)state;
     for (int field = 1; field < NB_FIELD_COUNT; field++) {

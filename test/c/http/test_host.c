@@ -1,5 +1,6 @@
 /*
- * test_host.c - uri-host [":" port] by table, and every short text of an IP literal against inet_pton.
+ * test_host.c - uri-host [":" port] by a table, and every short text of an IP literal compared with
+ * inet_pton.
  */
 #include "support/test.h"
 
@@ -186,7 +187,7 @@ static void test_a_host_ends_at_the_colon_of_its_port(void **state) {
     }
 }
 
-/* Texts of up to nine letters are too many for all of them: all with seven, and random longer ones. */
+/* All texts of seven letters, and random longer ones. */
 static void check_address(const char *text) {
     struct in6_addr address;
     char bracketed[80];

@@ -1,6 +1,6 @@
 /*
- * guarded.h - memory whose end is the end of what may be read: the page behind it traps. Bytes placed there end at that page, so that a
- * read of one byte too many, by a vector instruction too, ends the test.
+ * guarded.h - memory that ends at a page which traps. A read of one byte too many ends the test,
+ * also by a vector instruction.
  */
 #ifndef NB_TEST_HTTP1_GUARDED_H
 #define NB_TEST_HTTP1_GUARDED_H

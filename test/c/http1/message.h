@@ -1,6 +1,7 @@
 /*
- * message.h - reads one request as a server does, from pieces of any size: head, framing, body. What came of it is an outcome that can be
- * compared with another one: the oracle of the split tests, the fuzzers and the comparison with other parsers.
+ * message.h - reads one request as a server does, in pieces of any size: head, framing, body. The
+ * outcome can be compared with that of other pieces. It is the oracle of the split tests, the
+ * fuzzers and the comparison with other parsers.
  */
 #ifndef NB_TEST_HTTP1_MESSAGE_H
 #define NB_TEST_HTTP1_MESSAGE_H
@@ -12,16 +13,16 @@
 #include "http1/guarded.h"
 
 typedef struct outcome {
-    nb_status status; /* NB_OK: a whole request; NB_INCOMPLETE; else refused */
+    nb_status status; /* NB_OK: a complete request; NB_INCOMPLETE; else refused */
     nb_refusal refusal;
-    size_t used;        /* bytes of the request, when whole */
+    size_t used;        /* bytes of the request, if complete */
     size_t refused_at;  /* bytes given when it was refused */
-    size_t head_bytes;  /* when the head was whole */
+    size_t head_bytes;  /* bytes given when the head was complete */
     nb_framing framing; /* host points into `input` */
     uint64_t body_bytes;
     uint64_t body_hash;  /* FNV-1a of the decoded body */
-    uint64_t head_hash;  /* of every slice of the head, as offsets and sizes */
-    char body_start[64]; /* what fits */
+    uint64_t head_hash;  /* of every slice of the head, as offset and size */
+    char body_start[64]; /* the beginning, as far as it fits */
 } outcome;
 
 typedef struct message_limits {
@@ -39,7 +40,8 @@ static inline uint64_t message_hash(uint64_t hash, const void *bytes, size_t siz
     return hash;
 }
 
-/* A slice by what it says and where it lies, so that equal hashes mean equal slices wherever the buffer was. */
+/* Hashes a slice by its content and its offset, so that equal hashes mean equal slices in any
+ * buffer. */
 static inline uint64_t message_hash_slice(uint64_t hash, nb_slice slice, const char *base, size_t size) {
     const bool inside = slice.size > 0 && slice.data >= base && slice.data + slice.size <= base + size;
     const size_t offset = inside ? (size_t)(slice.data - base) : SIZE_MAX;
@@ -62,7 +64,8 @@ static inline uint64_t message_hash_head(const nb_head *head, const char *base, 
     return hash;
 }
 
-/* A reader is given the input in pieces; each piece lies before a guarded page, at an address of its own. */
+/* A reader gets the input in pieces. Each piece ends at a guarded page, at an address of its
+ * own. */
 typedef struct message_reader {
     guarded memory;
     message_limits limits;
@@ -124,7 +127,7 @@ static inline void message_read_body(message_reader *r, size_t from, size_t to) 
     o->used = from + used;
 }
 
-/* The input up to `to` has arrived. */
+/* The input has come up to `to`. */
 static inline void message_give(message_reader *r, size_t to) {
     outcome *const o = &r->result;
     if (o->status != NB_INCOMPLETE) return;
@@ -178,7 +181,7 @@ static inline outcome message_read_split(guarded memory, const message_limits *l
     return r.result;
 }
 
-/* NULL when two deliveries of the same input came out the same, else what differs. */
+/* NULL: two deliveries of the same input have the same outcome. Else what differs. */
 static inline const char *message_difference(const outcome *a, const outcome *b) {
     if (a->status != b->status) return "the status";
     if (a->status != NB_OK && a->status != NB_INCOMPLETE) {

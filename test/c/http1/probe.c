@@ -1,8 +1,11 @@
 /*
- * probe.c - our reading of requests as JSON, for the comparison with other parsers (test/conformance/differential) and for seeding corpora.
+ * probe.c - our reading of requests as JSON, for the comparison with other parsers
+ * (test/conformance/differential) and for seeding corpora.
  *
- *   probe < lines       each line an input in hexadecimal; for each a line: every request in order, until one is refused or incomplete
- *   probe --vectors     the table of vectors.h: number, name, bytes in hexadecimal, expected refusal
+ *   probe < lines    each line is an input in hexadecimal. For each it prints a line: every request
+ *                    in order, until one is refused or incomplete
+ *   probe --vectors  prints the table of vectors.h: number, name, bytes in hexadecimal, expected
+ *                    refusal
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,7 +36,7 @@ static void print_request(const message_reader *r) {
               o->body_bytes < sizeof o->body_start ? (size_t)o->body_bytes : sizeof o->body_start);
 }
 
-/* The head's own slices lie where the body was put since: parsed once more for printing. */
+/* The body was put where the slices of the head point: parses the head again for printing. */
 static void print_head(const char *bytes, size_t size) {
     static nb_head head;
     nb_head_parser parser;

@@ -1,6 +1,6 @@
 /*
- * slow_chunked.h - the chunked coding read from its grammar (RFC 9112 section 7.1), from the first byte to the last, with no state and no speed:
- * what the decoder is compared with.
+ * slow_chunked.h - the chunked coding read straight from its grammar (RFC 9112 section 7.1), from
+ * the first byte to the last, without states and slowly. The decoder is compared with it.
  */
 #ifndef NB_TEST_HTTP1_SLOW_CHUNKED_H
 #define NB_TEST_HTTP1_SLOW_CHUNKED_H
@@ -23,7 +23,7 @@ typedef struct slow_chunked {
     uint64_t max;
     size_t overhead, extensions, trailers;
     bool in_extension, in_trailer;
-    int answer; /* SLOW_OK while nothing is wrong, SLOW_MORE, or the status of a refusal */
+    int answer; /* SLOW_OK: no error so far; SLOW_MORE; or the status of a refusal */
 } slow_chunked;
 
 static inline bool slow_is_hex(int c) {
@@ -37,7 +37,7 @@ static inline bool slow_is_token(int c) {
 
 static inline bool slow_is_text(int c) { return c == '\t' || (c >= 0x20 && c != 0x7f); }
 
-/* The next byte, or a number that is none when there is none. */
+/* The next byte; a number that is no byte: there is none. */
 static inline int slow_peek(slow_chunked *s) {
     if (s->answer != SLOW_OK) return -1;
     if (s->in_trailer && s->trailers == NB_TRAILER_BYTES_MAX && s->at < s->size) {
@@ -129,7 +129,7 @@ static inline void slow_trailers(slow_chunked *s) {
     slow_expect(s, slow_peek(s) == '\n');
 }
 
-/* Reads all; the answer, and in s: decoded bytes in out, `at` bytes used. */
+/* Reads everything and returns the answer. In *s: decoded bytes in `out`, `at` bytes used. */
 static inline int slow_chunked_read(slow_chunked *s, const char *bytes, size_t size, uint64_t max, char *out) {
     *s = (slow_chunked){.bytes = bytes, .size = size, .out = out, .max = max};
     for (;;) {

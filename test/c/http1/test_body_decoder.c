@@ -1,6 +1,6 @@
 /*
- * test_body_decoder.c - a body by its length: what is taken, where it ends, how near its end is known to be. Chunks by themselves:
- * test_chunked.c.
+ * test_body_decoder.c - a body with a length: what is taken, where it ends, and how near the end is
+ * known to be. Chunks: test_chunked.c.
  */
 #include "http1/body_decoder.h"
 

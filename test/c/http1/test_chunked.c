@@ -1,5 +1,6 @@
 /*
- * test_chunked.c - the decoder beside a slow reading of the grammar: all short texts, every cut of many bodies, the limits.
+ * test_chunked.c - the decoder compared with a slow reading of the grammar: all short texts, every
+ * split of many bodies, the limits.
  */
 #include "support/test.h"
 
@@ -17,12 +18,13 @@ static guarded memory;
 static char decoded_bytes[LARGEST], slow_bytes[LARGEST];
 
 typedef struct result {
-    int answer; /* as slow_chunked's */
+    int answer; /* as in slow_chunked */
     size_t used, decoded;
     const char *reason;
 } result;
 
-/* Decodes pieces that end at `cuts` (ascending, the last is the size), each at the end of guarded memory. */
+/* Decodes pieces that end at `cuts` (ascending, the last is the size), each at the end of guarded
+ * memory. */
 static result decode(const char *bytes, uint64_t max, const size_t *cuts, size_t count) {
     nb_chunked chunked;
     nb_refusal refusal = {0, NULL};
@@ -76,7 +78,8 @@ static void check_whole_and_bytewise(const char *bytes, size_t size, uint64_t ma
     check(bytes, size, max, &bytewise, "byte by byte");
 }
 
-/* All texts of `length` letters of an alphabet, behind a beginning that leads to where they matter. */
+/* All texts of `length` letters of an alphabet, behind a beginning that leads to the state to
+ * test. */
 static void check_all_texts(const char *begin, const char *alphabet, size_t letters, size_t length) {
     char bytes[64];
     size_t digits[8] = {0};
@@ -133,7 +136,7 @@ static void test_bodies_come_out_the_same_at_every_pair_of_cuts(void **state) {
     }
 }
 
-/* A random body, its random cuts; data of every byte value, sizes across block borders. */
+/* Writes a random body: random chunks, data of every byte value, sizes across block borders. */
 static size_t random_body(nb_test_random *random, char *out) {
     size_t size = 0;
     for (uint64_t chunks = nb_test_random_below(random, 6); chunks > 0; chunks--) {
@@ -194,7 +197,7 @@ static void test_a_body_over_the_limit_is_refused_before_its_data(void **state) 
     assert_int_equal(decode("0\r", 0, &size, 1).answer, SLOW_MORE);
 }
 
-/* Fills LARGEST bytes with units, counts how many pass. */
+/* Fills LARGEST bytes with units and counts those that pass. */
 static size_t units_that_pass(const char *begin, const char *unit, size_t *bytes_before) {
     static char bytes[LARGEST];
     size_t size = strlen(begin), units = 0;
@@ -233,7 +236,8 @@ static void test_trailers_of_a_message_are_bounded_together(void **state) {
 static void test_framing_may_not_outweigh_the_data(void **state) {
     (void)state;
     size_t before = 0;
-    /* 20 bytes beside each datum, 8 allowed: the allowance lasts for 16384 / 12 chunks. */
+    /* 20 framing bytes for each byte of data, 8 of them allowed: the allowance lasts for 16384 / 12
+     * chunks. */
     const size_t units = units_that_pass("", "0000000000000001\r\nx\r\n", &before);
     assert_in_range(units, NB_CHUNK_OVERHEAD_ALLOWANCE_BYTES / 12 - 2, NB_CHUNK_OVERHEAD_ALLOWANCE_BYTES / 12 + 2);
     assert_in_range(before, 1, 30000);

@@ -1,6 +1,6 @@
 /*
- * test_framing.c - the decision from a head to a framing, over all of versions x targets x Host x Transfer-Encoding x Content-Length, against the
- * policy written as a list of rules; then Connection, Expect, Upgrade.
+ * test_framing.c - the framing of a head, over all of versions x targets x Host x Transfer-Encoding
+ * x Content-Length, compared with the policy as a list of rules. Then Connection, Expect, Upgrade.
  */
 #include "support/test.h"
 
@@ -93,7 +93,8 @@ static bool same_host(const char *a, const char *b) {
     return *a == *b;
 }
 
-/* The policy, first rule first; 0: served. Ambiguity outranks what is merely not served. */
+/* The policy as a list of rules; the first that matches counts. 0: served. What is ambiguous comes
+ * before what is not served. */
 static int expected_answer(nb_method method, nb_target_form form, int minor, nb_compliance compliance,
                            const values *host, const values *coding, const values *length) {
     const char *const h = host->lines[0];
@@ -282,7 +283,7 @@ static void test_the_host_of_an_absolute_target_is_compared_whole_and_in_any_cas
     (void)state;
     static const struct {
         const char *host;
-        bool same, same_but_port; /* written alike; alike, when a port that says nothing is left out */
+        bool same, same_but_port; /* written alike; alike without a default port */
     } cases[] = {
         {"azAZ.09-_~:80", true, true},    {"AZaz.09-_~:80", true, true},  {"azAZ.09-_~:81", false, false},
         {"azAZ.09-_~", false, true},      {"azAZ.09-_~:", false, true},   {"azAY.09-_~:80", false, false},

@@ -1,5 +1,5 @@
 /*
- * test_fuzz_replay.c - the kept inputs of the fuzz targets for http1/ still hold.
+ * test_fuzz_replay.c - replays the stored inputs of the fuzz targets for http1/.
  */
 #include "fuzz/replay.h"
 

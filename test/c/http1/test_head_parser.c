@@ -1,5 +1,6 @@
 /*
- * test_head_parser.c - what the slices of a head are, and an exhaustive comparison with a slow reading of the grammar.
+ * test_head_parser.c - the slices of a head, and an exhaustive comparison with a slow reading of
+ * the grammar.
  */
 #include "support/test.h"
 
@@ -148,7 +149,7 @@ static void test_the_parser_of_a_waiting_connection_is_small(void **state) {
 
 static void test_what_is_wrong_is_told_at_its_byte(void **state) {
     (void)state;
-    /* the text up to and with the first wrong byte; what follows would not change it */
+    /* the text up to the first wrong byte, and with it; more would change nothing */
     static const char *const begins[] = {
         "\n",
         "\r\r",
@@ -243,7 +244,8 @@ static void test_more_headers_than_there_is_room_for_are_refused_whatever_the_li
     assert_int_equal(431, o.refusal.http_status);
 }
 
-/* The grammar read slowly and forwards: RFC 9112 section 5. -1: refused, 0: incomplete, else the number of fields and one. */
+/* The grammar read slowly and forwards (RFC 9112 section 5). -1: refused; 0: incomplete; else the
+ * number of fields plus 1. */
 static int slow_fields(const char *text, size_t size) {
     size_t at = 0;
     int fields = 0;
@@ -315,7 +317,8 @@ static void test_every_short_text_of_fields_is_read_as_the_grammar_says(void **s
     assert_true(accepted > 1000);
 }
 
-/* Every byte value at every place of a head: whole and byte by byte agree, and control bytes are refused everywhere. */
+/* Every byte value at every place of a head: at once and byte by byte give the same result, and
+ * control bytes are refused everywhere. */
 static void test_every_byte_at_every_place_is_judged_the_same_however_it_arrives(void **state) {
     (void)state;
     static const char good[] = "\r\nGET http://a.b:80/c?d HTTP/1.1\r\nHost: a.b:80\r\nAccept:  */* \r\n\r\n";

@@ -1,6 +1,6 @@
 /*
- * test_head_writer.c - the framing of a response over all of status x version x HEAD x length x keep-alive, read back from the bytes written; the
- * registry's phrases.
+ * test_head_writer.c - the framing of a response over all of status x version x HEAD x length x
+ * keep-alive, read back from the bytes written; the phrases of the registry.
  */
 #include "support/test.h"
 
@@ -38,7 +38,7 @@ static written write_head(const nb_response_facts *facts, nb_slice date, nb_slic
     return w;
 }
 
-/* How many lines of the head are exactly this. */
+/* The number of lines of the head that are exactly this. */
 static int lines(const written *w, const char *line) {
     int found = 0;
     char needle[128];
@@ -63,7 +63,7 @@ static void check_framing(const nb_response_facts *f, const written *w) {
     const bool none = f->head_request || never;
     char length[64];
     snprintf(length, sizeof length, "Content-Length: %" PRIu64, f->status == 205 ? 0 : f->content_length);
-    /* RFC 9112 section 6.3: how the client will find the end. */
+    /* How the client finds the end (RFC 9112 section 6.3). */
     if (none) {
         assert_int_equal(w->plan.body, NB_RESPONSE_BODY_NONE);
         assert_int_equal(lines_of(w, "Transfer-Encoding"), 0);
@@ -81,7 +81,7 @@ static void check_framing(const nb_response_facts *f, const written *w) {
         assert_int_equal(lines(w, "Transfer-Encoding: chunked"), f->minor_version);
         assert_int_equal(lines_of(w, "Transfer-Encoding"), f->minor_version);
     }
-    /* RFC 9112 section 9.3: 1.1 persists unless told, 1.0 does not unless told. */
+    /* HTTP/1.1 persists unless told otherwise, 1.0 does not (RFC 9112 section 9.3). */
     const bool ends_by_closing = !none && !known && !f->minor_version;
     const bool kept = f->keep_alive && !f->application_closes && !ends_by_closing;
     assert_int_equal(w->plan.keep_alive, kept);
@@ -133,7 +133,8 @@ static void test_a_head_is_these_bytes(void **state) {
     assert_string_equal(write_head(&bare, nb_slice_of(NULL, 0), nb_slice_of(NULL, 0)).text, "HTTP/1.1 299 \r\n\r\n");
 }
 
-/* RFC 9110 sections 7.8 and 15.2.2: after 101 the other protocol begins; after any other head the application says where the body ends. */
+/* After 101 the other protocol begins. After any other head the application decides where the body
+ * ends (RFC 9110 sections 7.8, 15.2.2). */
 static void test_a_connection_that_is_handed_over_is_framed_by_its_new_owner(void **state) {
     (void)state;
     nb_response_facts f = {.status = 101,

@@ -1,5 +1,6 @@
 /*
- * test_vectors.c - every vector of the strictness policy, delivered whole, byte by byte, at every split, and behind another request.
+ * test_vectors.c - every vector of the strictness policy, delivered at once, byte by byte, at every
+ * split, and behind another request.
  */
 #include "support/test.h"
 
@@ -88,7 +89,8 @@ static void test_every_vector_has_the_same_answer_however_it_is_cut(void **state
     }
 }
 
-/* What one compliance reads, the next one reads as the same request: whatever is chosen, a message ends where it ends. */
+/* A request that one compliance accepts is the same request for the next: a message ends at the
+ * same byte. */
 static void test_every_compliance_reads_what_a_stricter_one_reads_and_alike(void **state) {
     (void)state;
     for (int compliance = 1; compliance < NB_COMPLIANCE_COUNT; compliance++) {
@@ -103,7 +105,7 @@ static void test_every_compliance_reads_what_a_stricter_one_reads_and_alike(void
     }
 }
 
-/* What follows the offending byte does not matter: it is refused before it came. */
+/* A request is refused at its wrong byte, before more has come. */
 static void check_refused_at_its_byte(const vector *v, const message_limits *limits) {
     const outcome bytewise = message_read_bytewise(memory, limits, v->bytes, v->size);
     const outcome shorter = message_read_whole(memory, limits, v->bytes, bytewise.refused_at);
@@ -122,7 +124,7 @@ static void test_every_refusal_comes_with_the_offending_byte(void **state) {
     }
 }
 
-/* A request before it, on the same connection: the offsets of the second are its own. */
+/* Another request comes before, on the same connection. */
 static void test_every_vector_has_the_same_answer_behind_a_request(void **state) {
     (void)state;
     static const char first[] = "POST /first HTTP/1.1\r\nHost: test\r\nContent-Length: 3\r\n\r\nabc";
@@ -139,7 +141,8 @@ static void test_every_vector_has_the_same_answer_behind_a_request(void **state)
     }
 }
 
-/* Vector 22, 25, 41: too long to write down. Built as begin, then `unit` until `size` bytes stand there, then end. */
+/* Vectors 22, 25, 41 are too long to write down. Built as begin, then `unit` up to `size` bytes,
+ * then end. */
 static const struct {
     vector v;
     const char *begin, *unit, *end;

@@ -1,10 +1,11 @@
 /*
- * vectors.h - the vectors of the strictness policy (docs/decisions/0002-strictness.md) that concern head, framing and chunks, by the numbers of the
- * research notes: one table for the tests, the fuzzers' first corpus and the comparison with other parsers.
+ * vectors.h - the vectors of the strictness policy (docs/decisions/0002-strictness.md) for head,
+ * framing and chunks, by the numbers of the research notes. One table for the tests, the first
+ * corpus of the fuzzers and the comparison with other parsers.
  *
- * refused: the HTTP status of the refusal; 0 when the request is served, and then `body` is what the application reads and `rest` how many
- * bytes behind it belong to the next request; INCOMPLETE when more must come. strict, lenient: the same with that compliance, `refused` being that
- * of the usual one.
+ * refused: the HTTP status of the refusal. 0: the request is served; `body` is what the application
+ * reads, and `rest` the number of bytes behind it that belong to the next request. INCOMPLETE: more
+ * must come. strict, lenient: `refused` with that compliance.
  */
 #ifndef NB_TEST_HTTP1_VECTORS_H
 #define NB_TEST_HTTP1_VECTORS_H
@@ -26,7 +27,7 @@ typedef struct vector {
     { number, name, bytes, sizeof(bytes) - 1, refused, refused, refused, NULL, 0 }
 #define A(number, name, body, rest, bytes) \
     { number, name, bytes, sizeof(bytes) - 1, 0, 0, 0, body, rest }
-/* By compliance. */
+/* One row with an answer for each compliance. */
 #define T(number, name, strict, common, lenient, bytes) \
     { number, name, bytes, sizeof(bytes) - 1, strict, common, lenient, "", 0 }
 

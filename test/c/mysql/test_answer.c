@@ -1,5 +1,6 @@
 /*
- * test_answer.c - answers are whole with their last byte and not before; the kept inputs of the fuzz target still hold.
+ * test_answer.c - an answer is complete with its last byte and not before. Replays the stored
+ * inputs of the fuzz target.
  */
 #include "fuzz/replay.h"
 #include "support/test.h"

@@ -1,6 +1,7 @@
 /*
- * test_framed_protocol.c - a second protocol (support/framed_protocol.h) on a whole server: streams run side by side on one connection,
- * through the same queue, senders, limits and figures as HTTP/1.1's requests.
+ * test_framed_protocol.c - a second protocol (support/framed_protocol.h) on a whole server. Its
+ * streams run side by side on one connection, through the same queue, senders, limits and figures
+ * as requests of HTTP/1.1.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ typedef struct answer {
     unsigned interim;
     char *body;
     size_t bytes;
-    uint64_t taken; /* of the request's body, as WINDOW tells */
+    uint64_t taken; /* of the body of the request, as WINDOW says */
     bool ended, reset;
 } answer;
 
@@ -27,7 +28,7 @@ typedef struct fixture {
     nb_test_world world;
     nb_test_client *client;
     answer answers[STREAMS];
-    char order[STREAMS * 4]; /* streams in the order of their ends */
+    char order[STREAMS * 4]; /* streams, in the order of their ends */
     uint16_t last;           /* stream of the last frame */
 } fixture;
 
@@ -72,7 +73,7 @@ static void post(uint16_t stream, const char *path) {
     send_frame(stream, NB_TEST_FRAME_REQUEST, 0, text, (size_t)size);
 }
 
-/* Bytes of the pattern from `at` on. */
+/* Sends bytes of the pattern from `at` on. */
 static void send_pattern(uint16_t stream, uint64_t at, size_t size, bool last) {
     char bytes[NB_TEST_FRAME_BYTES_MAX];
     assert_true(size <= sizeof bytes);
@@ -218,7 +219,8 @@ static void a_stream_stops_at_its_window_and_no_other_does(void **state) {
     close_world();
 }
 
-/* By the senders, as those of HTTP/1.1: each algorithm, from the loop and by file workers. */
+/* Files are sent by the senders, like those of HTTP/1.1: each algorithm, from the loop and from
+ * file workers. */
 static void files_leave_in_frames(void **state) {
     (void)state;
     static const uint16_t streams = 5;

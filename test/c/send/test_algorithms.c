@@ -1,8 +1,10 @@
 /*
- * test_algorithms.c - the contract that every algorithm keeps, with workers and without, over a transport that takes k bytes at a time; and
- * what makes each one what it is: which threads it sends from, and what it waits for.
+ * test_algorithms.c - the contract of every algorithm, with and without workers, over a transport
+ * that takes k bytes at a time. Then what is special to each: the threads it sends from, and what
+ * it waits for.
  *
- * The page cache is the test's own: os/page_cache.c is included over a preadv2 that says what a case wants; and so is the clock of `auto`.
+ * The test replaces the page cache: os/page_cache.c is included over a preadv2 whose answers the
+ * case sets. It also replaces the clock of `auto`.
  */
 #include "send/sending.h"
 
@@ -64,19 +66,22 @@ typedef struct sink {
     nb_transport transport;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    size_t step;                /* bytes a call takes at the most */
-    unsigned calls, calls_left; /* until it says that it is full */
-    bool tells;                 /* that it is full, with fewer bytes of a file than it was given, as sendfile(2) does */
-    bool stalled;               /* and takes no more then, whoever waits */
+    size_t step;                /* bytes that a call takes at most */
+    unsigned calls, calls_left; /* calls until it is full */
+    /* Says that it is full when it takes fewer bytes of a file than it is given, as sendfile(2)
+     * does. */
+    bool tells;
+    bool stalled; /* then it takes no more, and waiting does not help */
     bool aborted;
-    nb_status failing; /* NB_OK: not */
+    nb_status failing; /* NB_OK: it works */
     char *taken;
     size_t size, capacity;
     unsigned writes, files, waits, long_waits, more;
-    unsigned in_vain;     /* calls while it was full */
-    pthread_t threads[8]; /* that sent or waited, each once */
+    unsigned in_vain;     /* calls while it is full */
+    pthread_t threads[8]; /* threads that sent or waited, each once */
     unsigned thread_count;
-    void (*sent)(struct sink *); /* after each call that took something, without the lock; NULL */
+    /* Called without the lock after each call that took something; may be NULL. */
+    void (*sent)(struct sink *);
     void *argument;
 } sink;
 
@@ -146,7 +151,7 @@ static nb_status sink_sendfile(nb_transport *transport, int fd, uint64_t offset,
     return NB_AGAIN;
 }
 
-/* A client that reads makes room at once; for one that does not only the end is worth waiting for. */
+/* A client that reads makes room at once. For one that does not, only the end is waited for. */
 static nb_status sink_wait(nb_transport *transport, int timeout_ms) {
     sink *s = of(transport);
     nb_status status = NB_OK;
@@ -206,7 +211,7 @@ typedef struct fixture {
     unsigned workers;
     nb_pool pool;
     nb_senders senders;
-    nb_outbox outbox;
+    nb_send_queue send_queue;
     uint64_t sent; /* as the loop has counted it */
     long live;
     unsigned descriptors;
@@ -251,7 +256,7 @@ static int open_senders(unsigned workers) {
     atomic_store(&read_until, 0);
     atomic_store(&probes, 0);
     nb_pool_init(&the.pool);
-    nb_outbox_init(&the.outbox);
+    nb_send_queue_init(&the.send_queue);
     assert_status(NB_OK, nb_senders_init(&the.senders, the.algorithm, workers, BUFFER, QUEUE, &the.pool, returned));
     return 0;
 }
@@ -263,7 +268,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
     (void)state;
-    nb_outbox_clear(&the.outbox, &the.pool);
+    nb_send_queue_clear(&the.send_queue, &the.pool);
     nb_senders_stop(&the.senders);
     nb_senders_deinit(&the.senders);
     assert_int_equal(0, the.pool.sending);
@@ -275,12 +280,12 @@ static int teardown(void **state) {
 }
 
 static nb_sending *begin(sink *s) {
-    nb_sending *sending = nb_sending_begin(&the.senders, &the.outbox, &s->transport, s);
+    nb_sending *sending = nb_sending_begin(&the.senders, &the.send_queue, &s->transport, s);
     assert_non_null(sending);
     return sending;
 }
 
-/* One step wherever it is due, as the loop takes it. */
+/* One step, on the thread where it is due. */
 static nb_step one_step(nb_sending *sending, uint64_t most) {
     uint64_t left = sending->left, sent;
     nb_step step = nb_sending_step(sending, most, &sent);
@@ -294,7 +299,8 @@ static nb_step one_step(nb_sending *sending, uint64_t most) {
     return step;
 }
 
-/* To the end: NB_STEP_DONE or _FAILED. A client that is waited for on the loop has room by then. */
+/* Steps to the end: NB_STEP_DONE or NB_STEP_FAILED. A client that the loop waits for has room in
+ * the next step. */
 static nb_step drive(nb_sending *sending, sink *s, uint64_t most) {
     nb_step step = NB_STEP_OTHERS;
     for (unsigned turns = 0; step != NB_STEP_DONE && step != NB_STEP_FAILED; turns++) {
@@ -324,16 +330,16 @@ static const nb_send_by by_default = {0};
 static void add_memory(size_t from, size_t bytes) {
     char *all = malloc(bytes + 1);
     nb_test_pattern_copy(all, from, bytes);
-    assert_status(NB_OK, nb_outbox_add(&the.outbox, &the.pool, (nb_slice){all, bytes}));
+    assert_status(NB_OK, nb_send_queue_add(&the.send_queue, &the.pool, (nb_slice){all, bytes}));
     free(all);
 }
 
 static void add_file(nb_file *file, size_t offset, size_t bytes) {
-    assert_status(NB_OK, nb_outbox_add_file(&the.outbox, file, offset, bytes, by_default));
+    assert_status(NB_OK, nb_send_queue_add_file(&the.send_queue, file, offset, bytes, by_default));
 }
 
-/* A head, three files of which one has several ranges, memory between and behind: the pattern from its beginning. The files are longer than
-   their ranges. */
+/* Fills the queue with the pattern: a head, three files (one with several ranges), and memory
+ * between and behind them. The files are longer than their ranges. */
 static size_t fill(void) {
     nb_file *file = pattern_file(3000);
     size_t at = 0;
@@ -344,7 +350,7 @@ static size_t fill(void) {
     add_file(file, at, 1), at += 1;
     add_file(pattern_file(at + 5000), at, 300), at += 300;
     add_memory(at, 40), at += 40;
-    assert_int_equal(at, the.outbox.bytes);
+    assert_int_equal(at, the.send_queue.bytes);
     return at;
 }
 
@@ -357,7 +363,7 @@ static void every_short_write_keeps_bytes_and_order(void **state) {
             size_t total = fill();
             sink *s = new_sink(step, calls, total);
             nb_sending *sending = begin(s);
-            assert_true(nb_outbox_empty(&the.outbox));
+            assert_true(nb_send_queue_empty(&the.send_queue));
             the.sent = 0;
             assert_int_equal(NB_STEP_DONE, drive(sending, s, UINT64_MAX));
             assert_int_equal(total, the.sent);
@@ -454,7 +460,7 @@ static void a_client_that_has_gone_fails_with_its_errno(void **state) {
     free_sink(s);
 }
 
-/* Until it waits for its client: on the loop (true), or in a worker. */
+/* Steps until the sending waits for its client: on the loop (true), or in a worker. */
 static bool step_until_stalled(nb_sending *sending, sink *s) {
     nb_step step = NB_STEP_OTHERS;
     while (step != NB_STEP_WRITABLE) {
@@ -513,13 +519,13 @@ static void many_at_a_time_do_not_mix(void **state) {
         steps[i] = NB_STEP_OTHERS;
     }
     for (int left = MANY; left > 0;) {
-        for (int i = 0; i < MANY; i++) { /* all that are due are on their way before the first is waited for */
+        for (int i = 0; i < MANY; i++) { /* all of them are begun before one is waited for */
             uint64_t sent;
             if (steps[i] != NB_STEP_DONE) steps[i] = nb_sending_step(sendings[i], UINT64_MAX, &sent);
         }
         left = 0;
         for (int i = 0; i < MANY; i++) {
-            if (sendings[i]->lent) {
+            if (sendings[i]->with_worker) {
                 await_returned(sendings[i]);
                 steps[i] = nb_sending_take_back(sendings[i]);
                 (void)nb_sending_progress(sendings[i]);
@@ -540,10 +546,10 @@ static void without_memory_nothing_begins_and_nothing_is_lost(void **state) {
     size_t total = fill();
     sink *s = new_sink(1, 1, total);
     nb_alloc_fail_at(1);
-    assert_null(nb_sending_begin(&the.senders, &the.outbox, &s->transport, s));
+    assert_null(nb_sending_begin(&the.senders, &the.send_queue, &s->transport, s));
     nb_alloc_fail_at(0);
-    assert_int_equal(total, the.outbox.bytes);
-    assert_int_equal(4, the.outbox.files);
+    assert_int_equal(total, the.send_queue.bytes);
+    assert_int_equal(4, the.send_queue.files);
     free_sink(s);
 }
 
@@ -572,7 +578,7 @@ static void sba_keeps_one_worker_to_the_end_and_waits_in_it(void **state) {
     add_plain_file(5000);
     sink *s = new_sink(100, 3, 5000);
     nb_sending *sending = begin(s);
-    assert_int_equal(NB_STEP_DONE, one_step(sending, UINT64_MAX)); /* lent once */
+    assert_int_equal(NB_STEP_DONE, one_step(sending, UINT64_MAX)); /* given to a worker once */
     nb_sending_end(sending);
     assert_int_equal(1, s->thread_count);
     assert_false(on_this_thread(s));
@@ -584,9 +590,10 @@ static void sba_keeps_one_worker_to_the_end_and_waits_in_it(void **state) {
     (void)teardown(state);
 }
 
-/* Between the first part of a download and its second, its worker is kept by another job: so the second must be another worker's. */
+/* Another job occupies the worker between the first part of a download and the second, so another
+ * worker must send the second. */
 typedef struct handing_over {
-    nb_job first, second; /* keep the other worker, and then the first one */
+    nb_job first, second; /* occupy the other worker, then the first one */
     nb_test_gate begun, go, seen;
     pthread_t threads[2];
     unsigned parts;
@@ -626,7 +633,8 @@ static void the_next_part_is_any_workers(const char *name) {
     sink *s = new_sink(BUFFER, 1000, BUFFER * 10);
     s->sent = between_parts;
     nb_sending *sending = begin(s);
-    assert_int_equal(NB_STEP_DONE, one_step(sending, UINT64_MAX)); /* lent once: workers hand it on */
+    /* Given to a worker once: workers hand it on. */
+    assert_int_equal(NB_STEP_DONE, one_step(sending, UINT64_MAX));
     nb_sending_end(sending);
     assert_int_equal(10, parts.parts);
     assert_false(pthread_equal(parts.threads[0], parts.threads[1]));
@@ -652,7 +660,8 @@ static void eba_blocks_in_its_writes_but_not_for_long(void **state) {
     add_plain_file(BUFFER * 4);
     sink *s = new_sink(16, 2, BUFFER * 4);
     nb_sending *sending = begin(s);
-    assert_int_equal(NB_STEP_DONE, one_step(sending, UINT64_MAX)); /* the client reads: the loop was not asked once */
+    /* The client reads: the loop is not asked. */
+    assert_int_equal(NB_STEP_DONE, one_step(sending, UINT64_MAX));
     nb_sending_end(sending);
     assert_int_equal(7, s->waits);
     assert_int_equal(0, s->long_waits);
@@ -661,7 +670,8 @@ static void eba_blocks_in_its_writes_but_not_for_long(void **state) {
     s = new_sink(16, 2, BUFFER * 4);
     s->stalled = true;
     sending = begin(s);
-    assert_int_equal(NB_STEP_WRITABLE, one_step(sending, UINT64_MAX)); /* it does not: a worker waits for a moment */
+    /* The client does not read: a worker waits for a moment. */
+    assert_int_equal(NB_STEP_WRITABLE, one_step(sending, UINT64_MAX));
     assert_int_equal(1, s->waits);
     assert_int_equal(0, s->long_waits);
     nb_sending_end(sending);
@@ -726,7 +736,7 @@ static void auto_has_workers_read_what_is_not_and_sends_from_the_loop(void **sta
         assert_int_equal(NB_STEP_WORKER, nb_sending_step(sending, UINT64_MAX, &sent));
         await_returned(sending);
         assert_int_equal(NB_STEP_LOOP, nb_sending_take_back(sending));
-        assert_int_equal(0, s->size); /* the head waits for the file: they leave together */
+        assert_int_equal(0, s->size); /* the head waits for the file, and both leave together */
         assert_int_equal(NB_STEP_DONE, drive(sending, s, UINT64_MAX));
         nb_sending_end(sending);
         assert_true(on_this_thread(s));
@@ -743,7 +753,8 @@ static void auto_sends_what_there_is_and_has_workers_read_the_rest(void **state)
     enum { THERE = 11 * 131072, BYTES = 2500000 };
     open_for("auto", 4);
     atomic_store(&pages, COLD);
-    atomic_store(&read_until, THERE + 1000); /* no page is looked for between there and the next 128 KB */
+    /* No page is probed between there and the next 128 KB. */
+    atomic_store(&read_until, THERE + 1000);
     add_file(pattern_file(BYTES), 0, BYTES);
     sink *s = new_sink(BYTES, 1000, BYTES);
     nb_sending *sending = begin(s);

@@ -1,5 +1,5 @@
 /*
- * test_pace.c - rates over a clock of the test's own.
+ * test_pace.c - rates, over a clock of the test.
  */
 #include "send/pace.h"
 
@@ -43,7 +43,7 @@ static void what_went_beyond_is_paid_for(void **state) {
     assert_int_equal(1000, nb_pace_allows(paid_ns, RATE, START + 101 * MS));
 }
 
-/* What the address might reserve now. */
+/* Bytes that the address could reserve now. */
 static uint64_t allows(nb_address_paces *paces, uint64_t key, int64_t now_ns) {
     uint64_t bytes = nb_address_pace_reserve(paces, key, UINT64_MAX, now_ns);
     if (bytes < UINT64_MAX) nb_address_pace_give(paces, key, bytes, now_ns);
@@ -112,26 +112,27 @@ enum { LOOPS = 3, STEPS = 20000 };
 
 typedef struct loop {
     nb_address_paces *paces;
-    _Atomic int64_t *clock_ns; /* of all */
+    _Atomic int64_t *clock_ns; /* of all loops */
     nb_test_random random;
     uint64_t sent;
 } loop;
 
-/* Each looks at the clock, and acts on that later; of what it reserves, some goes at once, some later, and some never. */
+/* Reads the clock and acts on it later. Of what it reserves some is sent at once, some later, and
+ * some never. */
 static void *send_as_a_loop(void *argument) {
     loop *self = argument;
-    uint64_t lent = 0;
+    uint64_t on_worker = 0;
     for (int i = 0; i < STEPS; i++) {
         int64_t now_ns = atomic_load(self->clock_ns);
         uint64_t wanted = nb_test_random_below(&self->random, 4) ? UINT64_MAX : 3000;
         uint64_t reserved = nb_address_pace_reserve(self->paces, 5, wanted, now_ns);
         uint64_t sent = reserved ? nb_test_random_below(&self->random, reserved + 1) : 0;
         self->sent += sent;
-        nb_address_pace_give(self->paces, 5, lent, now_ns);
-        lent = reserved - sent;
+        nb_address_pace_give(self->paces, 5, on_worker, now_ns);
+        on_worker = reserved - sent;
         if (nb_test_random_below(&self->random, 8) == 0) atomic_fetch_add(self->clock_ns, MS / 4);
     }
-    nb_address_pace_give(self->paces, 5, lent, atomic_load(self->clock_ns));
+    nb_address_pace_give(self->paces, 5, on_worker, atomic_load(self->clock_ns));
     return NULL;
 }
 
@@ -151,7 +152,8 @@ static void several_loops_together_send_what_one_might(void **state) {
         nb_test_join(threads[i]);
         sent += loops[i].sent;
     }
-    uint64_t passed_us = (uint64_t)(atomic_load(&clock_ns) - START) / 1000; /* a byte each */
+    /* A byte for each microsecond. */
+    uint64_t passed_us = (uint64_t)(atomic_load(&clock_ns) - START) / 1000;
     assert_in_range(sent, passed_us / 4, passed_us + 50000);
     nb_address_paces_destroy(paces);
 }

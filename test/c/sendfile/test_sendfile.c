@@ -1,6 +1,6 @@
 /*
- * test_sendfile.c - the platform's sendfile and the copying one, under one suite; the errors of Linux's
- * sendfile(2) by including its .c once more.
+ * test_sendfile.c - sendfile of the platform and the copying one under one suite. Errors of
+ * sendfile(2) of Linux by including its .c again.
  */
 #include "support/test.h"
 
@@ -18,7 +18,8 @@
 #if defined(__linux__)
 #include <sys/sendfile.h>
 
-static int sendfile_error, sendfile_failures; /* EINTR fails so many times, every other error always */
+/* Number of times that EINTR fails; other errors fail always. */
+static int sendfile_error, sendfile_failures;
 
 static ssize_t faulty_sendfile(int socket_fd, int file_fd, off_t *offset, size_t bytes) {
     if (sendfile_error == EINTR && sendfile_failures-- == 0) return sendfile(socket_fd, file_fd, offset, bytes);
@@ -26,7 +27,7 @@ static ssize_t faulty_sendfile(int socket_fd, int file_fd, off_t *offset, size_t
     return -1;
 }
 
-/* The file once more, over a sendfile(2) that fails. */
+/* The file again, over a sendfile(2) that fails. */
 nb_status faulty_os_sendfile(int socket_fd, int file_fd, uint64_t offset, size_t bytes, size_t *moved);
 #define sendfile faulty_sendfile
 #define nb_os_sendfile faulty_os_sendfile
@@ -75,7 +76,7 @@ static int teardown(void **state) {
     return 0;
 }
 
-/* What has arrived by now; sends to a local socket arrive at once. */
+/* Reads what has come; sends to a local socket arrive at once. */
 static size_t receive(int fd, char *buffer, size_t size) {
     size_t total = 0;
     ssize_t got;

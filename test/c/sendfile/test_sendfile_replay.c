@@ -1,7 +1,7 @@
 /*
- * test_sendfile_replay.c - the sendfile of each platform against its manual: its .c is compiled here over a system call that returns what a
- * script says, one test for each sentence that matters. The sentences are those of sendfile(2) of Linux man-pages 6.03, macOS 10.14, and
- * FreeBSD 12.2.
+ * test_sendfile_replay.c - sendfile of each platform against its manual. Its .c is compiled here
+ * over a system call that returns what a script says, with one test for each relevant sentence of
+ * sendfile(2): Linux man-pages 6.03, macOS 10.14, FreeBSD 12.2.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@
 
 enum { SOCKET = 7, FILE_FD = 9, ASKED = 1000, OFFSET = 40000 };
 
-/* What a call returns: bytes sent, and an error beside them or 0. */
+/* The result of a call: bytes sent, and an error or 0. */
 typedef struct reply {
     int64_t sent;
     int error;
@@ -37,8 +37,8 @@ static void play(const reply *with, unsigned count) {
 static reply next_reply(int socket_fd, int file_fd, off_t offset, uint64_t bytes) {
     assert_int_equal(SOCKET, socket_fd);
     assert_int_equal(FILE_FD, file_fd);
-    assert_int_equal(OFFSET, offset); /* each try begins where the last did: nothing had gone */
-    assert_true(bytes > 0);           /* which would mean: to the end of the file */
+    assert_int_equal(OFFSET, offset); /* each try begins at the same offset: nothing was sent */
+    assert_true(bytes > 0);           /* 0 would mean: to the end of the file */
     assert_true(calls < replies);
     reply given = script[calls++];
     errno = given.error;
@@ -143,7 +143,8 @@ static void fewer_without_an_error(void **state) {
     assert_int_equal(17, moved);
 }
 
-/* macOS, FreeBSD: "Should offset fall beyond the end of file, the system will return success and report 0 bytes sent" */
+/* macOS, FreeBSD: "Should offset fall beyond the end of file, the system will return success and
+ * report 0 bytes sent" */
 static void nothing_without_an_error_is_the_end_of_the_file(void **state) {
     (void)state;
     PLAY({0, 0});
@@ -151,7 +152,7 @@ static void nothing_without_an_error_is_the_end_of_the_file(void **state) {
     assert_int_equal(UNTOUCHED, moved);
 }
 
-/* EAGAIN, where nothing went. */
+/* EAGAIN with nothing sent. */
 static void a_full_socket(void **state) {
     (void)state;
     PLAY({0, EAGAIN});
@@ -159,7 +160,7 @@ static void a_full_socket(void **state) {
     assert_int_equal(UNTOUCHED, moved);
 }
 
-/* EINTR, where nothing went: once more. */
+/* EINTR with nothing sent: tried again. */
 static void an_interruption_before_the_first_byte(void **state) {
     (void)state;
     PLAY({0, EINTR}, {0, EINTR}, {ASKED, 0});
@@ -196,8 +197,9 @@ static void no_system_call_for_what_no_file_has(void **state) {
     assert_status(NB_EOF, send_file(SOCKET, FILE_FD, (uint64_t)INT64_MAX + 1, ASKED, &moved));
 }
 
-/* macOS: "may send fewer bytes than requested. In this case, the number of bytes successfully written is returned in *len, and the error EAGAIN"; the
-   same of EINTR, and of both in FreeBSD's sbytes. */
+/* macOS: "may send fewer bytes than requested. In this case, the number of bytes successfully
+ * written is returned in *len, and the error EAGAIN"; the same of EINTR, and of both in FreeBSD's
+ * sbytes. */
 static void some_bytes_and_a_full_socket(void **state) {
     (void)state;
     PLAY({300, EAGAIN});
@@ -212,7 +214,8 @@ static void some_bytes_and_an_interruption(void **state) {
     assert_int_equal(300, moved);
 }
 
-/* FreeBSD, SF_NODISKIO: EBUSY "instead of blocking when a busy page is encountered": not asked for, and harmless. */
+/* FreeBSD, EBUSY: "instead of blocking when a busy page is encountered". Only with SF_NODISKIO,
+ * which is not set. */
 static void a_busy_page(void **state) {
     (void)state;
     PLAY({0, EBUSY});
@@ -244,7 +247,8 @@ static void what_is_no_regular_file_to_macos(void **state) {
 }
 
 #if defined(__linux__)
-/* "a successful call to sendfile() may write fewer bytes than requested": the socket is full, but for what sendfile.h says. */
+/* "a successful call to sendfile() may write fewer bytes than requested": the socket is full, apart
+ * from the case in sendfile.h. */
 static void fewer_where_the_socket_is_full(void **state) {
     (void)state;
     PLAY({17, 0});
@@ -252,8 +256,8 @@ static void fewer_where_the_socket_is_full(void **state) {
     assert_int_equal(17, moved);
 }
 
-/* "Applications may wish to fall back to read(2) and write(2) in the case where sendfile() fails with EINVAL or ENOSYS"; EOVERFLOW: too large for it,
-   as Yaws met on 32-bit systems. */
+/* "Applications may wish to fall back to read(2) and write(2) in the case where sendfile() fails
+ * with EINVAL or ENOSYS"; EOVERFLOW: too large for it, as Yaws met on 32-bit systems. */
 static void what_linux_cannot_map(void **state) {
     (void)state;
     static const int errors[] = {EINVAL, ENOSYS, EOVERFLOW};
@@ -267,7 +271,8 @@ static void what_linux_cannot_map(void **state) {
     }
 }
 
-/* "sendfile() will transfer at most 0x7ffff000 bytes, returning the number of bytes actually transferred" */
+/* "sendfile() will transfer at most 0x7ffff000 bytes, returning the number of bytes actually
+ * transferred" */
 static void more_than_linux_sends_at_once(void **state) {
     (void)state;
     static const reply with[] = {{0x7ffff000, 0}};

@@ -237,7 +237,7 @@ static void a_file_that_is_too_short_cuts_the_connection(void **state) {
     nb_test_client *c = nb_test_world_client(w);
     assert_true(nb_test_get(c, "/fileshort/300000"));
     assert_false(nb_test_read(c, "GET", &w->response));
-    assert_true(w->response.cut);
+    assert_true(w->response.truncated);
     assert_int_equal(NB_TEST_END_RESET, w->response.end);
     nb_test_world_close(w);
 }
@@ -508,7 +508,7 @@ int main(void) {
     int failed = 0;
     for (io_threads = 1; io_threads < 3; io_threads++) {
         for (unsigned i = 0; i < (io_threads == 1 ? 4 : 2);
-             i++) { /* several loops: one that runs on the loop, one that lends */
+             i++) { /* several loops: one that runs on the loop, one that gives it to workers */
             char title[40];
             algorithm = names[i];
             (void)snprintf(title, sizeof(title), "%s, %u loops", algorithm, io_threads);

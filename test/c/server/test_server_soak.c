@@ -137,7 +137,7 @@ static void everything_is_given_back(nb_server *server) {
     for (uint16_t i = 0; i < loop->dispatch.count; i++)
         assert_null(loop->dispatch.channels[i].notices);
     for (uint32_t i = 0; i < loop->connections.exchanges.count; i++)
-        assert_true(nb_outbox_empty(&loop->connections.exchanges.slots[i]->outbox));
+        assert_true(nb_send_queue_empty(&loop->connections.exchanges.slots[i]->send_queue));
 }
 
 static uint64_t number_from(const char *name, uint64_t standard) {

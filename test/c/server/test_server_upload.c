@@ -463,7 +463,7 @@ static void an_answer_that_has_begun_is_cut_when_the_body_fails(void **state) {
     assert_true(nb_test_readable(c, NB_TEST_PATIENCE_MS)); /* its head, at least */
     assert_true(nb_test_send_text(c, "x\r\n"));
     assert_false(nb_test_read(c, "POST", &w->response));
-    assert_true(w->response.cut);
+    assert_true(w->response.truncated);
     nb_test_executor_await(w->executors[0], NB_TEST_GONE, 1);
     assert_int_equal(NB_GONE_INVALID, nb_test_executor_gone_reason(w->executors[0]));
     nb_test_world_close(w);

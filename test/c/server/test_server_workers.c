@@ -370,7 +370,7 @@ static void a_response_that_had_begun_is_cut(void **state) {
     for (unsigned i = 0; i < 2; i++) {
         assert_false(nb_test_read(clients[i], "GET", &w->response));
         assert_int_equal(200, w->response.status);
-        assert_true(w->response.cut);
+        assert_true(w->response.truncated);
     }
     nb_test_world_close(w);
 }

@@ -137,7 +137,8 @@ static size_t next_slice(nb_test_executor *self, task *t, uint16_t *flags) {
     if (t->kind == HIJACK) end = 1; /* of the head's part: not the last */
     uint64_t left = t->kind == HIJACK ? 0 : end - t->done;
     uint64_t high = self->options.backlog_high;
-    if (high == 0) high = atomic_load_explicit(&self->port->channel->memory->allowance, memory_order_relaxed) / 2;
+    if (high == 0)
+        high = atomic_load_explicit(&self->port->channel->memory->response_window_bytes, memory_order_relaxed) / 2;
     uint64_t most = t->parks && high < NB_RESPONSE_SLICE_BYTES ? high : NB_RESPONSE_SLICE_BYTES;
     size_t slice = (size_t)(left < most ? left : most);
     *flags = 0;

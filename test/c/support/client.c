@@ -221,7 +221,7 @@ static bool read_chunks(nb_test_client *client, nb_test_response *response) {
 static bool read_length(nb_test_client *client, nb_test_response *response, size_t bytes) {
     while (bytes > 0) {
         if (client->size == 0 && !fill_to(client, 1, response)) {
-            response->cut = true;
+            response->truncated = true;
             return false;
         }
         size_t step = client->size < bytes ? client->size : bytes;
@@ -234,8 +234,8 @@ static bool read_length(nb_test_client *client, nb_test_response *response, size
 static bool read_to_end(nb_test_client *client, nb_test_response *response) {
     while (client->size > 0 || fill_to(client, 1, response))
         keep_body(client, response, client->size);
-    response->cut = response->end != NB_TEST_END_FIN;
-    return !response->cut;
+    response->truncated = response->end != NB_TEST_END_FIN;
+    return !response->truncated;
 }
 
 static bool read_body(nb_test_client *client, const char *method, nb_test_response *response) {
@@ -243,7 +243,7 @@ static bool read_body(nb_test_client *client, const char *method, nb_test_respon
     const char *length = field(response->head, "content-length");
     if (response->chunked) {
         bool whole = read_chunks(client, response);
-        response->cut = !whole;
+        response->truncated = !whole;
         return whole;
     }
     return length ? read_length(client, response, strtoull(length, NULL, 10)) : read_to_end(client, response);

@@ -12,7 +12,7 @@
 #include "connection/upload.h"
 #include "intake/body.h"
 
-/* Bytes that wait in the connection's outbox at most, so that a stream that begins has its turn. */
+/* Bytes that wait in the connection's send queue at most, so that a stream that begins has its turn. */
 #define AHEAD_BYTES 65536u
 
 typedef struct stream {
@@ -44,19 +44,20 @@ static nb_exchange *find(const nb_connection *connection, uint16_t number) {
 
 static nb_status add_frame(nb_exchange *exchange, nb_pool *pool, uint8_t kind, uint8_t flags, uint32_t bytes) {
     nb_test_frame frame = {bytes, stream_of(exchange)->number, kind, flags};
-    return nb_outbox_add(&exchange->connection->outbox, pool, (nb_slice){(const char *)&frame, sizeof frame});
+    return nb_send_queue_add(&exchange->connection->send_queue, pool, (nb_slice){(const char *)&frame, sizeof frame});
 }
 
 /* --- responses --- */
 
 static nb_status add_lines(nb_answers *answers, nb_exchange *exchange, uint8_t kind, uint16_t status, nb_slice date,
                            nb_slice lines) {
-    nb_outbox *outbox = &exchange->connection->outbox;
+    nb_send_queue *queue = &exchange->connection->send_queue;
     uint32_t bytes = (uint32_t)(sizeof status + date.size + lines.size);
     nb_status added = add_frame(exchange, answers->pool, kind, 0, bytes);
-    if (added == NB_OK) added = nb_outbox_add(outbox, answers->pool, (nb_slice){(const char *)&status, sizeof status});
-    if (added == NB_OK) added = nb_outbox_add(outbox, answers->pool, date);
-    return added == NB_OK ? nb_outbox_add(outbox, answers->pool, lines) : added;
+    if (added == NB_OK)
+        added = nb_send_queue_add(queue, answers->pool, (nb_slice){(const char *)&status, sizeof status});
+    if (added == NB_OK) added = nb_send_queue_add(queue, answers->pool, date);
+    return added == NB_OK ? nb_send_queue_add(queue, answers->pool, lines) : added;
 }
 
 static nb_status head(nb_answers *answers, nb_exchange *exchange, nb_slice date_line, nb_slice field_lines) {
@@ -68,7 +69,7 @@ static nb_status interim(nb_answers *answers, nb_exchange *exchange, uint16_t st
 }
 
 static nb_status content(nb_answers *answers, nb_exchange *exchange, nb_slice bytes) {
-    return nb_outbox_add(exchange->out, answers->pool, bytes);
+    return nb_send_queue_add(exchange->out, answers->pool, bytes);
 }
 
 static nb_status end(nb_answers *answers, nb_exchange *exchange) {
@@ -86,19 +87,19 @@ static void answered(nb_connections *connections, nb_exchange *exchange) {
 static bool fill_one(nb_connections *connections, nb_exchange *exchange, nb_status *status) {
     nb_connection *connection = exchange->connection;
     stream *own = stream_of(exchange);
-    uint64_t bytes = exchange->outbox.bytes;
+    uint64_t bytes = exchange->send_queue.bytes;
     if (bytes > own->window) bytes = own->window;
     if (bytes > NB_TEST_FRAME_BYTES_MAX) bytes = NB_TEST_FRAME_BYTES_MAX;
-    bool last = exchange->ended && bytes == exchange->outbox.bytes;
+    bool last = exchange->ended && bytes == exchange->send_queue.bytes;
     if (bytes == 0 && !last) return false;
-    bool cut = last && exchange->cut;
-    *status = add_frame(exchange, connections->pool, NB_TEST_FRAME_DATA, last && !cut ? NB_TEST_FRAME_END : 0,
+    bool truncated = last && exchange->truncated;
+    *status = add_frame(exchange, connections->pool, NB_TEST_FRAME_DATA, last && !truncated ? NB_TEST_FRAME_END : 0,
                         (uint32_t)bytes);
-    if (*status == NB_OK) *status = nb_outbox_move(&connection->outbox, &exchange->outbox, connections->pool, bytes);
+    if (*status == NB_OK) *status = nb_send_queue_move(&connection->send_queue, &exchange->send_queue, connections->pool, bytes);
     own->window -= (uint32_t)bytes;
-    if (*status == NB_OK && cut) *status = add_frame(exchange, connections->pool, NB_TEST_FRAME_RESET, 0, 0);
+    if (*status == NB_OK && truncated) *status = add_frame(exchange, connections->pool, NB_TEST_FRAME_RESET, 0, 0);
     if (*status != NB_OK) return false;
-    nb_connection_tell_drained(connections, exchange, exchange->outbox.bytes);
+    nb_connection_tell_drained(connections, exchange, exchange->send_queue.bytes);
     if (last) nb_connection_drop_exchange(connections, exchange);
     return true;
 }
@@ -120,7 +121,7 @@ static void fill(nb_connections *connections, nb_connection *connection) {
 static void sent(nb_connections *connections, nb_connection *connection) {
     for (nb_exchange *exchange = connection->first; exchange && connection->waits == NB_WAITS_NOT;
          exchange = exchange->next) {
-        if (exchange->outbox.bytes > 0 && stream_of(exchange)->window > 0)
+        if (exchange->send_queue.bytes > 0 && stream_of(exchange)->window > 0)
             nb_connection_mark_dirty(connections, connection);
     }
 }
@@ -153,13 +154,13 @@ static void begin(nb_connections *connections, nb_connection *connection, const 
                               .has_body = !(frame->flags & NB_TEST_FRAME_END)};
     nb_request_kind kind = nb_delivery_begin(connections, exchange, &facts);
     if (kind == NB_REQUEST_WHOLE)
-        nb_delivery_conclude(connections, exchange, nb_delivery_head(connections, exchange, &facts));
+        nb_delivery_finish(connections, exchange, nb_delivery_head(connections, exchange, &facts));
 }
 
 static void body_complete(nb_connections *connections, nb_exchange *exchange) {
     stream_of(exchange)->body_complete = true;
     if (exchange->upload) nb_delivery_end_upload(connections, exchange);
-    if (exchange->body) nb_delivery_conclude(connections, exchange, nb_delivery_body(connections, exchange));
+    if (exchange->body) nb_delivery_finish(connections, exchange, nb_delivery_body(connections, exchange));
 }
 
 /* Bytes of DATA that were used; fewer than there are: the rest waits. */
@@ -275,7 +276,7 @@ static void body_taken(nb_connections *connections, nb_exchange *exchange) {
     if (more > 0) {
         nb_status status = add_frame(exchange, connections->pool, NB_TEST_FRAME_WINDOW, 0, sizeof more);
         if (status == NB_OK)
-            (void)nb_outbox_add(&exchange->connection->outbox, connections->pool,
+            (void)nb_send_queue_add(&exchange->connection->send_queue, connections->pool,
                                 (nb_slice){(const char *)&more, sizeof more});
         nb_connection_mark_dirty(connections, exchange->connection);
     }

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "answers/site.h"
+#include "answers/document_roots.h"
 
 /* No machine stands still for so long while a client of a test has yet to send, or to read, what it
    will. */
@@ -83,11 +83,11 @@ void nb_test_world_open_routed(nb_test_world *world, unsigned executors, const c
     assert_status(NB_OK, nb_server_listen_tcp(world->server, "127.0.0.1", 0, 128, &world->port));
     add_routes(world, patterns);
     if (world->served) {
-        nb_site *site = nb_server_site(world->server);
-        assert_status(NB_OK, nb_site_serve(site, world->served));
-        assert_status(NB_OK, nb_site_name_root(site, world->served));
-        assert_status(NB_OK, nb_site_accelerate(site, NB_SLICE("/in/"), world->served));
-        assert_status(NB_OK, nb_site_add_index(site, NB_SLICE("index.html")));
+        nb_document_roots *roots = nb_server_document_roots(world->server);
+        assert_status(NB_OK, nb_document_roots_serve(roots, world->served));
+        assert_status(NB_OK, nb_document_roots_allow(roots, world->served));
+        assert_status(NB_OK, nb_document_roots_add_accel(roots, NB_SLICE("/in/"), world->served));
+        assert_status(NB_OK, nb_document_roots_add_index(roots, NB_SLICE("index.html")));
     }
     if (world->admin)
         assert_status(NB_OK, nb_server_listen_admin_tcp(world->server, "127.0.0.1", 0, &world->admin_port));
@@ -199,7 +199,7 @@ void nb_test_world_settle(nb_test_world *world) {
 void nb_test_world_expect(nb_test_world *world, nb_test_client *client, int status, const char *body) {
     nb_test_response *response = &world->response;
     if (!nb_test_read(client, "GET", response)) {
-        fail_msg("expected a response of %d, %s after \"%.60s\"", status, response->cut ? "cut" : "none",
+        fail_msg("expected a response of %d, %s after \"%.60s\"", status, response->truncated ? "truncated" : "none",
                  response->head);
     }
     if (response->status != status)

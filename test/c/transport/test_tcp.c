@@ -1,5 +1,5 @@
 /*
- * test_tcp.c - the plain transport: each entry of its table over a pair of sockets.
+ * test_tcp.c - the TCP transport: each function of its table over a pair of sockets.
  */
 #include "transport/transport.h"
 
@@ -74,7 +74,8 @@ static void finishing_ends_our_side_alone(void **state) {
     assert_int_equal(1, write(p.far, "x", 1));
     assert_status(NB_OK, p.near.kind->read(&p.near, &byte, 1, &moved));
     struct iovec part = {&byte, 1};
-    assert_status(NB_SYSTEM, p.near.kind->writev(&p.near, &part, 1, 0, &moved)); /* and no SIGPIPE */
+    /* And no SIGPIPE. */
+    assert_status(NB_SYSTEM, p.near.kind->writev(&p.near, &part, 1, 0, &moved));
     assert_int_equal(EPIPE, errno);
     close(p.far);
     assert_status(NB_EOF, p.near.kind->read(&p.near, &byte, 1, &moved));

@@ -1,6 +1,6 @@
 /*
  * engine_files.c - Engine's folders: what a server is told of files before it starts
- * (answers/site.h).
+ * (answers/document_roots.h).
  */
 #include "binding/engine/engine_files.h"
 
@@ -8,12 +8,12 @@
 
 #include "binding/engine/engine.h"
 #include "binding/base/module.h"
-#include "answers/site.h"
+#include "answers/document_roots.h"
 
-static nb_site *site_of(VALUE self) {
-    nb_site *site = nb_server_site(nb_engine_server(self));
-    if (!site) rb_raise(nb_error_class, "folders and what is said of them are told before the engine starts");
-    return site;
+static nb_document_roots *roots_of(VALUE self) {
+    nb_document_roots *roots = nb_server_document_roots(nb_engine_server(self));
+    if (!roots) rb_raise(nb_error_class, "folders and what is said of them are told before the engine starts");
+    return roots;
 }
 
 static nb_slice slice_of(VALUE *text) {
@@ -32,45 +32,45 @@ static void check(nb_status status, VALUE what) {
 /* public_dir(path): a folder whose files are served before the application is asked; folders that
    were added before go first. Raises SystemCallError. */
 static VALUE engine_public_dir(VALUE self, VALUE path) {
-    check(nb_site_serve(site_of(self), StringValueCStr(path)), path);
+    check(nb_document_roots_serve(roots_of(self), StringValueCStr(path)), path);
     return self;
 }
 
 /* sendfile_root(path): a folder that X-Sendfile may name files of. Raises SystemCallError. */
 static VALUE engine_sendfile_root(VALUE self, VALUE path) {
-    check(nb_site_name_root(site_of(self), StringValueCStr(path)), path);
+    check(nb_document_roots_allow(roots_of(self), StringValueCStr(path)), path);
     return self;
 }
 
 /* accel(prefix, path): the folder that a path of X-Accel-Redirect with this prefix means. Raises
    SystemCallError, ArgumentError. */
 static VALUE engine_accel(VALUE self, VALUE prefix, VALUE path) {
-    nb_site *site = site_of(self);
-    check(nb_site_accelerate(site, slice_of(&prefix), StringValueCStr(path)), path);
+    nb_document_roots *roots = roots_of(self);
+    check(nb_document_roots_add_accel(roots, slice_of(&prefix), StringValueCStr(path)), path);
     return self;
 }
 
 /* index_file(name): a file that answers for its folder; names that were added before go first. */
 static VALUE engine_index_file(VALUE self, VALUE name) {
-    check(nb_site_add_index(site_of(self), slice_of(&name)), name);
+    check(nb_document_roots_add_index(roots_of(self), slice_of(&name)), name);
     return self;
 }
 
 /* cache_rule(pattern, value): the Cache-Control of served files; the first rule that matches
    wins. */
 static VALUE engine_cache_rule(VALUE self, VALUE pattern, VALUE value) {
-    nb_site *site = site_of(self);
+    nb_document_roots *roots = roots_of(self);
     nb_slice text = slice_of(&pattern);
-    check(nb_cache_rules_add(&site->rules, text, slice_of(&value)), pattern);
+    check(nb_cache_rules_add(&roots->rules, text, slice_of(&value)), pattern);
     RB_GC_GUARD(pattern);
     return self;
 }
 
 /* mime(ending, type): the media type of files whose names end so; a later row wins. */
 static VALUE engine_mime(VALUE self, VALUE ending, VALUE type) {
-    nb_site *site = site_of(self);
+    nb_document_roots *roots = roots_of(self);
     nb_slice text = slice_of(&ending);
-    check(nb_mime_add(site->mime, text, slice_of(&type)), ending);
+    check(nb_mime_add(roots->mime, text, slice_of(&type)), ending);
     RB_GC_GUARD(ending);
     return self;
 }

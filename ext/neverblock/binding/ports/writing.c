@@ -125,7 +125,7 @@ void nb_executor_send(nb_task *task, size_t bytes) { nb_port_publish(task->port,
 void nb_executor_flush(nb_task *task) { nb_port_ring(task->port); }
 
 uint64_t nb_executor_backlog_high(const nb_task *task) {
-    return atomic_load_explicit(&task->port->channel->memory->allowance, memory_order_relaxed) / 2;
+    return atomic_load_explicit(&task->port->channel->memory->response_window_bytes, memory_order_relaxed) / 2;
 }
 
 void nb_executor_wait_hijacked(nb_task *task) {

@@ -14,10 +14,11 @@
 #include "answers/reply.h"
 #include "http/status_code.h"
 
-/* Of the lines that are added to an offer's: Content-Range or a multipart's Content-Type, and the text of a refusal. */
+/* Bytes added to the offer's lines: Content-Range, a multipart's Content-Type, the text of a
+ * refusal. */
 #define ADDED_BYTES_MAX 256u
 
-/* Lines of most responses are put together here, longer ones in memory of their own. */
+/* Lines of most responses fit on the stack; longer ones are allocated. */
 #define STACK_BYTES 2048u
 
 /* --- field lines --- */
@@ -40,7 +41,7 @@ void nb_file_line_date(nb_file_lines *lines, nb_slice name, int64_t epoch_s) {
     nb_file_line(lines, name, (nb_slice){date, sizeof(date)});
 }
 
-/* Takes the first line off `lines`, with its end. */
+/* Removes the first line from `lines` and returns it with its end. */
 static nb_slice next_line(nb_slice *lines) {
     const char *end = memchr(lines->data, '\n', lines->size);
     size_t size = end ? (size_t)(end + 1 - lines->data) : lines->size;
@@ -72,15 +73,15 @@ nb_slice nb_file_lines_find(nb_slice lines, nb_slice name) {
     return (nb_slice){NULL, 0};
 }
 
-/* What describes the representation, and not the response (RFC 9110 section 15.4.5): it does not go with a 304, a 412, a 416. */
+/* Fields of the representation: not sent with 304, 412 and 416 (RFC 9110 section 15.4.5). */
 static bool is_of_the_body(nb_slice line) {
     return begins_with(line, NB_SLICE("content-")) && !is_line_of(line, NB_SLICE("content-location")) &&
            !is_line_of(line, NB_SLICE("content-security-policy")) &&
            !is_line_of(line, NB_SLICE("content-security-policy-report-only"));
 }
 
-/* What is said of the file does not hold for a refusal: a cache that took a 412 or 416 by the file's cache-control would give it to everybody
-   (RFC 9111 section 3). */
+/* Fields of the file: not sent with 412 and 416. A cache would keep such a response by the
+ * cache-control of the file (RFC 9111 section 3). */
 static bool is_of_the_file(nb_slice line) {
     static const nb_slice names[] = {
         {"accept-ranges", 13}, {"cache-control", 13}, {"cdn-cache-control", 17}, {"etag", 4},
@@ -110,7 +111,7 @@ static nb_status open_lines(answer *self) {
     return NB_OK;
 }
 
-/* The offer's lines without those that `drop` is true of. */
+/* Copies the offer's lines, except those for which `drop` is true. */
 static nb_status keep_lines(answer *self, bool (*drop)(nb_slice line)) {
     nb_slice left = self->offer->lines;
     if (open_lines(self) != NB_OK) return NB_NO_MEMORY;
@@ -134,12 +135,12 @@ static nb_status head(const answer *self, uint16_t status, uint64_t bytes, nb_sl
 
 static nb_status add_range(const answer *self, nb_range range) {
     nb_file *file = nb_file_hold(self->offer->file);
-    return nb_outbox_add_file(self->exchange->out, file, range.offset, range.bytes, self->exchange->send_by);
+    return nb_send_queue_add_file(self->exchange->out, file, range.offset, range.bytes, self->exchange->send_by);
 }
 
 static bool has_body(const answer *self) { return self->exchange->response.has_content; }
 
-/* The body is to follow. */
+/* A body follows the head. */
 static bool begins(const answer *self, uint64_t bytes) {
     if (!has_body(self) || bytes == 0) return false;
     nb_downloads_begin(self->answers->downloads, self->exchange, bytes);
@@ -164,7 +165,7 @@ static nb_status send_one(answer *self, nb_range range) {
 
 static bool is_content_type(nb_slice line) { return is_line_of(line, NB_SLICE("content-type")); }
 
-/* Nobody outside knows when, and where in memory. */
+/* A number that a client cannot foresee: from the time and an address. */
 static uint64_t unforeseen(const answer *self) {
     uint64_t seed = (uint64_t)self->answers->time->now_ns ^ (uint64_t)(uintptr_t)self->exchange ^
                     nb_exchange_id_of(self->exchange) * UINT64_C(0x9e3779b97f4a7c15);
@@ -176,7 +177,7 @@ static uint64_t unforeseen(const answer *self) {
 static nb_status add_part(const answer *self, const nb_multipart *multipart, nb_range range) {
     char fields[NB_MULTIPART_PART_BYTES_MAX + NB_MIME_TYPE_BYTES_MAX];
     nb_slice bytes = {fields, nb_multipart_part_write(fields, multipart, range)};
-    nb_status status = nb_outbox_add(self->exchange->out, self->answers->pool, bytes);
+    nb_status status = nb_send_queue_add(self->exchange->out, self->answers->pool, bytes);
     return status == NB_OK ? add_range(self, range) : status;
 }
 
@@ -184,7 +185,8 @@ static nb_status send_several(answer *self, const nb_range *ranges, uint16_t cou
     char type[NB_MULTIPART_TYPE_BYTES], end[NB_MULTIPART_END_BYTES];
     nb_slice of_parts = self->offer->content_type;
     nb_multipart multipart;
-    if (of_parts.size > NB_MIME_TYPE_BYTES_MAX) of_parts.size = 0; /* it need not be said (RFC 9110 section 15.3.7.2) */
+    /* It may be left out (RFC 9110 section 15.3.7.2). */
+    if (of_parts.size > NB_MIME_TYPE_BYTES_MAX) of_parts.size = 0;
     nb_multipart_init(&multipart, unforeseen(self), of_parts, self->offer->size);
     if (keep_lines(self, is_content_type) != NB_OK) return NB_NO_MEMORY;
     nb_multipart_type_write(type, &multipart);
@@ -197,7 +199,7 @@ static nb_status send_several(answer *self, const nb_range *ranges, uint16_t cou
     }
     if (status != NB_OK) return status;
     nb_multipart_end_write(end, &multipart);
-    return nb_outbox_add(self->exchange->out, self->answers->pool, (nb_slice){end, sizeof(end)});
+    return nb_send_queue_add(self->exchange->out, self->answers->pool, (nb_slice){end, sizeof(end)});
 }
 
 static nb_status send_nothing_new(answer *self) {
@@ -218,7 +220,7 @@ static nb_status refuse(answer *self, uint16_t status) {
     }
     nb_status result = head(self, status, (uint64_t)bytes, lines_of(self));
     if (result != NB_OK || !has_body(self)) return result;
-    return nb_outbox_add(self->exchange->out, self->answers->pool, (nb_slice){body, (size_t)bytes});
+    return nb_send_queue_add(self->exchange->out, self->answers->pool, (nb_slice){body, (size_t)bytes});
 }
 
 static nb_status send_ranges(answer *self) {

@@ -1,6 +1,9 @@
 /*
- * file_answer.h - the one place where a file becomes a response: by what the request says of it (files/file_request.h) a whole one, one or
- * several of its ranges, 304, 412 or 416, and for HEAD the same without a body (RFC 9110 sections 13, 14, 15.3.7). Loop's thread.
+ * file_answer.h - turns a file into a response, for all that answer with files. What the request
+ * says of the file (files/file_request.h) decides: all of it, one or several ranges, 304, 412 or
+ * 416. HEAD gets the same without content (RFC 9110 sections 13, 14, 15.3.7).
+ *
+ * Threads: the loop's thread.
  */
 #ifndef NB_ANSWERS_FILE_ANSWER_H
 #define NB_ANSWERS_FILE_ANSWER_H
@@ -18,37 +21,40 @@
 #include "dispatch/exchange.h"
 
 typedef struct nb_file_offer {
-    nb_file *file;   /* the caller's; what is sent of it holds it as well */
-    uint64_t size;   /* of what is sent, from the file's first byte */
-    uint16_t status; /* of the response without conditions */
-    nb_slice lines;  /* complete field lines of that response, without those that frame it (http1/head_writer.h) */
-    nb_slice content_type; /* the value among them, for the parts of several ranges; size 0: none */
+    nb_file *file;   /* borrowed; ranges that are sent hold it as well */
+    uint64_t size;   /* bytes to send, from the file's beginning */
+    uint16_t status; /* of the response when no condition or range applies */
+    /* Complete field lines of that response, without those for framing (http1/head_writer.h). */
+    nb_slice lines;
+    /* The Content-Type among the lines, for the parts of several ranges; size 0: none. */
+    nb_slice content_type;
     nb_validators validators;
-    const nb_file_request *request; /* NULL: neither conditions nor ranges hold; it is sent whole */
-    bool has_date;                  /* the lines have a Date */
-    int64_t taken_ns;               /* as nb_response_message has it */
+    const nb_file_request *request; /* NULL: conditions and ranges are ignored */
+    bool has_date;                  /* the lines contain a Date */
+    int64_t taken_ns;               /* as in nb_response_message */
 } nb_file_offer;
 
-/* The exchange, which has a connection and no head yet, is ended. NB_NO_MEMORY: the connection must be ended. */
+/* Answers an exchange that has a connection and no head yet. The exchange has ended then.
+ * NB_NO_MEMORY: end the connection. */
 nb_status nb_file_answer(nb_answers *answers, nb_exchange *exchange, const nb_file_offer *offer);
 
 /* --- field lines --- */
 
-/* Of a file as static.c sends it: what the cache rules say is the longest. */
+/* Enough for a file that static.c sends: the value of a cache rule is the longest part. */
 #define NB_FILE_LINES_BYTES_MAX (NB_CACHE_RULES_TEXT_BYTES + NB_MIME_TYPE_BYTES_MAX + 512u)
 
 typedef struct nb_file_lines {
-    char *bytes; /* the caller's, large enough */
+    char *bytes; /* the caller's; large enough for what is added */
     size_t size;
 } nb_file_lines;
 
 void nb_file_lines_add(nb_file_lines *lines, nb_slice bytes);
 void nb_file_line(nb_file_lines *lines, nb_slice name, nb_slice value);
 void nb_file_line_date(nb_file_lines *lines, nb_slice name, int64_t epoch_s);
-/* The value of the first line of that name (lower case); no data: there is none. */
+/* The value of the first line with that name. name: lower case. No data: there is none. */
 nb_slice nb_file_lines_find(nb_slice lines, nb_slice name);
 
-/* Seconds since 1970, as dates of HTTP have them. */
+/* Nanoseconds to seconds since 1970, rounded down, as HTTP dates have them. */
 static inline int64_t nb_file_modified_s(int64_t modified_ns) {
     return modified_ns / 1000000000 - (modified_ns % 1000000000 < 0);
 }

@@ -13,15 +13,16 @@
 #include "answers/file_answer.h"
 #include "answers/reply.h"
 
-/* "ETag: " and "Accept-Ranges: bytes", where the application says neither. */
+/* Bytes of the lines "ETag: " and "Accept-Ranges: bytes", which are added if the application sends
+ * neither. */
 #define ADDED_BYTES_MAX (NB_ETAG_BYTES_MAX + 64u)
 
-/* What follows the struct. */
+/* What follows the struct of the message. */
 typedef struct named_parts {
     nb_slice lines, path, id, request;
 } named_parts;
 
-/* One that waits for the disk. */
+/* A response that waits for the disk. */
 typedef struct waiting {
     nb_file_wait wait;
     nb_named_message named;
@@ -38,8 +39,9 @@ static named_parts parts_of(const nb_named_message *named, const char *rest) {
 
 /* --- the response --- */
 
-/* The application's own tag counts, and its own date; a tag is added where it gave none. No date is: a response with one may be kept without
-   asking (RFC 9111 section 4.2.2), and whether a file made for one person may is the application's to say. */
+/* The application's ETag and Last-Modified count. An ETag is added if it sends none. A
+ * Last-Modified is not: a cache may keep a response with one without asking (RFC 9111 section
+ * 4.2.2), and only the application knows whether it may. */
 static nb_file_offer offer_of(const nb_named_message *named, named_parts parts, nb_slice tag, int64_t now_s) {
     nb_file_offer offer = {
         .status = named->response.status,
@@ -88,7 +90,7 @@ static const char *field_of(const nb_named_message *named) {
     return named->naming == NB_NAMED_ACCEL ? "X-Accel-Redirect" : "X-Sendfile";
 }
 
-/* The client is told no more than that there is nothing: what else is wrong is for the log. */
+/* The client is told 404 only; the reason is logged. */
 static nb_status refuse(nb_answers *answers, nb_exchange *exchange, const nb_named_message *named, named_parts parts,
                         nb_download_result result, const char *why) {
     nb_downloads_answered(answers->downloads, result);
@@ -130,7 +132,7 @@ static nb_status failed(nb_answers *answers, nb_exchange *exchange, const nb_nam
 
 /* --- which file --- */
 
-/* What of `path` lies under the folder; no data: nothing does. A prefix ends where a name ends. */
+/* The part of `path` under the folder; no data: it is not under it. */
 static nb_slice under(nb_slice path, const char *folder, size_t bytes) {
     while (bytes > 0 && folder[bytes - 1] == '/')
         bytes--;
@@ -139,9 +141,10 @@ static nb_slice under(nb_slice path, const char *folder, size_t bytes) {
     return (nb_slice){path.data + bytes + 1, path.size - bytes - 1};
 }
 
-/* The innermost root that the path lies under, as given or without links. */
+/* The innermost document root that holds the path. Compared with the path of the root as
+ * configured, and without links. */
 static bool find_root(const nb_answers *answers, nb_slice path, uint16_t *number, nb_slice *name) {
-    const nb_site_roots *roots = &answers->site->named;
+    const nb_root_numbers *roots = &answers->document_roots->named;
     *name = (nb_slice){NULL, SIZE_MAX};
     for (uint16_t i = 0; i < roots->count; i++) {
         const nb_root *root = nb_open_files_root(nb_answers_files(answers), roots->each[i], answers->time->now_ns);
@@ -155,17 +158,18 @@ static bool find_root(const nb_answers *answers, nb_slice path, uint16_t *number
     return name->data != NULL;
 }
 
-/* Why not; NULL: *number and *path say where it is. */
+/* Finds the document root and the path under it. NULL: *number and *path are set. Else the reason
+ * why not. */
 static const char *resolve(const nb_answers *answers, const nb_named_message *named, nb_slice text, uint16_t *number,
                            nb_file_path *path) {
     if (!nb_answers_files(answers)) return "the server that sends files was told of no folder";
     if (named->naming == NB_NAMED_ACCEL) {
-        const nb_site_accel *accel = nb_site_find_accel(answers->site, text);
+        const nb_accel_prefix *accel = nb_document_roots_find_accel(answers->document_roots, text);
         if (!accel) return "no `accel` maps the beginning of its path";
         nb_slice rest = {text.data + accel->prefix.size - 1, text.size - accel->prefix.size + 1};
         *number = accel->root;
         if (nb_file_path_decode(rest, path) == NB_OK) return NULL;
-        bool plain = !memchr(rest.data, '%', rest.size); /* nginx takes it unencoded too */
+        bool plain = !memchr(rest.data, '%', rest.size); /* nginx also takes unencoded paths */
         nb_slice name = {rest.data + 1, rest.size - 1};
         return plain && nb_file_path_take(name, path) == NB_OK ? NULL : "that is no path of a file";
     }
@@ -176,8 +180,8 @@ static const char *resolve(const nb_answers *answers, const nb_named_message *na
 
 /* --- the disk --- */
 
-static nb_status conclude(nb_answers *answers, nb_exchange *exchange, const nb_named_message *named, named_parts parts,
-                          nb_status status, nb_file *file) {
+static nb_status answer_opened(nb_answers *answers, nb_exchange *exchange, const nb_named_message *named,
+                               named_parts parts, nb_status status, nb_file *file) {
     int error = errno;
     if (status == NB_SYSTEM) return failed(answers, exchange, named, parts, error);
     if (status != NB_OK) return NB_NO_MEMORY;
@@ -186,12 +190,12 @@ static nb_status conclude(nb_answers *answers, nb_exchange *exchange, const nb_n
     return status;
 }
 
-static void opened(void *context, nb_exchange *exchange, nb_file_wait *wait, nb_status status, nb_file *file) {
+static void resume(void *context, nb_exchange *exchange, nb_file_wait *wait, nb_status status, nb_file *file) {
     nb_answers *answers = context;
     waiting *self = (waiting *)(void *)wait;
     if (exchange) {
-        status = conclude(answers, exchange, &self->named, parts_of(&self->named, self->rest), status, file);
-        answers->events->answered(answers->owner, exchange, status);
+        status = answer_opened(answers, exchange, &self->named, parts_of(&self->named, self->rest), status, file);
+        answers->events->named_answered(answers->owner, exchange, status);
     }
     nb_free(self);
 }
@@ -202,7 +206,7 @@ static nb_status wait(nb_answers *answers, nb_exchange *exchange, const nb_named
     waiting *self = nb_alloc(sizeof(*self) + rest_bytes);
     if (!self) return NB_NO_MEMORY;
     self->named = *named;
-    self->wait.opened = opened;
+    self->wait.opened = resume;
     memcpy(self->rest, rest, rest_bytes);
     nb_status status = nb_file_wait_begin(&answers->openings, exchange, &self->wait, number, path);
     if (status == NB_OK) {
@@ -222,7 +226,7 @@ static nb_status find(nb_answers *answers, nb_exchange *exchange, const nb_named
     if (why) return refuse(answers, exchange, named, parts, NB_DOWNLOAD_refused, why);
     nb_status status = nb_open_files_find(nb_answers_files(answers), number, &path, answers->time->now_ns, &file);
     if (status == NB_AGAIN) return wait(answers, exchange, named, rest, number, &path);
-    return conclude(answers, exchange, named, parts, status, file);
+    return answer_opened(answers, exchange, named, parts, status, file);
 }
 
 nb_status nb_named_answer(nb_answers *answers, nb_exchange *exchange, const nb_named_message *named, const char *rest) {
@@ -234,5 +238,5 @@ nb_status nb_named_answer(nb_answers *answers, nb_exchange *exchange, const nb_n
     if (nb_file_wrap((int)named->fd, &file) != NB_OK) return NB_NO_MEMORY;
     file->facts.size = named->size;
     file->facts.modified_ns = named->modified_ns;
-    return conclude(answers, exchange, named, parts, NB_OK, file);
+    return answer_opened(answers, exchange, named, parts, NB_OK, file);
 }

@@ -1,8 +1,13 @@
 /*
- * named.h - a response whose body is a file that the application has named: by a descriptor (to_path), by a path under the roots that X-Sendfile
- * may name, or by one of those that X-Accel-Redirect means. The application's field lines, status and validators are kept; what the request
- * says of the file holds where the application has left it (binding/rack/response.c). A file that is not there or may not be named is 404, and a
- * line of the log. Loop's thread.
+ * named.h - a response whose content is a file that the application has named. It names the file by
+ * a descriptor (to_path), by a path under a document root (X-Sendfile), or by a path with a mapped
+ * prefix (X-Accel-Redirect).
+ *
+ * Field lines, status and validators of the application are kept. Conditions and ranges of the
+ * request apply where the application has left them to the server (binding/rack/response.c). A file
+ * that is missing or not allowed is answered 404 and logged.
+ *
+ * Threads: the loop's thread.
  */
 #ifndef NB_ANSWERS_NAMED_H
 #define NB_ANSWERS_NAMED_H
@@ -11,8 +16,9 @@
 #include "answers/answers.h"
 #include "dispatch/exchange.h"
 
-/* Takes the descriptor. rest: what follows the struct. The exchange has ended then, or waits for the disk and is no executor's any more.
-   NB_NO_MEMORY: the connection must be ended. */
+/* Takes the descriptor. rest: the bytes behind the message's struct. Afterwards the exchange has
+ * ended, or it waits for the disk and no longer has an executor. NB_NO_MEMORY: end the
+ * connection. */
 nb_status nb_named_answer(nb_answers *answers, nb_exchange *exchange, const nb_named_message *named, const char *rest);
 
 #endif

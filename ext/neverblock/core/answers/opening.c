@@ -28,7 +28,9 @@ static void done(nb_job *job) {
     nb_wake_signal(openings->wake);
 }
 
-static nb_open_files *files_of(const nb_openings *openings) { return nb_site_files(openings->site, openings->loop); }
+static nb_open_files *files_of(const nb_openings *openings) {
+    return nb_document_roots_files(openings->document_roots, openings->loop);
+}
 
 nb_status nb_file_wait_begin(nb_openings *openings, nb_exchange *exchange, nb_file_wait *wait, uint16_t root,
                              const nb_file_path *path) {
@@ -36,7 +38,7 @@ nb_status nb_file_wait_begin(nb_openings *openings, nb_exchange *exchange, nb_fi
     wait->exchange = nb_exchange_id_of(exchange);
     wait->job = (nb_job){.run = run, .done = done};
     nb_open_files_begin(files_of(openings), root, path, &wait->opening);
-    nb_status status = nb_workers_submit(openings->site->openers, &wait->job);
+    nb_status status = nb_workers_submit(openings->document_roots->openers, &wait->job);
     if (status != NB_OK) nb_opening_drop(&wait->opening);
     return status;
 }

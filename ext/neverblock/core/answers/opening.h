@@ -1,6 +1,8 @@
 /*
- * opening.h - a file whose name needs the disk is opened on a thread of the site's (site.h), while its exchange waits in its
- * place and the loop goes on. What comes of it is told on the loop's thread, in a later turn.
+ * opening.h - opens a file whose name is not in memory on a worker thread, while its exchange waits
+ * and the loop goes on. The result is told on the loop's thread, in a later turn.
+ *
+ * Threads: the loop's thread.
  */
 #ifndef NB_ANSWERS_OPENING_H
 #define NB_ANSWERS_OPENING_H
@@ -8,51 +10,54 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#include "answers/site.h"
+#include "answers/document_roots.h"
 #include "dispatch/exchange.h"
 #include "files/open_files.h"
 #include "http/turn_time.h"
 #include "poll/wake.h"
 #include "os/workers.h"
 
-/* A 503's. */
+/* The reason of a 503. */
 #define NB_NO_DESCRIPTOR_REASON "no file can be opened now, try again"
 
 typedef struct nb_file_wait nb_file_wait;
 
-/* Those of one loop. */
+/* The files that are being opened for one loop. */
 typedef struct nb_openings {
-    pthread_mutex_t lock; /* over `opened` */
-    nb_file_wait *opened; /* by the site's threads, for the loop to take */
-    const nb_site *site;
+    pthread_mutex_t lock; /* protects `opened` */
+    nb_file_wait *opened; /* added by worker threads, taken by the loop */
+    const nb_document_roots *document_roots;
     const nb_exchanges *exchanges;
     const nb_turn_time *time;
-    const nb_wake *wake; /* of the loop */
-    void *context;       /* given to nb_file_wait.opened */
-    uint16_t loop;       /* its number */
+    const nb_wake *wake; /* wakes the loop */
+    void *context;       /* first argument of nb_file_wait.opened */
+    uint16_t loop;       /* the loop's number */
 } nb_openings;
 
-/* A struct of the caller's that begins with this one. It stays in place until `opened` is called, once. */
+/* The caller's struct begins with this one and stays in place until `opened` is called. It is
+ * called once. */
 struct nb_file_wait {
     nb_opening opening;
     nb_job job;
     nb_file_wait *next;
     nb_openings *openings;
     nb_exchange_id exchange;
-    /* exchange NULL: nobody waits any more; `file` and `status` are then of no meaning. Else what nb_open_files_enter has
-     * returned, errno as it left it. */
+    /* exchange NULL: the client has left, and status and file have no meaning. Else status and file
+     * are those of nb_open_files_enter, and errno is as it left it. */
     void (*opened)(void *context, nb_exchange *exchange, nb_file_wait *wait, nb_status status, nb_file *file);
 };
 
-/* All fields but `lock` and `opened` are the caller's. */
+/* The caller has set all fields but `lock` and `opened`. */
 void nb_openings_init(nb_openings *openings);
-/* After the last nb_openings_take. */
+/* Call it after the last nb_openings_take. */
 void nb_openings_deinit(nb_openings *openings);
 
-/* NB_FULL, NB_SYSTEM: as nb_workers_submit; `opened` is not called then. */
+/* Opens the file on a worker thread. NB_FULL, NB_SYSTEM: as nb_workers_submit; `opened` is then not
+ * called. */
 nb_status nb_file_wait_begin(nb_openings *openings, nb_exchange *exchange, nb_file_wait *wait, uint16_t root,
                              const nb_file_path *path);
-/* What was opened since: once a turn, and at the end, when the site's threads have ended. */
+/* Calls `opened` for the files that have been opened. Once a turn, and when the threads have
+ * ended. */
 void nb_openings_take(nb_openings *openings);
 
 #endif

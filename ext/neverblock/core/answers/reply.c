@@ -9,14 +9,14 @@
 #include "answers/response_writer.h"
 #include "http/status_code.h"
 
-/* The longest own answer: a phrase, a reason and its field lines. */
+/* Bytes of the server's own answer: phrase and reason, or field lines. */
 #define OWN_BODY_BYTES_MAX 512
 
 static nb_slice date_line(const nb_answers *answers, bool has_date) {
     return (nb_slice){answers->time->date_line, has_date ? 0 : sizeof(answers->time->date_line)};
 }
 
-/* RFC 9110 sections 6.4.1, 9.3.2. After a handover the bytes are the application's, whatever they are. */
+/* RFC 9110 sections 6.4.1, 9.3.2. After a handover the application sends any bytes it likes. */
 static void decide_content(nb_response *response) {
     response->has_content = response->handover || (!response->head_request && nb_status_has_content(response->status));
     response->counted = response->has_content && !response->handover &&
@@ -60,12 +60,12 @@ static nb_status begin(nb_answers *answers, nb_exchange *exchange, const nb_resp
     return add_content(answers, exchange, (nb_slice){fields + message->fields_bytes, content_bytes});
 }
 
-/* The content's clean end, or the mark that it cannot have one. */
+/* Ends the content, or marks the response as truncated. */
 static nb_status finish(nb_answers *answers, nb_exchange *exchange, bool aborted) {
     const nb_response *response = &exchange->response;
     exchange->ended = true;
-    exchange->cut = !exchange->head_sent || (aborted && response->has_content) || response->left > 0;
-    return exchange->cut || !response->has_content ? NB_OK : exchange->writer->end(answers, exchange);
+    exchange->truncated = !exchange->head_sent || (aborted && response->has_content) || response->left > 0;
+    return exchange->truncated || !response->has_content ? NB_OK : exchange->writer->end(answers, exchange);
 }
 
 nb_status nb_reply_add_part(nb_answers *answers, nb_exchange *exchange, const nb_message *part, const char *rest) {

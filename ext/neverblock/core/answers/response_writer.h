@@ -1,8 +1,10 @@
 /*
- * response_writer.h - how a protocol writes a response. answers/ decides what a response says; the writer decides how
- * that looks on the wire. Bytes of the content go to exchange->out, files among them; the loop's thread.
+ * response_writer.h - how a protocol writes a response, as a table of functions. answers/ decides
+ * what a response says, and the writer how that looks on the wire. Content goes to exchange->out;
+ * the caller adds file ranges there itself, since their length is always known.
  *
- * All functions: NB_OK, or NB_NO_MEMORY: the connection must be ended. The exchange has a connection.
+ * All functions: the exchange has a connection. NB_OK, or NB_NO_MEMORY: end the connection.
+ * Threads: the loop's thread.
  */
 #ifndef NB_ANSWERS_RESPONSE_WRITER_H
 #define NB_ANSWERS_RESPONSE_WRITER_H
@@ -12,15 +14,16 @@
 
 typedef struct nb_response_writer nb_response_writer;
 struct nb_response_writer {
-    /* The head of exchange->response. date_line: a Date line, or empty. field_lines: complete "Name: value\r\n" lines,
-       without Content-Length and what concerns one connection alone (RFC 9110 section 7.6.1). */
+    /* Writes the head of exchange->response. date_line: a Date line, or empty. field_lines:
+     * complete "Name: value\r\n" lines, without Content-Length and fields of one connection (RFC
+     * 9110 section 7.6.1). */
     nb_status (*head)(nb_answers *answers, nb_exchange *exchange, nb_slice date_line, nb_slice field_lines);
-    /* Content in memory, more than 0 bytes, which is copied. Of files the bytes are put into exchange->out as they are:
-       their number is always known. */
+    /* Writes content, more than 0 bytes, which is copied. */
     nb_status (*content)(nb_answers *answers, nb_exchange *exchange, nb_slice bytes);
-    /* The content was whole. Not called for a response that has none, nor for one that was cut. */
+    /* Ends the content. Not called for a response without content, nor for one that is
+     * truncated. */
     nb_status (*end)(nb_answers *answers, nb_exchange *exchange);
-    /* A response before the one that answers (RFC 9110 section 15.2): 103. */
+    /* Writes an interim response: 103 (RFC 9110 section 15.2). */
     nb_status (*interim)(nb_answers *answers, nb_exchange *exchange, uint16_t status, nb_slice field_lines);
 };
 

@@ -1,6 +1,7 @@
 /*
- * static.c - see static.h. The search is a small machine: it looks where its state says, and what comes of the look says where next; so it can
- * stop where the disk is needed, and go on in a later turn.
+ * static.c - see static.h. The search is a state machine: the state says where to look, and the
+ * result of a look says where to look next. So it can stop where the disk is needed and go on in a
+ * later turn.
  */
 #include "answers/static.h"
 
@@ -17,47 +18,47 @@
 #include "answers/file_answer.h"
 #include "answers/reply.h"
 
-/* A target of the largest size, every byte of it encoded. */
+/* A target of the largest size with every byte percent-encoded. */
 #define LOCATION_BYTES_MAX (3 * NB_TARGET_BYTES_MAX + 64)
 
 typedef struct search {
-    uint16_t place;      /* among the served folders */
-    uint16_t index;      /* 0: the path itself; n: the n-th index file in it */
-    uint16_t base_bytes; /* of `path`, without an index file's name and a coding's ending */
-    bool folder;         /* the path as asked ends with "/" */
-    bool refused;        /* a link that the setting `symlinks` refuses was in the way: logged once */
-    uint8_t encoding;    /* nb_encoding that is looked for */
-    nb_file *plain;      /* with an encoding: the file it is of; held */
+    uint16_t place;      /* number among the served document roots */
+    uint16_t index;      /* 0: the path itself; n: with the n-th index file */
+    uint16_t base_bytes; /* of `path`, without index file and ending of a coding */
+    bool folder;         /* the requested path ends with "/" */
+    bool refused;        /* the setting `symlinks` refused a link: logged once */
+    uint8_t encoding;    /* nb_encoding that is looked for now */
+    nb_file *plain;      /* with an encoding: the original file; held */
     nb_file_path path;   /* where to look now */
 } search;
 
-/* What a search has come to. */
-typedef enum found {
-    FOUND_FILE,
-    FOUND_FOLDER, /* with an index file, asked for without "/" */
-    FOUND_NONE,
-    FOUND_LATER, /* a worker has to look where `path` says */
-    FOUND_BUSY,
-    FOUND_FAILED,
-} found;
+/* The result of a search. */
+typedef enum search_result {
+    SEARCH_FILE,
+    SEARCH_FOLDER, /* with an index file, requested without "/" */
+    SEARCH_NONE,
+    SEARCH_LATER, /* a worker has to open `path` */
+    SEARCH_BUSY,
+    SEARCH_FAILED,
+} search_result;
 
-/* What of a request the answer depends on, from the head or, after a wait, from the message. */
-typedef struct question {
+/* What the answer depends on: from the head or, after a wait, from the message. */
+typedef struct static_request {
     nb_slice path, query;
-    nb_file_request request;
-} question;
+    nb_file_request file_request;
+} static_request;
 
-/* A search that waits. */
+/* A search that waits for the disk. */
 typedef struct waiting {
     nb_file_wait wait;
     search search;
-    nb_request_message *message; /* for the application, should it come to that */
+    nb_request_message *message; /* for the application, if no file is found */
     size_t request_bytes;
-    char request[]; /* flat */
+    char request[]; /* nb_file_request, flat */
 } waiting;
 
 static uint16_t root_of(const nb_answers *answers, const search *state) {
-    return answers->site->served.each[state->place];
+    return answers->document_roots->served.each[state->place];
 }
 
 static void drop_plain(search *state) {
@@ -75,11 +76,11 @@ static void look_at(search *state, uint16_t index) {
     state->path.folder = index == 0 && state->folder;
 }
 
-/* False: no index file is left. */
+/* Moves on to the next index file. False: there is none. */
 static bool look_at_next_index(const nb_answers *answers, search *state) {
-    const nb_site *site = answers->site;
-    while (state->index < site->index_count) {
-        const nb_site_name *name = &site->index[state->index];
+    const nb_document_roots *roots = answers->document_roots;
+    while (state->index < roots->index_count) {
+        const nb_short_name *name = &roots->index[state->index];
         look_at(state, (uint16_t)(state->index + 1));
         if (nb_file_path_append(&state->path, (nb_slice){name->text, name->size}) == NB_OK) return true;
     }
@@ -87,15 +88,15 @@ static bool look_at_next_index(const nb_answers *answers, search *state) {
 }
 
 static bool look_at_next_folder(const nb_answers *answers, search *state) {
-    if (++state->place >= answers->site->served.count) return false;
+    if (++state->place >= answers->document_roots->served.count) return false;
     look_at(state, 0);
     return true;
 }
 
-/* False: it is sent as it is. */
-static bool look_at_coding(search *state, const question *asked, nb_file *file) {
+/* Moves on to the sibling with the preferred coding. False: the file itself is sent. */
+static bool look_at_coding(search *state, const static_request *request, nb_file *file) {
     if (!file->siblings) return false;
-    nb_encoding encoding = nb_encoding_choose(asked->request.accept_encoding, file->siblings);
+    nb_encoding encoding = nb_encoding_choose(request->file_request.accept_encoding, file->siblings);
     nb_slice ending = nb_encoding_extension(encoding);
     if (encoding == NB_ENCODING_NONE || ending.size == 0) return false;
     if (state->path.size + ending.size > NB_FILE_PATH_BYTES_MAX) return false;
@@ -107,8 +108,8 @@ static bool look_at_coding(search *state, const question *asked, nb_file *file) 
     return true;
 }
 
-/* There is nothing where it looked. False: nor anywhere else. */
-static bool go_on(const nb_answers *answers, search *state) {
+/* Nothing was found: moves on to the next place. False: there is none. */
+static bool look_elsewhere(const nb_answers *answers, search *state) {
     if (state->index > 0 && look_at_next_index(answers, state)) return true;
     return look_at_next_folder(answers, state);
 }
@@ -130,70 +131,73 @@ static void log_refusal(nb_answers *answers, const search *state, int error) {
     }
 }
 
-/* Errors that mean no more than that no such file is there to be served. */
+/* Errors that mean: there is no such file to serve. */
 static bool is_absence(int error) {
     return error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG || error == ENXIO || error == EISDIR;
 }
 
-/* A look has failed. True: look again. */
-static bool look_failed(nb_answers *answers, search *state, int error, found *result) {
-    *result = FOUND_NONE;
+/* A look has failed. True: look again at the new place. False: *result. */
+static bool look_failed(nb_answers *answers, search *state, int error, search_result *result) {
+    *result = SEARCH_NONE;
     if (nb_os_descriptors_short(error)) {
-        *result = FOUND_BUSY;
+        *result = SEARCH_BUSY;
         return false;
     }
     if (!is_absence(error) && !state->refused) log_refusal(answers, state, error);
     state->refused = state->refused || !is_absence(error);
     if (error == EISDIR && state->index == 0 && look_at_next_index(answers, state)) return true;
-    return go_on(answers, state);
+    return look_elsewhere(answers, state);
 }
 
-/* status, *file: what came of the last look; NB_AGAIN from the caller: there was none yet. FOUND_FILE: *file is held. */
-static found go_through(nb_answers *answers, search *state, const question *asked, nb_status status, nb_file **file) {
-    found result = FOUND_NONE;
+/* Runs the search until it has a result. status, *file: result of the last look; NB_AGAIN: none was
+ * made yet. SEARCH_FILE: *file is held. */
+static search_result run_search(nb_answers *answers, search *state, const static_request *request, nb_status status,
+                                nb_file **file) {
+    search_result result = SEARCH_NONE;
     bool first = status == NB_AGAIN;
     for (;; first = true) {
         if (first)
             status = nb_open_files_find(nb_answers_files(answers), root_of(answers, state), &state->path,
                                         answers->time->now_ns, file);
         int error = errno;
-        if (status == NB_AGAIN) return FOUND_LATER;
+        if (status == NB_AGAIN) return SEARCH_LATER;
         if (status == NB_OK && state->path.folder) { /* "a.txt/" */
             nb_file_release(*file);
             status = NB_SYSTEM;
             error = ENOTDIR;
         }
-        if (status == NB_OK && state->plain) return FOUND_FILE;
+        if (status == NB_OK && state->plain) return SEARCH_FILE;
         if (status == NB_OK && state->index > 0 && !state->folder) {
             nb_file_release(*file);
-            return FOUND_FOLDER;
+            return SEARCH_FOLDER;
         }
         if (status == NB_OK) {
-            if (!look_at_coding(state, asked, *file)) return FOUND_FILE;
+            if (!look_at_coding(state, request, *file)) return SEARCH_FILE;
             continue;
         }
-        if (state->plain) { /* it was there a moment ago */
+        if (state->plain) { /* the sibling is gone: the original is sent */
             *file = state->plain;
             state->plain = NULL;
             state->encoding = NB_ENCODING_IDENTITY;
-            return FOUND_FILE;
+            return SEARCH_FILE;
         }
-        if (status != NB_SYSTEM) return status == NB_NO_MEMORY ? FOUND_FAILED : FOUND_NONE;
+        if (status != NB_SYSTEM) return status == NB_NO_MEMORY ? SEARCH_FAILED : SEARCH_NONE;
         if (!look_failed(answers, state, error, &result)) return result;
     }
 }
 
 /* --- what it has come to --- */
 
-static nb_status answer_file(nb_answers *answers, nb_exchange *exchange, const search *state, const question *asked,
-                             nb_file *file) {
-    const nb_file *plain = state->plain ? state->plain : file; /* what the name says holds for all its codings */
+static nb_status answer_file(nb_answers *answers, nb_exchange *exchange, const search *state,
+                             const static_request *request, nb_file *file) {
+    /* Type and cache rules are those of the original. */
+    const nb_file *plain = state->plain ? state->plain : file;
     char bytes[NB_FILE_LINES_BYTES_MAX], etag[NB_ETAG_BYTES_MAX];
     nb_file_lines lines = {.bytes = bytes};
     nb_slice tag = {etag, nb_etag_write(etag, &file->facts, state->encoding, answers->time->wall_s * NB_NS_PER_S)};
     int64_t modified_s = nb_file_modified_s(file->facts.modified_ns);
     if (modified_s > answers->time->wall_s)
-        modified_s = answers->time->wall_s; /* RFC 9110 section 8.8.2.1: never later than Date */
+        modified_s = answers->time->wall_s; /* not later than Date (RFC 9110 section 8.8.2.1) */
     nb_file_line(&lines, NB_SLICE("Content-Type"), plain->content_type);
     nb_file_line_date(&lines, NB_SLICE("Last-Modified"), modified_s);
     nb_file_line(&lines, NB_SLICE("ETag"), tag);
@@ -209,12 +213,12 @@ static nb_status answer_file(nb_answers *answers, nb_exchange *exchange, const s
         .content_type = plain->content_type,
         .lines = {lines.bytes, lines.size},
         .validators = {.etag = tag, .modified_s = modified_s},
-        .request = &asked->request,
+        .request = &request->file_request,
     };
     return nb_file_answer(answers, exchange, &offer);
 }
 
-/* What a client has sent as a URL, as a URL has it (RFC 3986 section 2.1): encoded where it was not. */
+/* Adds part of a URL as sent, percent-encoding what must be (RFC 3986 section 2.1). */
 static void add_encoded(nb_text *text, nb_slice sent) {
     for (size_t i = 0; i < sent.size; i++) {
         unsigned char byte = (unsigned char)sent.data[i];
@@ -226,14 +230,15 @@ static void add_encoded(nb_text *text, nb_slice sent) {
     }
 }
 
-/* The path has no empty segment, so that what follows the first "/" is never taken for a host. */
-static nb_status answer_folder(nb_answers *answers, nb_exchange *exchange, const question *asked) {
+/* Redirects to the path with "/". The path has no empty segment, so it is never read as
+ * "//host". */
+static nb_status answer_folder(nb_answers *answers, nb_exchange *exchange, const static_request *request) {
     nb_text fields;
     nb_text_init(&fields, LOCATION_BYTES_MAX);
     nb_text_add(&fields, "Location: ");
-    add_encoded(&fields, asked->path);
-    nb_text_add(&fields, asked->query.size ? "/?" : "/");
-    add_encoded(&fields, asked->query);
+    add_encoded(&fields, request->path);
+    nb_text_add(&fields, request->query.size ? "/?" : "/");
+    add_encoded(&fields, request->query);
     nb_text_add(&fields, "\r\n");
     nb_status status = nb_text_failed(&fields)
                            ? NB_NO_MEMORY
@@ -242,26 +247,26 @@ static nb_status answer_folder(nb_answers *answers, nb_exchange *exchange, const
     return status;
 }
 
-/* Lets go of the file. */
-static nb_static conclude(nb_answers *answers, nb_exchange *exchange, search *state, const question *asked, found what,
-                          nb_file *file) {
+/* Answers by the result of the search. Releases the file. */
+static nb_static_result answer_result(nb_answers *answers, nb_exchange *exchange, search *state,
+                                      const static_request *request, search_result what, nb_file *file) {
     nb_status status = NB_OK;
     switch (what) {
-    case FOUND_FILE:
-        status = answer_file(answers, exchange, state, asked, file);
+    case SEARCH_FILE:
+        status = answer_file(answers, exchange, state, request, file);
         nb_file_release(file);
         drop_plain(state);
         break;
-    case FOUND_FOLDER:
-        status = answer_folder(answers, exchange, asked);
+    case SEARCH_FOLDER:
+        status = answer_folder(answers, exchange, request);
         break;
-    case FOUND_NONE:
+    case SEARCH_NONE:
         return NB_STATIC_NONE;
-    case FOUND_BUSY:
+    case SEARCH_BUSY:
         return NB_STATIC_BUSY;
-    case FOUND_LATER:
+    case SEARCH_LATER:
         return NB_STATIC_WAITS;
-    case FOUND_FAILED:
+    case SEARCH_FAILED:
         return NB_STATIC_FAILED;
     }
     return status == NB_OK ? NB_STATIC_ANSWERED : NB_STATIC_FAILED;
@@ -275,12 +280,12 @@ static void free_waiting(waiting *self) {
     nb_free(self);
 }
 
-static void opened(void *context, nb_exchange *exchange, nb_file_wait *wait, nb_status status, nb_file *file);
+static void resume_search(void *context, nb_exchange *exchange, nb_file_wait *wait, nb_status status, nb_file *file);
 
-/* Takes the search's plain file also on failure. */
-static nb_static begin_wait(nb_answers *answers, nb_exchange *exchange, const search *state, const question *asked,
-                            const nb_request_facts *facts) {
-    size_t request_bytes = nb_file_request_bytes(&asked->request);
+/* Waits for the disk. Takes the original file of the search, also on failure. */
+static nb_static_result begin_wait(nb_answers *answers, nb_exchange *exchange, const search *state,
+                                   const static_request *request, const nb_request_facts *facts) {
+    size_t request_bytes = nb_file_request_bytes(&request->file_request);
     waiting *self = nb_alloc(sizeof(*self) + request_bytes);
     nb_request_message *message = self ? nb_alloc(nb_request_message_bytes(facts)) : NULL;
     if (!message) {
@@ -292,8 +297,8 @@ static nb_static begin_wait(nb_answers *answers, nb_exchange *exchange, const se
     self->message = message;
     self->search = *state;
     self->request_bytes = request_bytes;
-    self->wait.opened = opened;
-    if (request_bytes) nb_file_request_write(self->request, &asked->request);
+    self->wait.opened = resume_search;
+    if (request_bytes) nb_file_request_write(self->request, &request->file_request);
     nb_status status = nb_file_wait_begin(&answers->openings, exchange, &self->wait, root_of(answers, state),
                                           &self->search.path);
     if (status == NB_OK) return NB_STATIC_WAITS;
@@ -305,8 +310,8 @@ static nb_slice span_of(const nb_request_message *message, nb_span span) {
     return (nb_slice){(const char *)message + span.offset, span.size};
 }
 
-/* The same as at first, but that the request was kept. */
-static void opened(void *context, nb_exchange *exchange, nb_file_wait *wait, nb_status status, nb_file *file) {
+/* Goes on with a search when the disk has answered. */
+static void resume_search(void *context, nb_exchange *exchange, nb_file_wait *wait, nb_status status, nb_file *file) {
     nb_answers *answers = context;
     waiting *self = (waiting *)(void *)wait;
     if (!exchange) {
@@ -314,45 +319,45 @@ static void opened(void *context, nb_exchange *exchange, nb_file_wait *wait, nb_
         return;
     }
     nb_request_message *message = self->message;
-    question asked = {.path = span_of(message, message->path), .query = span_of(message, message->query)};
-    nb_file_request_read(&asked.request, (nb_slice){self->request, self->request_bytes});
-    asked.request.method = message->method;
-    found what = go_through(answers, &self->search, &asked, status, &file);
-    if (what == FOUND_LATER) {
+    static_request request = {.path = span_of(message, message->path), .query = span_of(message, message->query)};
+    nb_file_request_read(&request.file_request, (nb_slice){self->request, self->request_bytes});
+    request.file_request.method = message->method;
+    search_result what = run_search(answers, &self->search, &request, status, &file);
+    if (what == SEARCH_LATER) {
         nb_status again = nb_file_wait_begin(&answers->openings, exchange, wait, root_of(answers, &self->search),
                                              &self->search.path);
         if (again == NB_OK) return;
-        what = FOUND_BUSY;
+        what = SEARCH_BUSY;
     }
-    nb_static result = conclude(answers, exchange, &self->search, &asked, what, file);
+    nb_static_result result = answer_result(answers, exchange, &self->search, &request, what, file);
     self->message = NULL;
-    answers->events->searched(answers->owner, exchange, result, message);
+    answers->events->static_result(answers->owner, exchange, result, message);
     free_waiting(self);
 }
 
 /* --- the beginning --- */
 
-static bool takes(const nb_answers *answers, const nb_head *head) {
-    if (!nb_answers_files(answers) || answers->site->served.count == 0) return false;
+static bool may_be_static(const nb_answers *answers, const nb_head *head) {
+    if (!nb_answers_files(answers) || answers->document_roots->served.count == 0) return false;
     bool form = head->target_form == NB_TARGET_ORIGIN || head->target_form == NB_TARGET_ABSOLUTE;
     return form && (head->method == NB_METHOD_GET || head->method == NB_METHOD_HEAD);
 }
 
-nb_static nb_static_answer(nb_answers *answers, nb_exchange *exchange, const nb_request_facts *facts) {
+nb_static_result nb_static_answer(nb_answers *answers, nb_exchange *exchange, const nb_request_facts *facts) {
     const nb_head *head = facts->head;
     char room[NB_FILE_REQUEST_BYTES_MAX];
     search state;
     nb_file *file = NULL;
-    if (!takes(answers, head) || nb_file_path_decode(head->path, &state.path) != NB_OK) return NB_STATIC_NONE;
+    if (!may_be_static(answers, head) || nb_file_path_decode(head->path, &state.path) != NB_OK) return NB_STATIC_NONE;
     state.place = state.index = 0;
     state.base_bytes = state.path.size;
     state.folder = state.path.folder;
     state.refused = false;
     state.encoding = NB_ENCODING_IDENTITY;
     state.plain = NULL;
-    question asked = {.path = head->path, .query = head->query};
-    nb_file_request_of_head(&asked.request, head, room);
-    found what = go_through(answers, &state, &asked, NB_AGAIN, &file);
-    if (what == FOUND_LATER) return begin_wait(answers, exchange, &state, &asked, facts);
-    return conclude(answers, exchange, &state, &asked, what, file);
+    static_request request = {.path = head->path, .query = head->query};
+    nb_file_request_of_head(&request.file_request, head, room);
+    search_result what = run_search(answers, &state, &request, NB_AGAIN, &file);
+    if (what == SEARCH_LATER) return begin_wait(answers, exchange, &state, &request, facts);
+    return answer_result(answers, exchange, &state, &request, what, file);
 }

@@ -1,9 +1,13 @@
 /*
- * static.h - files of the served folders (site.h), answered before the application is asked. GET and HEAD alone; whatever names no file there
- * is the application's. Loop's thread.
+ * static.h - answers GET and HEAD with a file of the served document roots, before the application
+ * is asked. A path that names no file there is the application's.
  *
- * The folders are asked in their order, in each the path itself and, where that is a folder, its index files. A folder asked for without "/" at
- * the end is sent there when it has an index file. Of a file the coding is sent that the request takes best (name.zst, .br, .gz beside it).
+ * The roots are searched in their order: the path itself, then, if that is a folder, its index
+ * files. A folder that is requested without a final "/" is redirected if it has an index file. Of a
+ * file and its precompressed siblings (name.zst, .br, .gz) the one is sent that the request
+ * prefers.
+ *
+ * Threads: the loop's thread.
  */
 #ifndef NB_ANSWERS_STATIC_H
 #define NB_ANSWERS_STATIC_H
@@ -12,10 +16,10 @@
 #include "answers/answers.h"
 #include "dispatch/exchange.h"
 
-/* What the request log says in the place of a reason. */
+/* The reason in the request log. */
 #define NB_STATIC_LOGGED "a file"
 
-/* A request whose head is whole, which has no body. */
-nb_static nb_static_answer(nb_answers *answers, nb_exchange *exchange, const nb_request_facts *facts);
+/* The request has a complete head and no body. */
+nb_static_result nb_static_answer(nb_answers *answers, nb_exchange *exchange, const nb_request_facts *facts);
 
 #endif

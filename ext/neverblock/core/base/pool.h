@@ -20,7 +20,7 @@ typedef struct nb_pool {
     nb_pool_block *free;
     unsigned kept;
     unsigned returned; /* freed to the heap since the last trim */
-    unsigned sending;  /* blocks in use that hold bytes of responses; counted by outbox.c */
+    unsigned sending;  /* blocks in use that hold bytes of responses; counted by send_queue.c */
 } nb_pool;
 
 void nb_pool_init(nb_pool *pool);

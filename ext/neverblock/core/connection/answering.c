@@ -13,7 +13,7 @@
 static const char allow_line[] = "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n";
 static const char busy_reason[] = "the server is busy, try again";
 
-/* "Retry-After: " with seconds. */
+/* "Retry-After: " and seconds. */
 #define RETRY_LINE_BYTES 32
 
 /* --- the server's own --- */
@@ -28,7 +28,7 @@ void nb_answer_log(nb_connections *connections, const nb_connection *connection,
 
 void nb_answer_own(nb_connections *connections, nb_exchange *exchange, nb_refusal refusal, const char *extra) {
     nb_connection *connection = exchange->connection;
-    bool is_executors = exchange->channel != NB_CHANNEL_NONE; /* which logs it */
+    bool is_executors = exchange->channel != NB_CHANNEL_NONE; /* the executor logs it */
     if (!is_executors && !connection->admin)
         nb_answer_log(connections, connection, refusal.http_status, refusal.reason);
     if (nb_reply_own(connections->answers, exchange, refusal.http_status, refusal.reason, extra) != NB_OK) {
@@ -110,13 +110,13 @@ bool nb_answer_lost(nb_connections *connections, nb_exchange *exchange) {
 
 /* --- an executor's --- */
 
-/* Hints are for the time before the response, and only advice: they do not pile up for a client that does not read. */
+/* Early hints are advice: they are dropped after the head, and for a client that does not read. */
 static bool takes_hints(const nb_connections *connections, const nb_exchange *exchange) {
-    uint64_t owed = nb_connection_owed(exchange->connection) + exchange->outbox.bytes;
-    return !exchange->head_sent && !exchange->hijack && owed <= connections->dispatch->allowance / 4;
+    uint64_t owed = nb_connection_owed(exchange->connection) + exchange->send_queue.bytes;
+    return !exchange->head_sent && !exchange->hijack && owed <= connections->dispatch->response_window_bytes / 4;
 }
 
-/* Nobody waits for it any more. */
+/* The exchange has no connection: drops the part. */
 static void drop_part(nb_connections *connections, nb_exchange *exchange, const nb_message *part) {
     if (part->type == NB_MESSAGE_NAMED) nb_named_message_drop((const nb_named_message *)(const void *)part);
     if (!(part->flags & NB_PART_LAST)) return;

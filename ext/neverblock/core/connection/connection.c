@@ -1,6 +1,7 @@
 /*
- * connection.c - see connection.h and protocol.h. After each change of the state the poller's interest and the timeout
- * follow from it (watch, retime).
+ * connection.c - see connection.h and protocol.h: reading, the list of exchanges, timeouts, the
+ * end. After each change of the state nb_connection_follow sets the poller's interest and the
+ * timeout.
  */
 #include "connection/connection.h"
 
@@ -12,10 +13,11 @@
 #include "intake/body.h"
 #include "os/net.h"
 
-/* Reads of one connection in one turn: enough to keep an upload going, few enough to let the others have their turn. */
+/* Reads of one connection in one turn: enough for a fast upload, few enough for the turn to stay
+ * short. */
 #define READS_IN_A_TURN 4
 
-/* Bytes not yet taken by the client past which nothing more of it is read. */
+/* Unsent bytes of responses at which no more requests are read from the client. */
 #define UNREAD_ANSWERS_BYTES 262144u
 
 /* --- what the state asks of the poller and the clock --- */
@@ -40,14 +42,14 @@ static void set_interest(nb_connections *connections, nb_connection *connection,
     connection->interest = interest;
 }
 
-/* Reading is switched off only when an event came that nobody wanted (ready does it): mostly none does before it is
- * wanted again. */
+/* Interest in reading is switched off only when an unwanted event comes (nb_connection_ready).
+ * Mostly none comes before reading is wanted again, and a system call is saved. */
 static void watch(nb_connections *connections, nb_connection *connection) {
     uint8_t interest = connection->interest & NB_POLL_READ;
     if (wants_read(connection)) interest |= NB_POLL_READ;
     if (connection->waits == NB_WAITS_CLIENT) interest |= NB_POLL_WRITE;
-    if (connection->waits == NB_WAITS_TURN)
-        interest |= connection->interest & NB_POLL_WRITE; /* it may soon be that again */
+    /* Kept, as writing is often wanted again soon. */
+    if (connection->waits == NB_WAITS_TURN) interest |= connection->interest & NB_POLL_WRITE;
     set_interest(connections, connection, interest);
 }
 
@@ -105,7 +107,8 @@ void nb_connection_mark_dirty(nb_connections *connections, nb_connection *connec
     connections->dirty = connection;
 }
 
-/* Whether the client left or shut down its sending side only (which HTTP allows) cannot be told apart. */
+/* A client that left and one that shut down only its sending side look the same. HTTP allows the
+ * latter. */
 bool nb_connection_client_left(const nb_connection *connection) {
     if (!connection->read_ended || !connection->first) return false;
     for (const nb_exchange *exchange = connection->first; exchange; exchange = exchange->next) {
@@ -149,7 +152,7 @@ void nb_connection_open(nb_connections *connections, int fd, const nb_peer *peer
     connection->began_ns = connections->time->now_ns;
     connection->protocol = connections->protocol;
     nb_timeout_init(&connection->timeout);
-    nb_outbox_init(&connection->outbox);
+    nb_send_queue_init(&connection->send_queue);
     connection->protocol->open(connection);
     nb_connection **first = list_of(connections, connection);
     connection->next = *first;
@@ -172,7 +175,7 @@ nb_exchange *nb_connection_add_exchange(nb_connections *connections, nb_connecti
     exchange->counted = !connection->admin;
     exchange->began_ns = connection->began_ns;
     exchange->writer = connection->protocol->writer;
-    exchange->out = &exchange->outbox;
+    exchange->out = &exchange->send_queue;
     exchange->previous = connection->last;
     *(connection->last ? &connection->last->next : &connection->first) = exchange;
     connection->last = exchange;
@@ -194,12 +197,13 @@ static void end_body(nb_connections *connections, nb_exchange *exchange) {
     exchange->upload = NULL;
 }
 
-/* The executor may still hold it: then it stays in the table until the last part has come. */
+/* Removes the exchange from its connection. While an executor has it, it stays in the table until
+ * the last part of its response has come. */
 static void part_with(nb_connections *connections, nb_exchange *exchange) {
     unlink_exchange(exchange->connection, exchange);
     exchange->connection = NULL;
     exchange->out = NULL;
-    nb_outbox_clear(&exchange->outbox, connections->pool);
+    nb_send_queue_clear(&exchange->send_queue, connections->pool);
     end_body(connections, exchange);
     nb_dispatch_forget(nb_dispatch_of(connections->dispatch, exchange), exchange);
     if (exchange->in_notices) return;
@@ -212,7 +216,7 @@ static void part_with(nb_connections *connections, nb_exchange *exchange) {
 
 void nb_connection_drop_exchange(nb_connections *connections, nb_exchange *exchange) {
     nb_connection *connection = exchange->connection;
-    if (exchange->cut) nb_count(&connections->counters->broken, 1);
+    if (exchange->truncated) nb_count(&connections->counters->broken, 1);
     uint64_t end = connection->sent + nb_connection_owed(connection);
     nb_stages_leaving(connections->answers->stages, &connection->leaving, exchange, end);
     nb_downloads_leaving(connections->downloads, &connection->downloads, exchange, end);
@@ -250,7 +254,7 @@ nb_exchange *nb_connection_replace_exchange(nb_connections *connections, nb_exch
 }
 
 void nb_connection_tell_drained(nb_connections *connections, nb_exchange *exchange, uint64_t owed) {
-    if (!exchange->tell_drained || owed > connections->dispatch->allowance / 4) return;
+    if (!exchange->tell_drained || owed > connections->dispatch->response_window_bytes / 4) return;
     exchange->tell_drained = false;
     nb_dispatch_tell_drained(nb_dispatch_of(connections->dispatch, exchange), exchange);
 }
@@ -267,7 +271,7 @@ void nb_connection_leave(nb_connections *connections, nb_connection *connection)
     nb_stages_connection_end(connections->answers->stages, &connection->leaving);
     nb_downloads_connection_end(connections->downloads, &connection->downloads, connection->sent);
     nb_buffer_release(&connection->input, connections->pool);
-    nb_outbox_clear(&connection->outbox, connections->pool);
+    nb_send_queue_clear(&connection->send_queue, connections->pool);
     if (connection->previous) {
         connection->previous->next = connection->next;
     } else {
@@ -317,7 +321,8 @@ void nb_connection_hand_over(nb_connections *connections, nb_exchange *exchange)
     exchange->connection = NULL;
     exchange->out = NULL;
     exchange->handover = handover;
-    /* Out of the poller while the descriptor is ours: a worker's keeps the socket in it, and what comes would be for a connection that is no more. */
+    /* Removed from the poller while the descriptor is still ours. A worker process's duplicate
+     * keeps the socket in epoll, and events would come for a freed connection. */
     nb_connection_leave(connections, connection);
     nb_connection_bury(connections, connection);
     nb_dispatch_hand_over(nb_dispatch_of(connections->dispatch, exchange), exchange);
@@ -331,7 +336,7 @@ void nb_connection_receive(nb_connections *connections, nb_connection *connectio
     if (connection->state == NB_CONNECTION_LINGER) nb_buffer_release(&connection->input, connections->pool);
 }
 
-/* Executors are told for each request under way: most clients that finish sending have closed. */
+/* Tells the executor of each request: most clients that finish sending have closed. */
 static void tell_left(nb_connections *connections, nb_connection *connection) {
     for (nb_exchange *exchange = connection->first; exchange; exchange = exchange->next) {
         if (!exchange->ended && !exchange->body && !exchange->upload)
@@ -339,8 +344,8 @@ static void tell_left(nb_connections *connections, nb_connection *connection) {
     }
 }
 
-/* What the client asked for whole is still answered (a half-closed client is a client), unless cancel_on_disconnect
- * says that it has left then. */
+/* Complete requests are still answered, as the client may have shut down only its sending side.
+ * cancel_on_disconnect says that it has left. */
 static void input_ended(nb_connections *connections, nb_connection *connection) {
     connection->read_ended = true;
     tell_left(connections, connection);
@@ -419,7 +424,7 @@ static void transfer_timed_out(nb_connections *connections, nb_connection *conne
 }
 
 void nb_connection_timed_out(nb_connections *connections, nb_connection *connection, nb_timeout_class queue) {
-    if (timeout_class(connection) != queue) { /* the state has moved on in this turn */
+    if (timeout_class(connection) != queue) { /* the state has changed in this turn */
         retime(connections, connection);
         return;
     }
@@ -448,7 +453,7 @@ void nb_connection_timed_out(nb_connections *connections, nb_connection *connect
 
 void nb_connection_drain(nb_connections *connections, nb_connection *connection) {
     if (!nb_connection_is_idle(connection)) return;
-    read_some(connections, connection); /* a request that is already here is served */
+    read_some(connections, connection); /* a request that has already arrived is served */
     if (nb_connection_is_idle(connection)) nb_connection_end(connections, connection, false);
     nb_connection_follow(connections, connection);
 }

@@ -1,13 +1,15 @@
 /*
- * connection.h - one client: its transport, the bytes it has sent and is owed, and its exchanges. What the bytes mean is
- * its protocol's business (protocol.h).
+ * connection.h - one client: its transport, the bytes read from it and to be sent to it, and its
+ * exchanges. What the bytes mean is decided by its protocol (protocol.h).
  *
- *   OPEN    the protocol reads                          -> LAST
- *   LAST    nothing more is read; what is owed is sent  -> LINGER or the end
- *   LINGER  all is sent and our side finished; the client's bytes are read and dropped, so that our answer is not lost
- *           to a reset (RFC 9112 section 9.6)           -> the end
+ *   OPEN    the protocol reads                              -> LAST
+ *   LAST    nothing more is read; the rest is sent          -> LINGER or ENDED
+ *   LINGER  all is sent, and our side of the socket is shut down. Bytes of the client are read and
+ *           dropped, so that no reset destroys our answer (RFC 9112 section 9.6)   -> ENDED
+ *   ENDED   nothing may be done with it
  *
- * Owned by the loop's thread. Freed at the end of the turn in which it ends.
+ * Owner: the loop (nb_connections). Memory: freed at the end of the turn in which it ends, or when
+ * a file worker has returned its sending. Threads: the loop's thread.
  */
 #ifndef NB_CONNECTION_CONNECTION_H
 #define NB_CONNECTION_CONNECTION_H
@@ -34,104 +36,116 @@ typedef enum nb_connection_state {
     NB_CONNECTION_ENDED,
 } nb_connection_state;
 
-/* Of a protocol's state of one connection. */
+/* Words of 8 bytes for a protocol's state of one connection. */
 #define NB_SESSION_WORDS 6
 
 /* What sending waits for. */
 typedef enum nb_waits {
-    NB_WAITS_NOT,    /* nothing is owed */
-    NB_WAITS_CLIENT, /* until it takes more: the poller tells */
-    NB_WAITS_TURN,   /* the next one: others come first */
-    NB_WAITS_WORKER, /* a file worker has it */
-    NB_WAITS_RATE,   /* it has had what its rate allows */
+    NB_WAITS_NOT,    /* nothing is left to send */
+    NB_WAITS_CLIENT, /* the client takes no more now; the poller tells when it does */
+    NB_WAITS_TURN,   /* the next turn: other clients come first */
+    NB_WAITS_WORKER, /* a file worker has the sending */
+    NB_WAITS_RATE,   /* its rate allows no more bytes now */
 } nb_waits;
 
 struct nb_connection {
     const nb_protocol *protocol;
     nb_transport transport;
     nb_timeout timeout;
-    nb_connection *previous, *next; /* of all */
-    nb_connection *dirty_next;      /* in the loop's list of those to flush, or in the graveyard */
-    nb_buffer input;                /* what the client has sent and the protocol not used */
-    nb_exchange *first, *last;      /* requests in order */
-    nb_sending *sending;            /* the files that leave now; NULL: none */
-    nb_outbox outbox;               /* what leaves after them */
-    int64_t paid_until_ns;          /* by its rate (pace.h) */
-    uint64_t address_key;           /* of its client, for the rate of an address; 0: not asked for yet */
-    uint64_t window_bytes;          /* moved since the transfer window began */
-    size_t window_queued;           /* bytes the client had not taken then */
+    nb_connection *previous, *next; /* in nb_connections.open, .admin or .with_workers */
+    nb_connection *dirty_next;      /* in nb_connections.dirty or .graveyard */
+    nb_buffer input;                /* read from the client, not consumed by the protocol */
+    nb_exchange *first, *last;      /* requests, oldest first */
+    nb_sending *sending;            /* owned: the files being sent now; NULL: none */
+    nb_send_queue send_queue;       /* what is sent after them */
+    int64_t paid_until_ns;          /* of its rate (send/pace.h) */
+    uint64_t address_key;           /* for the rate of an address; 0: not computed yet */
+    uint64_t window_bytes;          /* bytes moved since NB_TIMEOUT_TRANSFER was armed */
+    size_t window_queued;           /* bytes in the socket's send buffer at that time */
     nb_connection_state state;
-    uint16_t in_flight, listener;
-    uint8_t interest; /* what the poller watches for */
-    uint8_t phase;    /* nb_phase it is counted under */
-    uint8_t waits;    /* nb_waits */
-    bool dirty, read_ended, served, refused, reset;
-    bool writable;    /* the poller has told so since the last attempt */
-    bool returned;    /* a worker has given `sending` back, and what its last step wants was not looked at yet */
-    bool admin;       /* its requests are answered by admin.h, and count nowhere */
-    int64_t began_ns; /* when the first byte of the head came that is awaited or received */
-    uint64_t sent;    /* bytes, since the start */
-    nb_download_list downloads; /* of files whose last bytes are owed */
-    nb_leaving_list leaving;    /* responses whose last bytes are in the outbox */
+    uint16_t in_flight;         /* exchanges */
+    uint16_t listener;          /* number of the listener that accepted it */
+    uint8_t interest;           /* NB_POLL_ events that the poller watches for */
+    uint8_t phase;              /* nb_phase that it is counted under */
+    uint8_t waits;              /* nb_waits */
+    bool dirty;                 /* in nb_connections.dirty */
+    bool read_ended;            /* the client has finished sending */
+    bool served;                /* at least one request was read */
+    bool refused;               /* unread bytes of a body may follow: linger at the end */
+    bool reset;                 /* ends with an RST */
+    bool writable;              /* the poller has said so since the last attempt to send */
+    bool returned;              /* a worker has returned `sending`, not followed up yet */
+    bool admin;                 /* it came to an admin listener, and counts in no figure */
+    int64_t began_ns;           /* when the first byte of the current head came */
+    uint64_t sent;              /* bytes, since the connection began */
+    nb_download_list downloads; /* file responses whose last byte is not sent */
+    nb_leaving_list leaving;    /* responses whose last byte is in send_queue */
     nb_peer peer;
     uint64_t session[NB_SESSION_WORDS]; /* private to the protocol */
 };
 
-/* What it does now. */
+/* The phase to count it under. */
 nb_phase nb_connection_phase(const nb_connection *connection);
-/* Takes fd. Who gives it has counted it as open. admin: it came to an admin listener. */
+/* Takes the descriptor. The caller has counted the connection as open. admin: it came to an admin
+ * listener. */
 void nb_connection_open(nb_connections *connections, int fd, const nb_peer *peer, uint16_t listener, bool admin);
-/* The poller told NB_POLL_ events. */
+/* The poller reported NB_POLL_ events. */
 void nb_connection_ready(nb_connections *connections, nb_connection *connection, uint32_t events);
-/* Its timeout of class `queue` has come (and is disarmed). */
+/* Its timeout of class `queue` has passed, and is disarmed. */
 void nb_connection_timed_out(nb_connections *connections, nb_connection *connection, nb_timeout_class queue);
-/* Bytes of responses that have not left. */
+/* Bytes of responses that are not sent. */
 uint64_t nb_connection_owed(const nb_connection *connection);
 static inline bool nb_connection_owes(const nb_connection *connection) {
-    return connection->sending || !nb_outbox_empty(&connection->outbox);
+    return connection->sending || !nb_send_queue_empty(&connection->send_queue);
 }
-/* Its sending has come back from a file worker. It may have ended since. */
+/* A file worker has returned its sending. The connection may have ended meanwhile. */
 void nb_connection_returned(nb_connections *connections, nb_connection *connection);
-/* Goes on with what has been read. */
+/* Gives the protocol what was read, again. */
 void nb_connection_receive(nb_connections *connections, nb_connection *connection);
-/* Nothing is asked for, nothing is owed. */
+/* It has no request, and nothing to send. */
 bool nb_connection_is_idle(const nb_connection *connection);
-/* Sends what there is; the turn's end. */
+/* Sends what there is. Called at the turn's end. */
 void nb_connection_flush(nb_connections *connections, nb_connection *connection);
-/* The server drains: ends it when it is idle, else after what is under way. */
+/* The server drains: the connection ends now if it is idle, else after its requests. */
 void nb_connection_drain(nb_connections *connections, nb_connection *connection);
-/* Ends it now; reset: with an RST. Its requests go on and their responses are dropped. */
+/* Ends it now; reset: with an RST. Its requests go on, and their responses are dropped. */
 void nb_connection_end(nb_connections *connections, nb_connection *connection, bool reset);
-/* At the turn's end. */
+/* Called at the turn's end, for each connection of the graveyard. */
 void nb_connection_free(nb_connections *connections, nb_connection *connection);
 
 /* --- for its protocol --- */
 
-/* A new last exchange, its bytes going to its own outbox; NULL when memory is out. */
+/* Adds an exchange at the end of the list. Its bytes go to its own send queue. NULL: out of
+ * memory. */
 nb_exchange *nb_connection_add_exchange(nb_connections *connections, nb_connection *connection);
-/* The exchange's response is whole in connection->outbox, or was cut there: the exchange leaves the connection. */
+/* All of the exchange's response is in connection->send_queue, or it was truncated there. The
+ * exchange leaves the connection. */
 void nb_connection_drop_exchange(nb_connections *connections, nb_exchange *exchange);
-/* The client wants the exchange no more: it leaves the connection, and its executor is told GONE. */
+/* The client does not want the response. The exchange leaves the connection, and its executor is
+ * told GONE. */
 void nb_connection_abort_exchange(nb_connections *connections, nb_exchange *exchange);
-/* All exchanges leave the connection, whatever has become of them. Their executors are told GONE. */
+/* The same for all exchanges. */
 void nb_connection_abort_exchanges(nb_connections *connections, nb_connection *connection);
-/* The request's body cannot be had: its executor is told GONE, for `reason`. A new exchange takes its place, for the
-   same request, which no executor has. NULL when memory is out: then none does. */
+/* The request's body cannot be received: its executor is told GONE with `reason`. Returns a new
+ * exchange for the same request, which no executor has. NULL: out of memory, and neither has
+ * one. */
 nb_exchange *nb_connection_replace_exchange(nb_connections *connections, nb_exchange *exchange, nb_gone_reason reason);
-/* The poller's interest and the timeout follow from the state; after each change of it. */
+/* Sets the poller's interest and the timeout by the state. Call it after each change of the
+ * state. */
 void nb_connection_follow(nb_connections *connections, nb_connection *connection);
-/* It is flushed at the turn's end. */
+/* The connection will be flushed at the turn's end. */
 void nb_connection_mark_dirty(nb_connections *connections, nb_connection *connection);
-/* The client has not taken much of what it is owed: nothing more of it should be read. */
+/* The client leaves much unread of what was sent: nothing more should be read from it. */
 bool nb_connection_answers_pile_up(const nb_connection *connection);
-/* A writer that waits for the exchange's backlog goes on, if `owed` bytes of it are few enough. */
+/* Tells the writer of the exchange to go on if it waits, and `owed` bytes are few enough of the
+ * response window. */
 void nb_connection_tell_drained(nb_connections *connections, nb_exchange *exchange, uint64_t owed);
-/* The exchange's executor takes the connection: what was read and not used goes with the descriptor, other requests are
-   given up. */
+/* The exchange's executor takes the connection (hijack): descriptor and unconsumed bytes become the
+ * exchange's handover. Other requests are aborted. */
 void nb_connection_hand_over(nb_connections *connections, nb_exchange *exchange);
-/* Its client has finished sending, and all that it waits for is not worth going on with then. */
+/* The client has finished sending, and all its requests are cancelled by that. */
 bool nb_connection_client_left(const nb_connection *connection);
-/* The file of the exchange's body is no longer among those that the spool's budget counts. */
+/* The file of the exchange's body no longer counts against the spool's budget. */
 void nb_connection_release_spool(nb_connections *connections, nb_exchange *exchange);
 
 static inline nb_connection *nb_connection_of_timeout(nb_timeout *timeout) {

@@ -1,6 +1,7 @@
 /*
- * connection_send.c - connection.h's way out: what is owed to a client leaves, memory from the loop, files by a sending (send/sending.h), in the
- * order of the responses; and what follows when all has left.
+ * connection_send.c - sends what a connection owes its client, in the order of the responses:
+ * memory from the loop, files by a sending (send/sending.h). When all is sent, decides what
+ * follows. See connection.h.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,11 +12,11 @@
 #include "connection/connection_internal.h"
 #include "figures/downloads.h"
 
-/* Bytes sent to one connection in one turn; then the others come first. */
+/* Bytes sent to one connection in one turn, before other connections have theirs. */
 #define SEND_BUDGET_BYTES (UINT64_C(1) << 20)
 
 uint64_t nb_connection_owed(const nb_connection *connection) {
-    return connection->outbox.bytes + (connection->sending ? connection->sending->left : 0);
+    return connection->send_queue.bytes + (connection->sending ? connection->sending->left : 0);
 }
 
 static void count_sent(nb_connections *connections, nb_connection *connection, uint64_t bytes) {
@@ -29,8 +30,8 @@ static void count_sent(nb_connections *connections, nb_connection *connection, u
 
 static nb_status send_memory(nb_connections *connections, nb_connection *connection) {
     uint64_t sent = 0;
-    nb_status status = nb_outbox_send(&connection->outbox, connections->pool, &connection->transport, SEND_BUDGET_BYTES,
-                                      &sent);
+    nb_status status = nb_send_queue_send(&connection->send_queue, connections->pool, &connection->transport,
+                                          SEND_BUDGET_BYTES, &sent);
     count_sent(connections, connection, sent);
     connection->waits = status == NB_OK ? NB_WAITS_NOT : NB_WAITS_CLIENT;
     return status;
@@ -42,12 +43,13 @@ static void end_sending(nb_connection *connection) {
     connection->returned = false;
 }
 
-/* What the step wants. NB_OK: another step, now. NB_AGAIN: later. Else as nb_sending's status. */
+/* Does what the step wants next. NB_OK: take another step now. NB_AGAIN: later. Else the status of
+ * the sending. */
 static nb_status follow_step(nb_connections *connections, nb_connection *connection, nb_step step) {
     nb_sending *sending = connection->sending;
     switch (step) {
     case NB_STEP_DONE:
-        if (sending->left > 0) break; /* an algorithm that does not do what it says */
+        if (sending->left > 0) break; /* the algorithm says that it is done, and is not */
         end_sending(connection);
         return NB_OK;
     case NB_STEP_WRITABLE:
@@ -72,7 +74,8 @@ static uint64_t rate_of(const nb_connections *connections, const nb_connection *
     return connection->sending->rate ? connection->sending->rate : connections->settings.send_rate;
 }
 
-/* Bytes of files that may go now. They are paid for before they go: others of the address, on any loop, must not count on them. */
+/* Bytes of files that the rates allow now. They are paid for before they are sent, so that no other
+ * connection of the address uses the same bytes. */
 static uint64_t reserve(nb_connections *connections, nb_connection *connection) {
     uint64_t rate = rate_of(connections, connection);
     uint64_t bytes = nb_pace_allows(connection->paid_until_ns, rate, connections->time->now_ns);
@@ -92,18 +95,18 @@ static void count_of_files(nb_connections *connections, nb_connection *connectio
     uint64_t paid = bytes < connection->sending->paid ? bytes : connection->sending->paid, more = bytes - paid;
     connection->sending->paid -= paid;
     count_sent(connections, connection, bytes);
-    if (more == 0 || !connection->sending->paced) return; /* an algorithm that kept to its budget */
+    if (more == 0 || !connection->sending->paced) return; /* the algorithm kept to its budget */
     connection->paid_until_ns = nb_pace_take(connection->paid_until_ns, rate_of(connections, connection), more,
                                              connections->time->now_ns);
     nb_address_pace_take(connections->address_paces, connection->address_key, more, connections->time->now_ns);
 }
 
-/* Gives back what was paid for and did not go, but for what a worker may yet send. */
+/* Gives back what was paid for and not sent, except for what a worker may still send. */
 static void give_unsent(nb_connections *connections, nb_connection *connection) {
-    uint64_t lent = connection->sending->lent ? connection->sending->budget : 0;
-    if (connection->sending->paid <= lent) return;
-    uint64_t bytes = connection->sending->paid - lent;
-    connection->sending->paid = lent;
+    uint64_t with_worker = connection->sending->with_worker ? connection->sending->budget : 0;
+    if (connection->sending->paid <= with_worker) return;
+    uint64_t bytes = connection->sending->paid - with_worker;
+    connection->sending->paid = with_worker;
     connection->paid_until_ns = nb_pace_give(connection->paid_until_ns, rate_of(connections, connection), bytes);
     nb_address_pace_give(connections->address_paces, connection->address_key, bytes, connections->time->now_ns);
 }
@@ -130,9 +133,9 @@ static nb_status step_sending(nb_connections *connections, nb_connection *connec
 }
 
 static nb_status begin_sending(nb_connections *connections, nb_connection *connection) {
-    connection->sending = nb_sending_begin(&connections->senders, &connection->outbox, &connection->transport,
+    connection->sending = nb_sending_begin(&connections->senders, &connection->send_queue, &connection->transport,
                                            connection);
-    connection->writable = true; /* that is to be found out */
+    connection->writable = true; /* assumed until a send says otherwise */
     return connection->sending ? NB_OK : NB_NO_MEMORY;
 }
 
@@ -143,13 +146,13 @@ static nb_status leave_files(nb_connections *connections, nb_connection *connect
     return NB_AGAIN;
 }
 
-/* As nb_outbox_send, but for NB_AGAIN alone where something is left. */
+/* As nb_send_queue_send, but NB_AGAIN whenever something is left. */
 static nb_status send_owed(nb_connections *connections, nb_connection *connection) {
     nb_status status = NB_OK;
     uint64_t before = connection->sent;
     while (status == NB_OK) {
-        if (!connection->sending && !connection->outbox.files) return send_memory(connections, connection);
-        if (connection->sending && connection->sending->lent) return NB_AGAIN;
+        if (!connection->sending && !connection->send_queue.files) return send_memory(connections, connection);
+        if (connection->sending && connection->sending->with_worker) return NB_AGAIN;
         if (connections->without_files) return leave_files(connections, connection);
         if (connection->sent - before >= SEND_BUDGET_BYTES) return follow_step(connections, connection, NB_STEP_OTHERS);
         status = connection->sending ? step_sending(connections, connection) : begin_sending(connections, connection);
@@ -158,12 +161,12 @@ static nb_status send_owed(nb_connections *connections, nb_connection *connectio
 }
 
 void nb_connection_end_sending(nb_connections *connections, nb_connection *connection, bool reset) {
-    if (connection->sending->lent) {
+    if (connection->sending->with_worker) {
         connection->reset = reset;
         connection->previous = NULL;
-        connection->next = connections->lent;
-        if (connections->lent) connections->lent->previous = connection;
-        connections->lent = connection;
+        connection->next = connections->with_workers;
+        if (connections->with_workers) connections->with_workers->previous = connection;
+        connections->with_workers = connection;
         nb_sending_cancel(connection->sending, reset);
         return;
     }
@@ -181,15 +184,15 @@ void nb_connection_returned(nb_connections *connections, nb_connection *connecti
         nb_connection_mark_dirty(connections, connection);
         return;
     }
-    *(connection->previous ? &connection->previous->next : &connections->lent) = connection->next;
+    *(connection->previous ? &connection->previous->next : &connections->with_workers) = connection->next;
     if (connection->next) connection->next->previous = connection->previous;
     nb_connection_end_sending(connections, connection, connection->reset);
 }
 
 /* --- when all has left --- */
 
-/* Everything owed is sent. A client that may still be sending must not meet a reset, which would take our answer from
- * it (RFC 9112 section 9.6). */
+/* All is sent. While the client may still be sending, the socket is shut down but not closed: a
+ * reset could destroy our answer before the client reads it (RFC 9112 section 9.6). */
 static void part_politely(nb_connections *connections, nb_connection *connection, bool refused) {
     if (connection->reset || connection->read_ended) {
         nb_connection_end(connections, connection, connection->reset);
@@ -217,9 +220,10 @@ static void all_has_left(nb_connections *connections, nb_connection *connection)
     if (nb_connection_client_left(connection)) nb_connection_end(connections, connection, false);
 }
 
-/* Who writes files in place learns why downloads break off. */
+/* Logs why the download breaks off: somebody writes the file in place. */
 static void tell_shrunk(nb_connections *connections, const nb_connection *connection) {
-    const nb_file *file = nb_outbox_file(connection->sending ? &connection->sending->outbox : &connection->outbox);
+    const nb_file *file = nb_send_queue_file(connection->sending ? &connection->sending->send_queue
+                                                                 : &connection->send_queue);
     if (!file || !nb_log_due(&connections->shrunk_told_ns, connections->time->now_ns)) return;
     char path[NB_LOG_NAME_BYTES], name[NB_LOG_NAME_BYTES];
     size_t size = nb_os_descriptor_path(file->fd, path, sizeof(path));
@@ -249,9 +253,10 @@ void nb_connection_flush(nb_connections *connections, nb_connection *connection)
     nb_connection_follow(connections, connection);
 }
 
-/* What counts as sent is what the client took: a socket buffer of megabytes takes nothing for long stretches while a slow reader empties
-   it. A client that reads or sends nothing, or a drop now and then, must not hold memory for ever. While it is not the client that is
-   waited for, it is not slow. */
+/* Bytes count when the client has acknowledged them. A large socket buffer takes nothing for long
+ * stretches while a slow reader empties it. A client that moves nothing, or a few bytes now and
+ * then, must not keep its memory forever. It is not slow while the server, not the client, is
+ * waited for. */
 bool nb_connection_is_too_slow(nb_connections *connections, nb_connection *connection) {
     int64_t window_ns = connections->settings.body_timeout_ms * NB_NS_PER_MS;
     if (connection->waits == NB_WAITS_TURN) return false;
@@ -262,6 +267,6 @@ bool nb_connection_is_too_slow(nb_connections *connections, nb_connection *conne
     uint64_t least = (uint64_t)connections->settings.rate_min * connections->settings.body_timeout_ms / 1000;
     uint64_t moved = connection->window_bytes + connection->window_queued;
     size_t queued = connection->waits ? nb_net_unacknowledged(connection->transport.fd) : 0;
-    moved = moved > queued ? moved - queued : 0; /* a UNIX socket counts its own overhead too */
+    moved = moved > queued ? moved - queued : 0; /* a UNIX socket counts its overhead as well */
     return moved < (least ? least : 1);
 }

@@ -1,6 +1,8 @@
 /*
- * connections.h - the connections of one loop: what they share, and what of the loop they are served with. The first part is
- * the connections' own; what is pointed to is borrowed. Owned by the loop's thread, but for what is atomic.
+ * connections.h - the connections of one loop: the state that they share, and what they borrow of
+ * their loop.
+ *
+ * Threads: the loop's thread, except for atomic members.
  */
 #ifndef NB_CONNECTION_CONNECTIONS_H
 #define NB_CONNECTION_CONNECTIONS_H
@@ -22,22 +24,25 @@
 #include "send/pace.h"
 #include "send/sending.h"
 
-/* Of nb_server_config (server/server.h), which says what they mean. */
+/* Copied from nb_server_config (server/server.h), which explains each. */
 typedef struct nb_connection_settings {
     uint64_t body_bytes_max, send_rate;
     uint32_t header_bytes_max, body_timeout_ms, request_timeout_ms, rate_min;
     bool cancel_on_disconnect, answer_asterisk, front;
 } nb_connection_settings;
 
-/* What a connection asks of those above it. */
+/* Calls upward, to the folders that connections do not include. */
 typedef struct nb_connections_events {
-    /* A request to an admin listener is answered: the exchange has ended. NB_NO_MEMORY: the connection must be ended. */
+    /* Answers a request to an admin listener. The exchange has ended then. NB_NO_MEMORY: end the
+     * connection. */
     nb_status (*answer_admin)(void *owner, nb_exchange *exchange);
 } nb_connections_events;
 
 struct nb_connections {
+    /* --- the connections' own --- */
+
     nb_connection_settings settings;
-    const nb_protocol *protocol; /* of connections that begin */
+    const nb_protocol *protocol; /* of new connections */
     nb_head_limits head_limits;
     nb_timeouts timeouts;
     nb_exchanges exchanges;
@@ -45,22 +50,28 @@ struct nb_connections {
     nb_senders senders;
     nb_uploads uploads;
     nb_request_log request_log;
-    nb_head head;             /* the one being looked at; valid within one step */
-    nb_connection *open;      /* all open ones of clients */
-    nb_connection *admin;     /* and those to admin listeners */
-    nb_connection *dirty;     /* those with something to flush at the turn's end */
-    nb_connection *graveyard; /* ended in this turn; freed at its end, since others may still hold them */
-    nb_connection *lent;      /* ended, and a file worker still sends for them */
+    nb_head head;         /* scratch: valid within one step of one connection */
+    nb_connection *open;  /* of clients */
+    nb_connection *admin; /* to admin listeners */
+    nb_connection *dirty; /* to be flushed at the turn's end */
+    /* ended in this turn; freed at its end, as they may still be on the stack */
+    nb_connection *graveyard;
+    nb_connection *with_workers; /* ended, but a file worker still has their sending */
     uint32_t admin_count;
-    bool draining;          /* one that is idle ends */
-    bool without_files;     /* who runs this turn holds a lock that others want: files are left for another turn */
-    _Atomic bool files_due; /* some were */
-    _Atomic uint64_t opened, closed; /* of clients: given to this loop, counted by the first one; ended, by this one */
-    int64_t unstored_told_ns;        /* nb_log_due: a request body could not be stored */
-    int64_t shrunk_told_ns;          /* nb_log_due: a file became shorter while it was sent */
+    bool draining; /* idle connections end */
+    /* This turn runs on a thread that holds Ruby's lock, which others want: it sends no files. */
+    bool without_files;
+    _Atomic bool files_due; /* files were left for another turn */
+    /* Connections of clients. opened: given to this loop, counted by the first loop. closed: ended
+     * by this loop. */
+    _Atomic uint64_t opened, closed;
+    int64_t unstored_told_ns; /* nb_log_due: a request body could not be stored */
+    int64_t shrunk_told_ns;   /* nb_log_due: a file became shorter while it was sent */
+
+    /* --- borrowed from the loop --- */
 
     const nb_connections_events *events;
-    void *owner; /* given to them */
+    void *owner; /* first argument of the events */
     const nb_turn_time *time;
     nb_poll *poll;
     nb_pool *pool;
@@ -74,7 +85,7 @@ struct nb_connections {
     nb_downloads *downloads;
 };
 
-/* Open connections of clients, those on their way to this loop included. Any thread. */
+/* Open connections of clients, with those on their way to this loop. Any thread. */
 static inline uint64_t nb_connections_count(const nb_connections *connections) {
     return nb_counted(&connections->opened) - nb_counted(&connections->closed);
 }

@@ -39,7 +39,7 @@ static bool begin_body(nb_connections *connections, nb_exchange *exchange, const
     return false;
 }
 
-/* The request is given on at once; its body follows it. */
+/* Gives the request to an executor now; its body follows. */
 static bool begin_upload(nb_connections *connections, nb_exchange *exchange, const nb_request_facts *facts) {
     nb_status status = nb_upload_create(exchange, &exchange->upload);
     if (status == NB_OK) status = nb_dispatch_head(dispatch_of(connections, exchange), exchange, facts);
@@ -83,8 +83,8 @@ nb_request_kind nb_delivery_begin(nb_connections *connections, nb_exchange *exch
 
 /* --- to an executor, or to what answers in its place --- */
 
-static nb_delivery delivery_of(nb_static found) {
-    switch (found) {
+static nb_delivery delivery_of(nb_static_result result) {
+    switch (result) {
     case NB_STATIC_ANSWERED:
         return NB_DELIVERY_ANSWERED;
     case NB_STATIC_BUSY:
@@ -99,8 +99,8 @@ static nb_delivery delivery_of(nb_static found) {
 }
 
 static nb_delivery deliver(nb_connections *connections, nb_exchange *exchange, const nb_request_facts *facts) {
-    nb_static found = nb_static_answer(connections->answers, exchange, facts);
-    if (found != NB_STATIC_NONE) return delivery_of(found);
+    nb_static_result result = nb_static_answer(connections->answers, exchange, facts);
+    if (result != NB_STATIC_NONE) return delivery_of(result);
     if (exchange->asterisk) return NB_DELIVERY_OWN;
     nb_status status = nb_dispatch_head(dispatch_of(connections, exchange), exchange, facts);
     return status == NB_OK ? NB_DELIVERED : NB_DELIVERY_NO_ROOM;
@@ -113,7 +113,8 @@ nb_delivery nb_delivery_head(nb_connections *connections, nb_exchange *exchange,
     return delivery;
 }
 
-/* The message is the dispatch's, or is freed with the file of its body; its request's line is kept for the log then. */
+/* Takes the message. If the dispatch refuses it, it is freed with the file of its body, and its
+ * request line is kept for the log. */
 static nb_delivery deliver_message(nb_connections *connections, nb_exchange *exchange, nb_request_message *message) {
     if (!exchange->asterisk && nb_dispatch_message(dispatch_of(connections, exchange), exchange, message) == NB_OK)
         return NB_DELIVERED;
@@ -136,7 +137,7 @@ nb_delivery nb_delivery_body(nb_connections *connections, nb_exchange *exchange)
     return delivery;
 }
 
-void nb_delivery_conclude(nb_connections *connections, nb_exchange *exchange, nb_delivery delivery) {
+void nb_delivery_finish(nb_connections *connections, nb_exchange *exchange, nb_delivery delivery) {
     nb_connection *connection = exchange->connection;
     switch (delivery) {
     case NB_DELIVERED:
@@ -193,7 +194,7 @@ void nb_delivery_body_failed(nb_connections *connections, nb_exchange *exchange,
 
 /* --- answers that waited for the disk --- */
 
-static void answered(void *owner, nb_exchange *exchange, nb_status status) {
+static void named_answered(void *owner, nb_exchange *exchange, nb_status status) {
     nb_connection *connection = exchange->connection;
     if (status == NB_OK) {
         connection->protocol->answered(owner, exchange);
@@ -202,16 +203,16 @@ static void answered(void *owner, nb_exchange *exchange, nb_status status) {
     }
 }
 
-static void searched(void *owner, nb_exchange *exchange, nb_static found, nb_request_message *message) {
+static void static_result(void *owner, nb_exchange *exchange, nb_static_result result, nb_request_message *message) {
     nb_connections *connections = owner;
-    nb_delivery delivery = delivery_of(found);
-    if (found == NB_STATIC_NONE) {
+    nb_delivery delivery = delivery_of(result);
+    if (result == NB_STATIC_NONE) {
         delivery = deliver_message(connections, exchange, message);
     } else {
-        if (found != NB_STATIC_FAILED) nb_request_log_note_message(&connections->request_log, message);
+        if (result != NB_STATIC_FAILED) nb_request_log_note_message(&connections->request_log, message);
         nb_request_message_free(message);
     }
-    nb_delivery_conclude(connections, exchange, delivery);
+    nb_delivery_finish(connections, exchange, delivery);
 }
 
-const nb_answers_events nb_delivery_answers_events = {.answered = answered, .searched = searched};
+const nb_answers_events nb_delivery_answers_events = {.named_answered = named_answered, .static_result = static_result};

@@ -1,15 +1,19 @@
 /*
- * delivery.h - a request on its way from its protocol to an executor: the route that is meant, the limits that hold, the
- * file that answers it, its body. The loop's thread.
+ * delivery.h - gives a request to an executor: finds its route and limits, lets a file answer it,
+ * prepares its body. Called by protocols.
  *
- *   nb_delivery_begin -> NB_REQUEST_WHOLE      nb_delivery_head, nb_delivery_conclude
- *                     -> NB_REQUEST_COLLECTED  exchange->body takes the body; nb_delivery_body, nb_delivery_conclude
- *                     -> NB_REQUEST_STREAMED   an executor has it; exchange->upload takes the body;
- *                                              nb_delivery_end_upload
- *                     -> NB_REQUEST_REFUSED    it has been answered, and its body is not read
+ *   nb_delivery_begin
+ *     NB_REQUEST_WHOLE      call nb_delivery_head, nb_delivery_finish
+ *     NB_REQUEST_COLLECTED  exchange->body takes the body; then call nb_delivery_body,
+ *                           nb_delivery_finish
+ *     NB_REQUEST_STREAMED   an executor has the request, and exchange->upload takes the body; then
+ *                           call nb_delivery_end_upload
+ *     NB_REQUEST_REFUSED    the request is answered; its body is not read
  *
- * nb_delivery_conclude may call the protocol again (answered): it comes last, when the protocol has noted that the
- * request is complete and has consumed its bytes.
+ * Call nb_delivery_finish last, when the protocol has noted that the request is complete and has
+ * consumed its bytes: it may call the protocol's `answered`.
+ *
+ * Threads: the loop's thread.
  */
 #ifndef NB_CONNECTION_DELIVERY_H
 #define NB_CONNECTION_DELIVERY_H
@@ -25,7 +29,7 @@ typedef enum nb_request_kind {
     NB_REQUEST_REFUSED,
 } nb_request_kind;
 
-/* What has come of giving a request on. */
+/* What became of the request. */
 typedef enum nb_delivery {
     NB_DELIVERED,          /* an executor has it, or it waits: in the queue, or for the disk */
     NB_DELIVERY_ANSWERED,  /* a file has answered it */
@@ -36,24 +40,26 @@ typedef enum nb_delivery {
     NB_DELIVERY_FAILED,    /* out of memory in the middle of an answer: the connection ends */
 } nb_delivery;
 
-/* A new exchange's head has been understood. facts: head, raw, host, has_body, body_bytes, upgrade are the protocol's; the
-   rest is filled in here. */
+/* A new exchange's head has been parsed. The protocol sets head, raw, host, has_body, body_bytes
+ * and upgrade of `facts`; this function sets the rest. */
 nb_request_kind nb_delivery_begin(nb_connections *connections, nb_exchange *exchange, nb_request_facts *facts);
+/* Gives on a request without a body. */
 nb_delivery nb_delivery_head(nb_connections *connections, nb_exchange *exchange, const nb_request_facts *facts);
-/* The same with exchange->body, which is complete. */
+/* Gives on a request with exchange->body, which is complete. */
 nb_delivery nb_delivery_body(nb_connections *connections, nb_exchange *exchange);
-void nb_delivery_conclude(nb_connections *connections, nb_exchange *exchange, nb_delivery delivery);
-/* The streamed body was complete, or is given up. */
+/* Answers the request where the delivery says so. */
+void nb_delivery_finish(nb_connections *connections, nb_exchange *exchange, nb_delivery delivery);
+/* The streamed body is complete, or is given up. */
 void nb_delivery_end_upload(nb_connections *connections, nb_exchange *exchange);
-/* The collected body cannot be had: NB_NO_MEMORY, NB_FULL (of the spool), NB_SYSTEM (errno). 503, with nothing more of the
-   client read. */
+/* The collected body cannot be stored: NB_NO_MEMORY, NB_FULL (of the spool), NB_SYSTEM (errno). The
+ * request is answered 503, and nothing more of the client is read. */
 void nb_delivery_body_failed(nb_connections *connections, nb_exchange *exchange, nb_status status);
 
 /* --- for the loop --- */
 
-/* Answers that waited for the disk; the owner is nb_connections. */
+/* For answers that waited for the disk. Their owner is nb_connections. */
 extern const nb_answers_events nb_delivery_answers_events;
-/* The application has taken some of the exchange's streamed body, and waits for more. */
+/* The application has read `bytes` of the exchange's streamed body in all, and waits for more. */
 void nb_delivery_taken(nb_connections *connections, nb_exchange *exchange, uint64_t bytes);
 
 #endif

@@ -1,12 +1,13 @@
 /*
- * upload.h - a request body on its way to an application that already runs (a route with `input: :stream`): put straight
- * into the executor's ring, a part at a time, as far as the window is open.
+ * upload.h - a request body on its way to an application that already runs (a route with
+ * `input: :stream`). Parts of it are put straight into the executor's ring.
  *
- * The window is what one request may have with its executor and its application has not taken yet. While it is closed
- * the protocol reads nothing more of the body, so that the client is held back. Where the ring has no room, or the
- * request still waits for an executor, the upload waits in the loop's list and is tried again each turn.
+ * Flow control: the window is how many bytes one request may have with its executor that its
+ * application has not read. While the window is full the protocol reads nothing more of the body,
+ * and so holds the client back. When the ring has no room, or the request still waits for an
+ * executor, the upload waits in the loop's list and is tried again in each turn.
  *
- * Owned by its exchange. The loop's thread.
+ * Owner: the exchange. Threads: the loop's thread.
  */
 #ifndef NB_CONNECTION_UPLOAD_H
 #define NB_CONNECTION_UPLOAD_H
@@ -21,11 +22,13 @@
 typedef struct nb_upload nb_upload;
 
 struct nb_upload {
-    nb_upload *previous, *next; /* in the list, while `waits` */
+    nb_upload *previous, *next; /* in nb_uploads, while `waits` */
     nb_exchange *exchange;
-    bool waits;           /* for room in the ring, or for an executor */
-    uint64_t sent, taken; /* bytes: given to the executor; of these taken by the application */
-    char request_line[NB_REQUEST_LINE_BYTES_MAX + 1]; /* kept for the log of refused requests; "" when there is none */
+    bool waits;     /* for room in the ring, or for an executor */
+    uint64_t sent;  /* bytes given to the executor */
+    uint64_t taken; /* of these, bytes read by the application */
+    /* For the log of refused requests; "": there is none. */
+    char request_line[NB_REQUEST_LINE_BYTES_MAX + 1];
 };
 
 /* The uploads that wait. */
@@ -33,24 +36,25 @@ typedef struct nb_uploads {
     nb_upload *first;
 } nb_uploads;
 
+/* NB_NO_MEMORY. */
 nb_status nb_upload_create(nb_exchange *exchange, nb_upload **upload);
-/* NULL is fine. */
+/* upload: NULL is fine. */
 void nb_upload_destroy(nb_uploads *uploads, nb_upload *upload);
 
 /*
- * Where bytes of the body may be put for the executor, *room of them: at most NB_INPUT_PART_BYTES, and what the window
- * allows. NULL, *room 0: the window is closed, until the application takes more. NULL, *room above 0: the upload waits
- * now, for the ring.
+ * Returns where to put bytes of the body for the executor, *room of them: at most
+ * NB_INPUT_PART_BYTES and what the window allows. NULL with *room 0: the window is full until the
+ * application reads more. NULL with *room above 0: the ring has no room, and the upload waits now.
  */
 char *nb_upload_place(nb_uploads *uploads, nb_upload *upload, nb_dispatch *dispatch, size_t *room);
-/* Sends the first `bytes` of the place, which may be 0 with the last. */
+/* Sends the first `bytes` of that place; 0 is allowed with `last`. */
 void nb_upload_send(nb_upload *upload, nb_dispatch *dispatch, size_t bytes, bool last);
 
 /* More of the client's bytes can be used. */
 bool nb_upload_wants_input(const nb_upload *upload);
-/* The application may say that it has taken so many bytes in all. */
+/* `bytes` is a possible argument of nb_upload_taken. */
 bool nb_upload_may_be_taken(const nb_upload *upload, uint64_t bytes);
-/* It does. */
+/* The application has read `bytes` in all. */
 void nb_upload_taken(nb_upload *upload, uint64_t bytes);
 
 #endif

@@ -87,7 +87,8 @@ nb_status nb_dispatch_channel_add(nb_dispatch *dispatch, nb_channel *channel) {
     added->stop_due = dispatch->stopping;
     nb_ring_producer_attach(&added->requests, nb_channel_requests(channel));
     nb_ring_consumer_attach(&added->responses, nb_channel_responses(channel));
-    atomic_store_explicit(&channel->memory->allowance, dispatch->allowance, memory_order_relaxed);
+    atomic_store_explicit(&channel->memory->response_window_bytes, dispatch->response_window_bytes,
+                          memory_order_relaxed);
     dispatch->has_choice = dispatch->has_choice || dispatch->count > 1 || added->uncalled_spare ||
                            nb_channel_is_shared(channel);
     return NB_OK;
@@ -461,11 +462,11 @@ static void tell_or_list(nb_dispatch *dispatch, nb_exchange *exchange) {
 }
 
 static void allow_one(nb_dispatch *dispatch, uint32_t bytes) {
-    if (bytes == dispatch->allowance) return;
-    dispatch->allowance = bytes;
+    if (bytes == dispatch->response_window_bytes) return;
+    dispatch->response_window_bytes = bytes;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         nb_channel *channel = dispatch->channels[i].channel;
-        if (channel) atomic_store_explicit(&channel->memory->allowance, bytes, memory_order_relaxed);
+        if (channel) atomic_store_explicit(&channel->memory->response_window_bytes, bytes, memory_order_relaxed);
     }
 }
 

@@ -97,7 +97,7 @@ typedef struct nb_dispatch {
     uint16_t count;
     nb_waiting_queue waiting;
     uint32_t waiting_max;
-    uint32_t allowance; /* bytes each response may hold, as told to the channels */
+    uint32_t response_window_bytes; /* bytes each response may hold, as told to the channels */
     /* While no channel serves, requests are refused with this Retry-After in seconds; 0: they
        wait. */
     uint32_t unavailable_s;

@@ -61,7 +61,7 @@ nb_exchange *nb_exchange_create(nb_exchanges *exchanges) {
 }
 
 void nb_exchange_destroy(nb_exchanges *exchanges, nb_exchange *exchange) {
-    NB_ASSERT(nb_outbox_empty(&exchange->outbox) && !exchange->in_notices && !exchange->record);
+    NB_ASSERT(nb_send_queue_empty(&exchange->send_queue) && !exchange->in_notices && !exchange->record);
     nb_exchange_drop_handover(exchange);
     exchange->connection = NULL;
     exchange->channel = NB_CHANNEL_NONE;

@@ -19,7 +19,7 @@
 #include "base/status.h"
 #include "dispatch/response.h"
 #include "intake/message.h"
-#include "send/outbox.h"
+#include "send/send_queue.h"
 
 typedef struct nb_connection nb_connection;
 typedef struct nb_exchange nb_exchange;
@@ -39,9 +39,9 @@ struct nb_exchange {
     nb_exchange *previous;    /* the connection's request before this one */
     nb_exchange *next;        /* the connection's next request, or the next free slot */
     nb_exchange *notice_next; /* next in the channel's list of notices that found the ring full */
-    nb_outbox outbox;         /* bytes of the response that the connection may not send yet */
-    /* Where its bytes go now: `outbox`, or its connection's outbox; NULL: no connection. */
-    nb_outbox *out;
+    nb_send_queue send_queue;         /* bytes of the response that the connection may not send yet */
+    /* Where its bytes go now: `send_queue`, or its connection's send queue; NULL: no connection. */
+    nb_send_queue *out;
     const struct nb_response_writer *writer; /* of its connection's protocol */
     nb_response response;
     /* Owned while the body is received before the request is passed on (body.h). */
@@ -78,7 +78,7 @@ struct nb_exchange {
     bool head_sent;   /* the response has begun */
     bool ended;       /* the last part came */
     /* The connection must end after what is there, as the body has no clean end. */
-    bool cut;
+    bool truncated;
     bool tell_drained; /* the writer waits for DRAINED */
     bool hijack;       /* the executor wants the connection */
     bool drained_due, left_due, left, gone_due, in_notices;
@@ -98,11 +98,11 @@ typedef struct nb_exchanges {
 } nb_exchanges;
 
 void nb_exchanges_init(nb_exchanges *exchanges);
-/* Frees all exchanges. Their outboxes must be empty. */
+/* Frees all exchanges. Their send queues must be empty. */
 void nb_exchanges_deinit(nb_exchanges *exchanges);
 /* A new exchange, zeroed but for its slot. NULL: no memory. */
 nb_exchange *nb_exchange_create(nb_exchanges *exchanges);
-/* Its outbox must be empty. A handover that was not taken is closed. The id is never valid
+/* Its send queue must be empty. A handover that was not taken is closed. The id is never valid
    again. */
 void nb_exchange_destroy(nb_exchanges *exchanges, nb_exchange *exchange);
 static inline nb_exchange_id nb_exchange_id_of(const nb_exchange *exchange) {

@@ -22,7 +22,7 @@
 #include "base/slice.h"
 #include "base/status.h"
 #include "intake/message.h"
-#include "send/outbox.h"
+#include "send/send_queue.h"
 
 #define NB_ROUTES_MAX 256u
 

@@ -42,7 +42,7 @@ const char *nb_download_result_name(nb_download_result result);
    first), so that its speed says nothing of the client. */
 #define NB_DOWNLOAD_SPEED_BYTES_MIN (UINT64_C(1) << 20)
 
-/* A download whose response lies whole in its connection's outbox. */
+/* A download whose response lies whole in its connection's send queue. */
 typedef struct nb_download_note nb_download_note;
 struct nb_download_note {
     nb_download_note *next;

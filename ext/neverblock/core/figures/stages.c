@@ -71,7 +71,7 @@ void nb_stages_dropped(nb_stages *stages, nb_exchange *exchange) {
 
 void nb_stages_leaving(nb_stages *stages, nb_leaving_list *list, nb_exchange *exchange, uint64_t end) {
     if (!exchange->answered_ns) return;
-    nb_leaving *leaving = exchange->cut ? NULL : take_leaving(stages);
+    nb_leaving *leaving = exchange->truncated ? NULL : take_leaving(stages);
     if (!leaving) {
         nb_stages_dropped(stages, exchange);
         return;

@@ -23,7 +23,7 @@ static const struct {
 nb_slice nb_encoding_name(nb_encoding encoding) { return encodings[encoding].name; }
 nb_slice nb_encoding_extension(nb_encoding encoding) { return encodings[encoding].extension; }
 
-/* ROWS for a coding we do not have. */
+/* ROWS: an unknown coding. */
 static size_t row_of(nb_slice name) {
     if (name.size == 1 && name.data[0] == '*') return STAR;
     if (nb_slice_equal_lower(name, NB_SLICE("x-gzip"))) return NB_ENCODING_GZIP;
@@ -33,7 +33,7 @@ static size_t row_of(nb_slice name) {
     return ROWS;
 }
 
-/* "q=" qvalue (section 12.4.2) in thousandths; UNSAID: it is none. */
+/* "q=" qvalue (section 12.4.2) in thousandths; UNSAID: the text is no weight. */
 static int read_weight(nb_slice text) {
     if (text.size < 3 || text.size > 7 || (text.data[0] | 0x20) != 'q' || text.data[1] != '=') return UNSAID;
     if ((text.data[2] != '0' && text.data[2] != '1') || (text.size > 3 && text.data[3] != '.')) return UNSAID;

@@ -36,7 +36,7 @@ nb_status nb_cache_rules_add(nb_cache_rules *rules, nb_slice pattern, nb_slice v
     return NB_OK;
 }
 
-/* The pattern's "/" in front stands for the root. */
+/* The leading "/" of a pattern is the document root. */
 static bool matches(const nb_cache_rules *rules, const nb_cache_rule *rule, nb_slice path) {
     size_t bytes = rule->pattern_bytes - 1u;
     if (rule->prefix ? path.size < bytes : path.size != bytes) return false;
@@ -54,7 +54,8 @@ nb_slice nb_cache_rules_find(const nb_cache_rules *rules, nb_slice path) {
 /* --- fingerprints --- */
 
 enum {
-    DIGEST_BYTES_MIN = 8,   /* Propshaft: 8 hex digits of a SHA-1; Sprockets has 64, Shakapacker 20 */
+    /* Propshaft: 8 hex digits of a SHA-1; Sprockets has 64, Shakapacker 20. */
+    DIGEST_BYTES_MIN = 8,
     DIGEST_BYTES_MAX = 128, /* SHA-512 */
     MARKED_BYTES_MIN = 7,   /* as Propshaft has it */
     VITE_BYTES = 8,         /* Rollup's, in base64url */
@@ -72,7 +73,8 @@ static bool is_letter_or_digit(char c) {
 }
 static bool is_base64url(char c) { return is_letter_or_digit(c) || c == '-' || c == '_'; }
 
-/* Hex digits up to a dot. Of few, both kinds: a date has no letters, a word no digits. */
+/* Hex digits up to a dot. A short digest must have letters and digits: a date has no letters, a
+ * word no digits. */
 static bool is_hex_digest(nb_slice rest) {
     size_t digits = 0, letters = 0;
     for (; digits + letters < rest.size; *(is_digit(rest.data[digits + letters]) ? &digits : &letters) += 1) {
@@ -85,7 +87,7 @@ static bool is_hex_digest(nb_slice rest) {
     return digits > 0 && letters > 0;
 }
 
-/* What a bundler has made and Propshaft was told to leave alone: letters and digits, then ".digested.". */
+/* Letters and digits, then ".digested.": a digest of a bundler that Propshaft keeps. */
 static bool is_marked_digest(nb_slice rest) {
     size_t bytes = 0;
     while (bytes < rest.size && is_letter_or_digit(rest.data[bytes]))

@@ -1,9 +1,12 @@
 /*
- * cache_rules.h - which cache-control a file is sent with. Filled before the loops start, by one thread; only read afterwards, by any.
+ * cache_rules.h - which Cache-Control a file is sent with.
  *
- * A pattern is written as a route's: "/favicon.ico", or "/assets/" and a star for all that begins with it. It is compared with "/" and the
- * decoded path under the root. The first that matches wins. What no rule matches gets NB_CACHE_FINGERPRINTED when its name
- * carries a fingerprint (nb_cache_is_fingerprinted), else none.
+ * A pattern is "/favicon.ico", or "/assets/" and a star for every path that begins with it. It is
+ * compared with "/" and the decoded path under the document root. The first rule that matches wins.
+ * Without a match a file gets NB_CACHE_FINGERPRINTED if its name has a fingerprint
+ * (nb_cache_is_fingerprinted), else no Cache-Control.
+ *
+ * Threads: one thread fills the rules before the loops start; afterwards any thread may read them.
  */
 #ifndef NB_FILES_CACHE_RULES_H
 #define NB_FILES_CACHE_RULES_H
@@ -15,7 +18,7 @@
 #include "base/status.h"
 
 #define NB_CACHE_RULES_MAX 64u
-#define NB_CACHE_RULES_TEXT_BYTES 8192u /* of all patterns and values together */
+#define NB_CACHE_RULES_TEXT_BYTES 8192u /* of all patterns and values */
 #define NB_CACHE_FINGERPRINTED "public, max-age=31536000, immutable"
 
 typedef struct nb_cache_rule {
@@ -31,14 +34,16 @@ typedef struct nb_cache_rules {
     char text[NB_CACHE_RULES_TEXT_BYTES];
 } nb_cache_rules;
 
-/* value: of the field; empty: such files are sent without. NB_INVALID: no pattern, or no field value; NB_FULL. */
+/* value: of the field; empty: no Cache-Control. Both are copied. NB_INVALID: not a pattern, or not
+ * a field value. NB_FULL. */
 nb_status nb_cache_rules_add(nb_cache_rules *rules, nb_slice pattern, nb_slice value);
-/* path: as nb_file_path has it, without "/" in front. Size 0: no cache-control. Valid as long as `rules`. */
+/* path: as in nb_file_path, without "/" in front. Size 0: no Cache-Control. Valid as long as
+ * `rules`. */
 nb_slice nb_cache_rules_find(const nb_cache_rules *rules, nb_slice path);
 
 /*
- * Whether a file's content can never change under this name, because the name was made of it: in the folders that asset pipelines write
- * to, and with a digest as they write it.
+ * True: the content never changes under this name, as the name contains a digest of it. Known are
+ * the folders and digests of asset pipelines.
  */
 bool nb_cache_is_fingerprinted(nb_slice path);
 

@@ -20,7 +20,8 @@ static bool is_tag_byte(char byte) {
     return c == 0x21 || (c >= 0x23 && c != 0x7f);
 }
 
-/* The entity-tag at the front of `text`. Returns its bytes, 0 when there is none; *tag is then undefined. */
+/* Reads the entity-tag at the front of `text`. Returns its bytes; 0: there is none, and *tag is
+ * undefined. */
 static size_t read_tag(nb_slice text, entity_tag *tag) {
     size_t at = 0;
     tag->weak = text.size >= 2 && text.data[0] == 'W' && text.data[1] == '/';
@@ -48,7 +49,7 @@ static size_t skip_white(nb_slice list, size_t at) {
     return at;
 }
 
-/* One member of the list. An element that is no entity-tag, "*" among others too, matches nothing; the rest still counts. */
+/* True: a member of the list matches. An invalid element, or "*" among others, matches nothing. */
 static bool list_names(nb_slice list, const entity_tag *current, tag_comparison comparison) {
     for (size_t at = 0; at < list.size; at++) {
         entity_tag tag;
@@ -66,7 +67,7 @@ static bool list_names(nb_slice list, const entity_tag *current, tag_comparison 
 
 static bool is_star(nb_slice list) { return list.size == 1 && list.data[0] == '*'; }
 
-/* Whether If-Match or If-None-Match names what there is now. */
+/* True: the list of If-Match or If-None-Match names the current representation. */
 static bool names_current(nb_slice list, const nb_validators *validators, tag_comparison comparison) {
     entity_tag current;
     if (is_star(list)) return true;
@@ -74,7 +75,7 @@ static bool names_current(nb_slice list, const nb_validators *validators, tag_co
     return list_names(list, &current, comparison);
 }
 
-/* False where RFC 9110 sections 13.1.3 and 13.1.4 want the field ignored. */
+/* False: the field is to be ignored (RFC 9110 sections 13.1.3, 13.1.4). */
 static bool read_date(nb_slice field, const nb_validators *validators, int64_t now_s, int64_t *date_s) {
     return field.data != NULL && validators->modified_s != NB_NO_DATE && nb_http_date_parse(field, now_s, date_s);
 }

@@ -1,6 +1,6 @@
 /*
- * file_request.c - see file_request.h. The flat form is a uint16_t a field, its size or FIELD_ABSENT, in the order of `fields`, then the
- * bytes of the fields in that order.
+ * file_request.c - see file_request.h. The flat form: a uint16_t for each field, its size or
+ * FIELD_ABSENT, in the order of `fields`; then the fields' bytes in that order.
  */
 #include "files/file_request.h"
 
@@ -13,7 +13,7 @@
 static const char no_bytes[1];
 static const nb_slice unusable = {no_bytes, 0};
 
-/* In the order in which they get room in the flat form. */
+/* The order decides which fields get room in the flat form first. */
 static const struct {
     size_t offset;
     bool list;
@@ -24,7 +24,7 @@ static const struct {
     {offsetof(nb_file_request, accept_encoding), true},
 };
 
-/* The row of a header's number, one more: 0 is no row. */
+/* The row of a header's number plus 1; 0: no row. */
 static const uint8_t rows[NB_FIELD_COUNT] = {
     [NB_FIELD_IF_MODIFIED_SINCE] = 1, [NB_FIELD_IF_UNMODIFIED_SINCE] = 2,
     [NB_FIELD_IF_RANGE] = 3,          [NB_FIELD_RANGE] = 4,
@@ -45,7 +45,8 @@ typedef struct joiner {
     size_t used;
 } joiner;
 
-/* RFC 9110 section 5.3: the lines of a list are one list. What was joined last grows in place. */
+/* The lines of a list field form one list (RFC 9110 section 5.3). The last joined list grows in
+ * place. */
 static nb_slice join(joiner *joined, nb_slice first, nb_slice next) {
     char *const end = joined->room + joined->used;
     const bool grows = joined->used > 0 && first.data + first.size == end;

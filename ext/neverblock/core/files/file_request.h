@@ -1,10 +1,12 @@
 /*
- * file_request.h - what a request says that bears on a file: its preconditions, ranges and accepted codings (RFC 9110 sections 12.5.3, 13
- * and 14), as slices of the request's head or of a flat copy that outlives it.
+ * file_request.h - the fields of a request that concern a file: preconditions, ranges and accepted
+ * codings (RFC 9110 sections 12.5.3, 13, 14). They are slices of the request's head, or of a flat
+ * copy that outlives it. Pure functions.
  *
- * A field that is not there has no data (NULL). One that cannot be used is there and empty: a date, Range or If-Range sent more than once
- * (none of them is a list), and whatever is longer than its room. Each reader of a field takes the empty value for the harmless answer: a
- * date or Range is ignored, If-Range and If-Match do not hold, If-None-Match names no tag, Accept-Encoding asks for identity.
+ * A field that is absent has no data (NULL). A field that is unusable is present and empty: a date,
+ * Range or If-Range sent more than once, or a value longer than its room. An empty value has the
+ * harmless effect: a date or Range is ignored, If-Range and If-Match fail, If-None-Match matches
+ * nothing, and Accept-Encoding means identity.
  */
 #ifndef NB_FILES_FILE_REQUEST_H
 #define NB_FILES_FILE_REQUEST_H
@@ -16,8 +18,8 @@
 #include "base/slice.h"
 #include "http/head.h"
 
-/* Bytes of all these fields together in a flat copy, and of lists that came in several lines once they are joined: a range of every
-   allowed part and a dozen tags fit. */
+/* Bytes of all fields in a flat copy, and of lists whose lines are joined. A dozen ETags and the
+ * largest number of ranges fit. */
 #define NB_FILE_REQUEST_BYTES_MAX 2048u
 
 typedef struct nb_file_request {
@@ -26,18 +28,19 @@ typedef struct nb_file_request {
 } nb_file_request;
 
 /*
- * The slices point into the head's bytes and, where a list field (If-Match, If-None-Match, Accept-Encoding) came in several lines, into
- * `room`, which holds NB_FILE_REQUEST_BYTES_MAX and must live as long.
+ * Reads the fields of a head. The slices point into the bytes of the head. Lists that came in
+ * several lines (If-Match, If-None-Match, Accept-Encoding) are joined in `room`, which holds
+ * NB_FILE_REQUEST_BYTES_MAX and must live as long.
  */
 void nb_file_request_of_head(nb_file_request *request, const nb_head *head, char *room);
 
-/* The flat form: bytes without pointers, for an exchange whose application may answer with a file. 0: nothing but the method would be in it
-   (a plain GET), which need not be kept. At most NB_FILE_REQUEST_BYTES_MAX. */
+/* Bytes of the flat form, at most NB_FILE_REQUEST_BYTES_MAX. 0: there is none of these fields, and
+ * nothing needs to be stored. */
 size_t nb_file_request_bytes(const nb_file_request *request);
-/* Writes so many bytes; no alignment is needed. */
+/* Writes nb_file_request_bytes bytes. No alignment is needed. */
 void nb_file_request_write(char *out, const nb_file_request *request);
-/* The slices point into `flat`. False: it is not what nb_file_request_write wrote; *request is then of no field. An empty `flat` is a
-   request without any of these fields. Sets all but the method, which is the caller's. */
+/* Reads the flat form. Sets all but the method. The slices point into `flat`. An empty `flat` is a
+ * request without these fields. False: `flat` is malformed, and *request has no field. */
 bool nb_file_request_read(nb_file_request *request, nb_slice flat);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * mime.c - see mime.h: rows behind a hash table of their endings.
+ * mime.c - see mime.h. Rows are found by a hash table of their endings.
  */
 #include "files/mime.h"
 
@@ -22,7 +22,7 @@ struct nb_mime {
     char *text;
     uint32_t text_bytes, text_capacity;
     uint16_t count;
-    uint16_t slots[SLOTS]; /* a row's number from 1; 0: free */
+    uint16_t slots[SLOTS]; /* number of a row, from 1; 0: free */
     row rows[NB_MIME_ROWS_MAX];
 };
 
@@ -47,7 +47,7 @@ static size_t lower(char *out, nb_slice text) {
     return text.size;
 }
 
-/* The slot of this ending (in lower case), or the free one where it would stand. */
+/* The slot of an ending (in lower case), or the free slot where it belongs. */
 static uint16_t *slot_of(nb_mime *mime, const char *ending, size_t bytes) {
     for (size_t at = nb_hash(ending, bytes) % SLOTS;; at = (at + 1) % SLOTS) {
         uint16_t number = mime->slots[at];
@@ -102,7 +102,7 @@ nb_status nb_mime_add(nb_mime *mime, nb_slice ending, nb_slice type) {
     return NB_OK;
 }
 
-/* A dot that begins a name begins no ending. */
+/* A leading dot of a name begins no ending. */
 nb_slice nb_mime_find(const nb_mime *mime, nb_slice path) {
     char name[NB_MIME_ENDING_BYTES_MAX];
     const char *end = path.data + path.size, *start = end;

@@ -29,7 +29,7 @@ void nb_multipart_type_write(char *out, const nb_multipart *multipart) {
     put(at, boundary_of(multipart));
 }
 
-/* Every part begins with CRLF, the first too: RFC 9110 section 14.6 allows for it. */
+/* Every part begins with CRLF, the first too (RFC 9110 section 14.6 allows it). */
 static char *put_delimiter(char *out, const nb_multipart *multipart) {
     return put(put(out, NB_SLICE("\r\n--")), boundary_of(multipart));
 }
@@ -51,7 +51,7 @@ void nb_multipart_end_write(char *out, const nb_multipart *multipart) {
     put(put_delimiter(out, multipart), NB_SLICE("--\r\n"));
 }
 
-/* Measured by writing: what a part's head costs is told in one place. */
+/* Counted by writing, so that the size is defined in one place. */
 static size_t part_bytes(const nb_multipart *multipart, nb_range range) {
     nb_multipart bare = *multipart;
     char out[NB_MULTIPART_PART_BYTES_MAX];

@@ -1,6 +1,6 @@
 /*
- * open_files.c - see open_files.h: entries in a hash table and in the order of their use, and a small table of what was looked for in
- * vain in this turn.
+ * open_files.c - see open_files.h. Entries are in a hash table and in a list by last use. A small
+ * table holds the paths without a file.
  */
 #include "files/open_files.h"
 
@@ -15,21 +15,20 @@
 #include "os/descriptors.h"
 
 enum {
-    SHARE = 8, /* of the process's descriptors */
+    SHARE = 8, /* one in so many of the process's descriptors */
     FILES_MIN = 16,
-    MISSING = 256, /* a power of two; paths that lead to no file and are asked for in one turn, more or less */
+    MISSING = 256, /* paths without a file that are remembered; a power of two */
     MISSING_PATH_BYTES = 102,
     EXTENSION_BYTES = 4, /* of a precompressed file */
-    BEFORE_NS = 1,       /* a turn before the first */
+    BEFORE_NS = 1,       /* a time before the first turn */
 };
 
 typedef struct entry {
     struct entry *next;            /* in its bucket */
     struct entry *older, *younger; /* by last use */
     nb_file *file;
-    int64_t
-        looked_ns; /* the turn in which the path was last known to lead to the file, which is also that of its last use */
-    int64_t opened_ns; /* the turn in which all about it was looked at */
+    int64_t looked_ns; /* turn in which the path was last checked, and the file last used */
+    int64_t opened_ns; /* turn in which everything about the file was checked */
     uint32_t hash;
     uint16_t root, bytes;
     char path[]; /* NUL-terminated */
@@ -49,7 +48,7 @@ typedef struct root_slot {
     char *path;
     nb_symlinks symlinks;
     int64_t looked_ns;
-    nb_top_names *names; /* NULL: no memory for them */
+    nb_top_names *names; /* NULL: there was no memory */
 } root_slot;
 
 struct nb_open_files {
@@ -71,7 +70,7 @@ static nb_status refused(int error) {
 
 /* --- opening, on any thread --- */
 
-/* NB_OK: a regular file, or none. */
+/* NB_OK: it is a regular file, or there is none. */
 static nb_status look_for_sibling(const nb_root *root, const char *path, bool ready_only, const nb_file_facts *original,
                                   bool *found) {
     nb_file_facts facts;
@@ -113,7 +112,7 @@ typedef struct opener {
     bool ready_only;
 } opener;
 
-/* path: NUL-terminated. As nb_open_beneath; the caller is the file's only holder. */
+/* path: NUL-terminated. Statuses as nb_open_beneath. The caller is the only holder of the file. */
 static nb_status file_open(const opener *by, nb_slice path, nb_file **result) {
     nb_file_facts facts;
     nb_file *file;
@@ -129,7 +128,7 @@ static nb_status file_open(const opener *by, nb_slice path, nb_file **result) {
         *result = file;
     } else {
         nb_file_release(file);
-        errno = EEXIST; /* with NB_AGAIN: the file is there, only what lies beside it is not known */
+        errno = EEXIST; /* with NB_AGAIN: the file exists, but its siblings are not known */
     }
     return status;
 }
@@ -190,7 +189,7 @@ static void entry_drop(nb_open_files *files, entry *it) {
 static void entry_add(nb_open_files *files, uint32_t hash, uint16_t root, nb_slice path, nb_file *file,
                       int64_t now_ns) {
     entry *it = nb_alloc(sizeof *it + path.size + 1);
-    if (!it) return; /* it is opened again next time */
+    if (!it) return; /* the file is opened again for the next request */
     if (files->figures.files == files->figures.files_max) nb_open_files_shrink(files, files->figures.files_max - 1);
     *it = (entry){.file = nb_file_hold(file),
                   .looked_ns = now_ns,
@@ -207,8 +206,8 @@ static void entry_add(nb_open_files *files, uint32_t hash, uint16_t root, nb_sli
     files->figures.files++;
 }
 
-/* Takes the opened file's only hold; the answer is held for the caller. Where nothing has changed, whoever has the older one and whoever
-   gets this one have the same. */
+/* Takes the only hold of the opened file; the result is held for the caller. If nothing has
+ * changed, the file that is already cached is kept and returned. */
 static nb_file *entry_put(nb_open_files *files, uint32_t hash, uint16_t root, nb_slice path, nb_file *file,
                           int64_t now_ns) {
     entry *it = entry_find(files, hash, root, path);
@@ -237,7 +236,7 @@ static const missing *missing_find(nb_open_files *files, uint32_t hash, uint16_t
     return nb_slice_equal(nb_slice_of(slot->path, slot->bytes), path) ? slot : NULL;
 }
 
-/* Errors of the path, not of the moment. */
+/* Errors of the path, which stay until the turn ends. */
 static bool lasts_a_turn(int error) {
     static const int errors[] = {ENOENT, ENOTDIR, EISDIR, EACCES, EXDEV, ELOOP, ENXIO, ENAMETOOLONG};
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
@@ -246,7 +245,7 @@ static bool lasts_a_turn(int error) {
     return false;
 }
 
-/* The path leads to no file. */
+/* Remembers that the path leads to no file. */
 static void put_missing(nb_open_files *files, uint32_t hash, uint16_t root, nb_slice path, int64_t now_ns, int error,
                         bool by_worker) {
     if (!lasts_a_turn(error)) return;
@@ -269,7 +268,8 @@ static void root_look(root_slot *slot) {
     nb_root *root;
     if (slot->root && nb_root_check(slot->root) == NB_OK) return;
     nb_status status = nb_root_open(slot->path, slot->symlinks, &root);
-    if (status != NB_OK && (status != NB_SYSTEM || !lasts_a_turn(errno))) return; /* a matter of the moment */
+    /* The error may be gone in a moment. */
+    if (status != NB_OK && (status != NB_SYSTEM || !lasts_a_turn(errno))) return;
     nb_root_release(slot->root);
     slot->root = status == NB_OK ? root : NULL;
     nb_top_names_forget(slot->names);
@@ -364,7 +364,8 @@ int64_t nb_open_files_expire(nb_open_files *files, int64_t now_ns) {
 
 nb_open_files_figures nb_open_files_count(const nb_open_files *files) { return files->figures; }
 
-/* NB_INCOMPLETE: it must be opened. When only what lies beside it is due, that is for this request alone: the others go on with what there is. */
+/* Checks a cached file. NB_INCOMPLETE: it must be opened again. If only its siblings must be
+ * checked, this request alone does that, and others go on with what is known. */
 static nb_status look_again(nb_open_files *files, const nb_root *root, entry *it, int64_t now_ns) {
     nb_file_facts facts;
     if (it->looked_ns != now_ns) {
@@ -387,14 +388,15 @@ static bool wants_descriptors(nb_status status, int error) {
     return status == NB_SYSTEM && nb_os_descriptors_short(error);
 }
 
-/* The kernel takes a descriptor before it looks (open(2)), so that even what is not there is refused without one. A call that needs none
-   tells, at the risk of the disk: who asks for no file is not to notice that files cannot be opened. */
+/* open(2) takes a descriptor before it looks, so without a free one even a missing file gives
+ * EMFILE. A call that needs no descriptor tells whether the file is missing, even if it reads the
+ * disk. */
 static nb_status look_without_descriptor(const nb_root *root, nb_slice path, int error) {
     nb_file_facts facts;
     return refused(nb_stat_beneath(root, path.data, &facts) != NB_OK && lasts_a_turn(errno) ? errno : error);
 }
 
-/* On the loop's thread, what needs no disk. */
+/* Opens what needs no disk, on the loop's thread. */
 static nb_status open_at_once(nb_open_files *files, const nb_root *root, nb_slice path, nb_file **file) {
     const opener by = {root, files->mime, files->rules, true};
     nb_status status = file_open(&by, path, file);
@@ -465,7 +467,7 @@ void nb_opening_drop(nb_opening *opening) {
     opening->root = NULL;
 }
 
-/* The worker had no descriptor left; what it has looked for is in memory now. */
+/* The worker had no descriptor. Tries again here: the names it has looked up are in memory now. */
 static nb_status open_with_room(nb_open_files *files, nb_opening *opening) {
     nb_open_files_shrink(files, files->figures.files / 2);
     nb_status status = open_at_once(files, opening->root, nb_file_path_slice(&opening->path), &opening->file);

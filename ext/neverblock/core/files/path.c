@@ -11,13 +11,13 @@ static int hex_digit(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* What may stand there as it is; "?" and "#" end a path. */
+/* Bytes allowed unencoded; "?" and "#" end a path. */
 static bool is_plain(unsigned char c) { return c > ' ' && c != 0x7f && c != '\\' && c != '?' && c != '#'; }
 
-/* What an encoded byte may be. */
+/* Bytes allowed encoded. */
 static bool is_decoded(unsigned char c) { return c >= ' ' && c != 0x7f && c != '/' && c != '\\'; }
 
-/* *high: there are bytes beyond ASCII. */
+/* *high: some bytes are not ASCII. */
 static nb_status decode(nb_slice in, nb_file_path *path, bool *high) {
     size_t size = 0;
     *high = false;
@@ -43,7 +43,7 @@ static nb_status decode(nb_slice in, nb_file_path *path, bool *high) {
 
 static bool is_tail(unsigned char c) { return (c & 0xc0) == 0x80; }
 
-/* Bytes of the character at `at` by the table of RFC 3629 section 4; 0: none, or a C1 control. */
+/* Bytes of the character at `at` (RFC 3629 section 4); 0: invalid, or a C1 control. */
 static size_t character(const unsigned char *at, size_t left) {
     unsigned char c = at[0];
     if (c < 0x80) return 1;

@@ -16,7 +16,8 @@ static spec_kind read_suffix(uint64_t bytes, uint64_t size, nb_range *range) {
     return SPEC_RANGE;
 }
 
-/* One range-spec (section 14.1.1). Numbers past 64 bits count as the largest: they are past every size. */
+/* Reads one range-spec (section 14.1.1). Numbers over 64 bits are read as the largest, which is
+ * past every size. */
 static spec_kind read_spec(nb_slice spec, uint64_t size, nb_range *range) {
     size_t first_digits, last_digits;
     const uint64_t first = nb_decimal_read(spec, &first_digits);
@@ -42,7 +43,7 @@ static nb_range span(nb_range a, nb_range b) {
     return (nb_range){offset, end - offset};
 }
 
-/* Adds one; all that it touches become one with it, where the first of them stood. */
+/* Adds a range. Ranges that it touches are merged with it, at the place of the first of them. */
 static uint16_t add(nb_range *ranges, uint16_t count, nb_range range) {
     nb_range whole = range;
     uint16_t kept = 0, place = count;
@@ -60,7 +61,7 @@ static uint16_t add(nb_range *ranges, uint16_t count, nb_range range) {
     return (uint16_t)(kept + 1);
 }
 
-/* Never overflows: the ranges do not overlap, so their sum is at most the size. */
+/* The sum cannot overflow: the ranges do not overlap, so it is at most the size. */
 static bool saves(const nb_range *ranges, uint16_t count, uint64_t size) {
     uint64_t sum = 0;
     for (uint16_t i = 0; i < count; i++) {
@@ -69,7 +70,7 @@ static bool saves(const nb_range *ranges, uint16_t count, uint64_t size) {
     return count == 1 || (uint64_t)count * NB_RANGE_PART_COST_BYTES <= size - sum;
 }
 
-/* Section 14.1.1: a list (section 5.6.1), so empty elements are skipped. */
+/* The value is a list (section 5.6.1): empty elements are skipped. */
 static nb_ranges_result read_set(nb_slice set, uint64_t size, nb_range *ranges, uint16_t *count) {
     uint16_t specs = 0;
     *count = 0;

@@ -11,19 +11,19 @@
 
 #define AGAIN_NS NB_NS_PER_S
 
-/* Places of the hash table, a power of two: at most half of them are taken. */
+/* Places of the hash table, a power of two; at most half of them are used. */
 #define PLACES (2 * NB_TOP_NAMES_MAX)
 
 struct nb_top_names {
-    bool listed;       /* `places` and `text` are what was there at `mark` */
-    bool unlistable;   /* at `mark` it cannot be listed */
-    bool seen;         /* there is a mark */
-    int64_t looked_ns; /* the turn in which the mark was compared */
-    int64_t tried_ns;  /* when it was to be listed */
+    bool listed;       /* `places` and `text` hold the names as of `mark` */
+    bool unlistable;   /* the folder as of `mark` cannot be listed */
+    bool seen;         /* `mark` is set */
+    int64_t looked_ns; /* turn in which the mark was last compared */
+    int64_t tried_ns;  /* when listing was last tried */
     nb_folder_mark mark;
     uint16_t count;
     uint32_t text_bytes;
-    uint16_t places[PLACES]; /* where in `text` a name begins, and one more; 0: free */
+    uint16_t places[PLACES]; /* offset of a name in `text`, plus 1; 0: free */
     char text[NB_TOP_NAMES_TEXT_BYTES];
 };
 
@@ -40,7 +40,7 @@ static uint32_t hash_of(nb_slice name) {
     return hash ^ hash >> 15;
 }
 
-/* The place where the name is, or would be. */
+/* The place of the name, or the free place where it belongs. */
 static uint16_t *place_of(nb_top_names *names, nb_slice name) {
     uint32_t at = hash_of(name);
     for (;; at++) {
@@ -56,7 +56,7 @@ static bool take(void *argument, const char *name) {
     size_t bytes = strlen(name) + 1;
     if (names->count == NB_TOP_NAMES_MAX || names->text_bytes + bytes > sizeof names->text) return false;
     uint16_t *place = place_of(names, (nb_slice){name, bytes - 1});
-    if (*place != 0) return true; /* readdir(3) may tell one twice that was renamed meanwhile */
+    if (*place != 0) return true; /* readdir(3) may report a renamed name twice */
     *place = (uint16_t)(names->text_bytes + 1);
     memcpy(names->text + names->text_bytes, name, bytes);
     names->text_bytes += (uint32_t)bytes;
@@ -77,7 +77,8 @@ static void list(nb_top_names *names, const nb_root *root) {
     if (!names->seen || changed_s + NB_TOP_NAMES_SETTLED_S >= nb_clock_wall_s()) return;
     memset(names->places, 0, sizeof names->places);
     names->unlistable = nb_folder_list(root->fd, take, names) != NB_OK;
-    names->listed = !names->unlistable && same_as(names, root); /* what came while it was read may be missing */
+    /* A name that was added meanwhile may be missing. */
+    names->listed = !names->unlistable && same_as(names, root);
 }
 
 static void look(nb_top_names *names, const nb_root *root, int64_t now_ns) {

@@ -1,9 +1,12 @@
 /*
- * top_names.h - the names at the top of a served folder, so that a path whose first name is not among them costs no look-up: mostly it is the
- * application's. One loop's thread.
+ * top_names.h - the names at the top of a document root. A path whose first segment is not among
+ * them costs no look-up; mostly it is the application's.
  *
- * Whether they are still all is asked once a turn, by one fstat(2) of the folder: a name that has come is seen by the next turn. A file system may count time
- * in seconds, so a folder that was changed a moment ago is not listed before NB_TOP_NAMES_SETTLED_S: until then every path is looked up.
+ * Once a turn one fstat(2) of the folder tells whether names have changed: a new name is seen in
+ * the next turn. Some file systems count time in seconds, so a folder that has just changed is
+ * listed only after NB_TOP_NAMES_SETTLED_S. Until then every path is looked up.
+ *
+ * Threads: one loop's thread.
  */
 #ifndef NB_FILES_TOP_NAMES_H
 #define NB_FILES_TOP_NAMES_H
@@ -15,20 +18,22 @@
 #include "os/folder.h"
 #include "os/open_beneath.h"
 
-#define NB_TOP_NAMES_MAX 1024u         /* a folder of more is not listed: it is read on the loop's thread */
+/* A folder with more names is not listed, as it is read on the loop's thread. */
+#define NB_TOP_NAMES_MAX 1024u
 #define NB_TOP_NAMES_TEXT_BYTES 32768u /* of all names */
 #define NB_TOP_NAMES_SETTLED_S 2
 
 typedef struct nb_top_names nb_top_names;
 
-/* NULL: no memory. NULL may be destroyed. */
+/* NULL: out of memory. NULL may be destroyed, and asked. */
 nb_top_names *nb_top_names_create(void);
 void nb_top_names_destroy(nb_top_names *names);
 
-/* True: nothing of that path is under the root, as of this turn. False: it may be. `path` is relative, now_ns that of the turn. Where the list is
-   to be read anew (a second after the last time at the soonest) that is done here; it was changed lately, and is in memory. */
+/* True: in this turn nothing under the root has that path. False: something may. path: relative.
+ * now_ns: time of the turn. Lists the folder here if needed, at most once a second. It has changed
+ * lately, so it is in memory. */
 bool nb_top_names_lack(nb_top_names *names, const nb_root *root, nb_slice path, int64_t now_ns);
-/* The root is another from here on. */
+/* The root leads to another folder from now on. */
 void nb_top_names_forget(nb_top_names *names);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * byte_class.c - the table of byte classes, computed by the compiler from the grammar's own words.
+ * byte_class.c - the table of byte classes, computed by the compiler from the grammar.
  */
 #include "http/byte_class.h"
 
@@ -11,7 +11,7 @@
 #define BLANK(c) ((c) == ' ' || (c) == '\t')
 #define OBS_TEXT(c) ((c) >= 0x80)
 
-/* RFC 9110 section 5.6.2: visible, no delimiter. */
+/* tchar (RFC 9110 section 5.6.2): visible bytes that are no delimiters. */
 #define DELIMITER(c)                                                                                             \
     ((c) == '"' || (c) == '(' || (c) == ')' || (c) == ',' || (c) == '/' || IN(c, ':', '@') || IN(c, '[', ']') || \
      (c) == '{' || (c) == '}')

@@ -1,7 +1,9 @@
 /*
- * byte_class.h - which bytes may stand where in a message (RFC 9110 section 5.6, RFC 9112 section 3, RFC 3986
- * section 3.2.2): one table, and scans that find the first byte outside a class. The scans look at 16 bytes at a time
- * where SSE2 is (every x86-64), and never outside [base, end). Private to http1.
+ * byte_class.h - which bytes are allowed where in a message (RFC 9110 section 5.6, RFC 9112 section
+ * 3, RFC 3986 section 3.2.2): a table, and scans for the first byte outside a class.
+ *
+ * A scan looks at 16 bytes at a time with SSE2 (every x86-64). It reads nothing outside [base,
+ * end). Pure functions, for http/ and http1/.
  */
 #ifndef NB_HTTP_BYTE_CLASS_H
 #define NB_HTTP_BYTE_CLASS_H
@@ -16,7 +18,7 @@
 
 enum {
     NB_BYTE_TOKEN = 1,           /* tchar */
-    NB_BYTE_TARGET = 2,          /* visible ASCII but " # < >, and obs-text: docs/decisions/0002-strictness.md */
+    NB_BYTE_TARGET = 2,          /* visible ASCII except " # < >, and obs-text (decision 0002) */
     NB_BYTE_VALUE = 4,           /* field-vchar, SP, HTAB */
     NB_BYTE_HOST = 8,            /* unreserved and sub-delims of RFC 3986, without the comma */
     NB_BYTE_HEX = 16,            /* HEXDIG */
@@ -39,7 +41,7 @@ static inline const char *nb_scan_bytewise(const char *at, const char *end, unsi
 
 #if defined(__SSE2__)
 
-/* Each returns a bit for every byte of the block at which a scan must stop and look. */
+/* Returns a bit for each byte of the block at which a scan must stop and look. */
 typedef unsigned nb_block_stops(__m128i block);
 
 static inline unsigned nb_block_stops_value(__m128i block) {
@@ -57,7 +59,8 @@ static inline unsigned nb_block_stops_target(__m128i block) {
     return (unsigned)_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(outside, del), _mm_or_si128(quote_hash, angles)));
 }
 
-/* Stops at all but letters, digits and "-": what names are made of; the rare rest of tchar is looked up. */
+/* Stops at all bytes but letters, digits and "-", of which names are made. Other tchars are looked
+ * up. */
 static inline unsigned nb_block_stops_token(__m128i block) {
     const __m128i lower = _mm_or_si128(block, _mm_set1_epi8(0x20));
     const __m128i letter = _mm_cmplt_epi8(_mm_add_epi8(lower, _mm_set1_epi8((char)(0x80 - 'a'))),
@@ -76,7 +79,7 @@ nb_scan_blocks(const char *base, const char *at, const char *end, unsigned class
     }
     if (at == end) return end;
     if (end - base < 16) return nb_scan_bytewise(at, end, classes);
-    /* The tail is read as the end of the last whole block of the input, what lies before `at` shifted out. */
+    /* The tail is the end of the last 16 bytes of the input; bytes before `at` are shifted out. */
     const unsigned found = stops(_mm_loadu_si128((const __m128i *)(const void *)(end - 16))) >> (16 - (end - at));
     return found ? at + __builtin_ctz(found) : end;
 }
@@ -89,7 +92,8 @@ nb_scan_blocks(const char *base, const char *at, const char *end, unsigned class
 
 #endif
 
-/* The first byte of [at, end) that is no tchar, or end. [base, end) is readable and holds `at`. */
+/* Each returns the first byte of [at, end) outside its class, or end. [base, end) is readable and
+ * contains `at`. */
 static inline const char *nb_scan_token(const char *base, const char *at, const char *end) {
     at = NB_SCAN_BLOCKS(base, at, end, NB_BYTE_TOKEN, nb_block_stops_token);
     while (at < end && nb_byte_is(*at, NB_BYTE_TOKEN)) {

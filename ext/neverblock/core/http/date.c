@@ -22,7 +22,7 @@ typedef struct civil {
     unsigned year, month, day, hour, minute, second; /* month and day from 1 */
 } civil;
 
-/* The Gregorian date of a day counted from 1970, by eras of 400 years that begin on the first of March. */
+/* The Gregorian date of a day counted from 1970. An era has 400 years and begins on 1 March. */
 static void civil_date(int64_t days, unsigned *year, unsigned *month, unsigned *day) {
     const int64_t shifted = days + 719468; /* days from 0000-03-01 to 1970-01-01 */
     const unsigned era = (unsigned)(shifted / 146097);
@@ -94,8 +94,8 @@ static unsigned month_of(const char *name) {
     return 0;
 }
 
-/* As `form` has it: d y h i s stand for a digit of the day, year, hour, minute, second, _ for one of the day or a space, mmm for the
-   month's name, all else for itself. */
+/* Reads the text by `form`. d y h i s: a digit of the day, year, hour, minute, second. _: a digit
+ * of the day, or a space. mmm: the name of the month. Other characters stand for themselves. */
 static bool read_form(const char *text, const char *form, civil *date) {
     *date = (civil){0};
     for (; *form; form++, text++) {
@@ -124,16 +124,17 @@ static bool is_time(const civil *date) {
            (date->second < 60 || leap_second);
 }
 
-/* civil_date backwards. */
+/* The reverse of civil_date. */
 static int64_t seconds_of(const civil *date) {
-    const int64_t year = (int64_t)date->year - (date->month <= 2) + 400; /* of March; an era later, so never negative */
+    /* The year that begins in March, an era later, so it is never negative. */
+    const int64_t year = (int64_t)date->year - (date->month <= 2) + 400;
     const int64_t month_from_march = date->month > 2 ? date->month - 3 : date->month + 9;
     const int64_t day_of_year = (153 * month_from_march + 2) / 5 + date->day - 1;
     const int64_t days = year * 365 + year / 4 - year / 100 + year / 400 + day_of_year - 719468 - 146097;
     return days * DAY_S + (int64_t)date->hour * 3600 + (int64_t)date->minute * 60 + (int64_t)date->second;
 }
 
-/* The latest year with these last two digits in which the date is not more than 50 years after now. */
+/* Sets the latest year with these last two digits in which the date is at most 50 years ahead. */
 static bool find_century(civil *date, int64_t now_s) {
     unsigned now_year, month, day;
     const int64_t now = now_s < 0 ? 0 : now_s > YEAR_9999_END_S ? YEAR_9999_END_S : now_s;
@@ -153,7 +154,8 @@ static bool is_weekday(const char *text) {
 }
 
 static bool is_long_weekday(nb_slice text) {
-    static const char *const rest[] = {"rsday", "day", "urday", "day", "day", "sday", "nesday"}; /* after `weekdays` */
+    /* What follows the three letters in `weekdays`. */
+    static const char *const rest[] = {"rsday", "day", "urday", "day", "day", "sday", "nesday"};
     for (size_t i = 0; i < 7; i++) {
         if (text.size == 3 + strlen(rest[i]) && memcmp(text.data, weekdays + i * 3, 3) == 0 &&
             memcmp(text.data + 3, rest[i], text.size - 3) == 0)

@@ -1,10 +1,11 @@
 /*
- * field_name.c - names of header fields and methods to numbers and back. A field is found with one hash of four facts about its name and
- * one comparison.
+ * field_name.c - names of header fields and methods to numbers and back. A field is found by a hash
+ * of four properties of its name, and one comparison.
  */
 #include "http/head.h"
 
-#define NAME_BYTES_MAX 26u /* "upgrade-insecure-requests" and a NUL; the compiler complains when a longer one comes */
+/* "upgrade-insecure-requests" and a NUL; the compiler complains about a longer one. */
+#define NAME_BYTES_MAX 26u
 
 typedef struct known_name {
     char text[NAME_BYTES_MAX];
@@ -18,8 +19,8 @@ static const known_name names[NB_FIELD_COUNT] = {
 };
 
 /*
- * No two known names share a slot: the multipliers were found by trying (test_field_name.c finds new ones when the list changes and
- * prints this table).
+ * A perfect hash: no two known names share a slot. test_field_name.c finds multipliers when the
+ * list changes, and prints this table.
  */
 static inline unsigned slot_of(nb_slice name) {
     const unsigned char *c = (const unsigned char *)name.data;
@@ -88,7 +89,8 @@ static const uint8_t slots[256] = {
     [253] = NB_FIELD_RANGE,
 };
 
-/* Bit 6 is set in letters alone among the bytes of known names: moved down it is the bit that case changes. */
+/* In known names bit 6 is set in letters only; shifted right by one it is the bit that case
+ * changes. */
 static inline bool same64(const char *name, const char *known) {
     uint64_t a, b;
     memcpy(&a, name, sizeof a);
@@ -103,7 +105,7 @@ static inline bool same32(const char *name, const char *known) {
     return (a | ((b & UINT32_C(0x40404040)) >> 1)) == b;
 }
 
-/* Both have `size` bytes; the last block overlaps the one before, so that nothing beyond is read. */
+/* Compares `size` bytes. The last block overlaps the one before, so that nothing beyond is read. */
 static bool same(const char *name, const char *known, size_t size) {
     if (size < 4) return nb_slice_equal_lower(nb_slice_of(name, size), nb_slice_of(known, size));
     if (size < 8) return same32(name, known) && same32(name + size - 4, known + size - 4);

@@ -1,8 +1,9 @@
 /*
- * head.h - the head of a request as every version of HTTP means it (RFC 9110): method, target, fields.
+ * head.h - the head of a request as every version of HTTP has it (RFC 9110): method, target,
+ * fields.
  *
- * A head owns nothing. Its slices point into bytes that its maker keeps: a parser's buffer (HTTP/1.1), decoded fields
- * (later versions).
+ * Ownership: a head owns nothing. Its slices point into bytes of its maker: the buffer of a parser
+ * (HTTP/1.1), or decoded fields (later versions).
  */
 #ifndef NB_HTTP_HEAD_H
 #define NB_HTTP_HEAD_H
@@ -15,10 +16,10 @@
 #include "base/slice.h"
 #include "http/compliance.h"
 
-/* Bytes of a content whose length is not known before it ends. */
+/* The length of content that is not known before it ends. */
 #define NB_CONTENT_LENGTH_UNKNOWN UINT64_MAX
 
-/* Header fields known by number, so that neither framing nor the binding compares names again. name: lower case. */
+/* Header fields that have a number, so that names are compared once. name: lower case. */
 #define NB_FIELD_LIST(X)                                      \
     X(OTHER, "")                                              \
     X(HOST, "host")                                           \
@@ -86,7 +87,8 @@ typedef enum nb_field {
         NB_FIELD_COUNT
 } nb_field;
 
-/* Methods known by number (RFC 9110 section 9, RFC 5789); any other token is NB_METHOD_OTHER. Case counts. */
+/* Methods that have a number (RFC 9110 section 9, RFC 5789); any other token is NB_METHOD_OTHER.
+ * Case counts. */
 #define NB_METHOD_LIST(X) X(OTHER) X(GET) X(HEAD) X(POST) X(PUT) X(DELETE) X(CONNECT) X(OPTIONS) X(TRACE) X(PATCH)
 
 typedef enum nb_method {
@@ -114,11 +116,12 @@ typedef struct nb_head {
     nb_slice method_text;
     nb_method method;
     nb_target_form target_form;
-    nb_slice target;       /* as sent, but for a fragment, which is cut off */
-    nb_slice authority;    /* of an absolute or authority target ("host:port"), else empty */
-    nb_slice scheme;       /* of an absolute target, else empty; only http and https are accepted */
-    nb_slice path;         /* without the query, as sent (not decoded); "/" for an absolute target without one; "*" for
-                              asterisk; empty for authority */
+    nb_slice target;    /* as sent, without a fragment */
+    nb_slice authority; /* of an absolute or authority target ("host:port"); else empty */
+    nb_slice scheme;    /* of an absolute target (http or https only); else empty */
+    /* As sent (not decoded), without the query. "/" for an absolute target without a path, "*" for
+     * asterisk, empty for authority. */
+    nb_slice path;
     nb_slice query;        /* after the first '?', else empty */
     uint8_t minor_version; /* 0 or 1; HTTP/1.2 to 1.9 count as 1 (RFC 9110 section 2.5) */
     uint16_t header_count;
@@ -132,19 +135,20 @@ typedef struct nb_head_limits {
     nb_compliance compliance;
 } nb_head_limits;
 
-/* What a refused head is answered with: the HTTP status and a sentence for the client and the log. */
+/* The answer to a refused request: HTTP status, and a reason for the client and the log. */
 typedef struct nb_refusal {
     uint16_t http_status; /* 400, 413, 414, 417, 431, 501, 505 ... */
     const char *reason;   /* static text, one clause, no newline */
 } nb_refusal;
 
-/* The number of a field name in any case, NB_FIELD_OTHER when it is not in the list. */
+/* The number of a field name in any case; NB_FIELD_OTHER: not in the list. */
 nb_field nb_field_lookup(nb_slice name);
 nb_slice nb_field_name(nb_field field); /* lower case; empty for NB_FIELD_OTHER */
 nb_slice nb_method_name(nb_method method);
-/* RFC 9110 section 5.6.2. */
+/* A token (RFC 9110 section 5.6.2). */
 bool nb_is_token(nb_slice text);
-/* A field value as RFC 9110 section 5.5 has it: no control bytes but HTAB. For checking what an application sends. */
+/* A field value (RFC 9110 section 5.5): no control bytes but HTAB. Checks what an application
+ * sends. */
 bool nb_is_field_value(nb_slice text);
 
 #endif

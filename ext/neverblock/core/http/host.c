@@ -1,11 +1,11 @@
 /*
- * host.c - judges the authority of a target and the value of Host.
+ * host.c - see host.h.
  */
 #include "http/host.h"
 
 #include "http/byte_class.h"
 
-/* One to four hex digits; NULL when there are none or more. */
+/* Skips one to four hex digits; NULL: there are none, or more. */
 static const char *skip_group(const char *at, const char *end) {
     const char *const stop = nb_scan_bytewise(at, end, NB_BYTE_HEX);
     return stop > at && stop - at <= 4 ? stop : NULL;
@@ -28,7 +28,7 @@ static bool is_ipv4(const char *at, const char *end) {
     return at == end;
 }
 
-/* IPv6address: eight groups, "::" once in place of one or more, the last two perhaps as IPv4. */
+/* IPv6address: eight groups, once "::" for one or more of them, the last two perhaps as IPv4. */
 static bool is_ipv6(const char *at, const char *end) {
     unsigned groups = 0;
     bool elided = false;
@@ -62,7 +62,7 @@ static bool is_ip_future(const char *at, const char *end) {
     return true;
 }
 
-/* The end of the host, NULL when it is none. */
+/* The end of an IP literal; NULL: it is none. */
 static const char *skip_literal(const char *at, const char *end) {
     const char *const bracket = memchr(at, ']', (size_t)(end - at));
     if (bracket == NULL || !(is_ipv6(at + 1, bracket) || is_ip_future(at + 1, bracket))) return NULL;

@@ -75,7 +75,8 @@
 /* "Not Found" for 404; empty for a code without a registered phrase. */
 nb_slice nb_status_phrase(uint16_t status);
 
-/* Content follows a head with this status, unless the request was HEAD (RFC 9110 sections 15.3.5, 15.3.6, 15.4.5). */
+/* Content follows a head with this status, unless the request is HEAD (RFC 9110 sections 15.3.5,
+ * 15.3.6, 15.4.5). */
 static inline bool nb_status_has_content(uint16_t status) {
     return status >= 200 && status != 204 && status != 205 && status != 304;
 }

@@ -1,6 +1,8 @@
 /*
- * turn_time.h - the time of a loop's turn. A loop reads its clocks after each poll, and everything it does before the next
- * one happens at that time. Owned by the loop's thread.
+ * turn_time.h - the time of a loop's turn. A loop reads its clocks after each poll; everything up
+ * to the next poll happens at that time.
+ *
+ * Threads: the loop's thread.
  */
 #ifndef NB_HTTP_TURN_TIME_H
 #define NB_HTTP_TURN_TIME_H

@@ -1,5 +1,6 @@
 /*
- * chunked.c - a state machine over the framing bytes; data runs are moved as blocks, and not at all while nothing was cut before them.
+ * chunked.c - see chunked.h. A state machine over the framing bytes. Runs of data are moved as
+ * blocks; they stay in place if no framing came before them.
  */
 #include "http1/chunked.h"
 
@@ -10,7 +11,7 @@
 #define SIZE_DIGITS_MAX 16u /* 64 bits */
 
 enum state {
-    SIZE_START, /* the first digit is due */
+    SIZE_START, /* expects the first digit */
     SIZE,
     EXT_NAME_START, /* behind ";" */
     EXT_NAME,
@@ -18,7 +19,7 @@ enum state {
     EXT_VALUE,
     EXT_QUOTED,
     EXT_QUOTED_PAIR, /* behind "\" */
-    EXT_END,         /* ";" or CR is due */
+    EXT_END,         /* expects ";" or CR */
     SIZE_LF,
     DATA,
     DATA_CR,
@@ -69,7 +70,8 @@ static nb_status walk_size(walk *w) {
     return NB_OK;
 }
 
-/* One byte of an extension: *( ";" token [ "=" ( token / quoted-string ) ] ), no white space between (RFC 9112 section 7.1.1). */
+/* One byte of an extension: *( ";" token [ "=" ( token / quoted-string ) ] ), without white space
+ * (RFC 9112 section 7.1.1). */
 static bool extension_step(nb_chunked *c, char byte) {
     switch (c->state) {
     case EXT_NAME_START:
@@ -189,7 +191,7 @@ static nb_status walk_trailer_lf(walk *w) {
     return NB_OK;
 }
 
-/* Trailer fields (RFC 9112 section 7.1.2) are judged like header fields and dropped. */
+/* Trailer fields (RFC 9112 section 7.1.2) are checked like header fields and dropped. */
 static nb_status walk_trailers(walk *w) {
     nb_chunked *c = w->chunked;
     const size_t left = NB_TRAILER_BYTES_MAX - c->trailer_bytes;

@@ -1,13 +1,14 @@
 /*
- * framing.c - from the fields of a head to one decision. The fields that matter are gathered in one pass, then judged: first what makes
- * the message ambiguous (400, 501), then what is clear but not served (405, 417, 413).
+ * framing.c - see framing.h. Collects the relevant fields in one pass and judges them: first what
+ * makes the message ambiguous (400, 501), then what is clear but not served (405, 417, 413).
  */
 #include "http1/framing.h"
 
 #include "http/byte_class.h"
 #include "http/host.h"
 
-/* The fields that decide, as found. Only the last Content-Length and coding are kept: a second one is refused anyway. */
+/* The relevant fields. Of several Content-Lengths or codings only the last is kept: several are
+ * refused anyway. */
 typedef struct facts {
     nb_slice host, content_length, coding;
     unsigned hosts, content_lengths, codings;
@@ -33,7 +34,8 @@ static bool equal_ignoring_case(nb_slice a, nb_slice b) {
     return true;
 }
 
-/* Takes the first item off a comma-separated list, its white space cut (RFC 9110 section 5.6.1). False: the list was at its end. */
+/* Removes the first item from a comma-separated list, and trims it (RFC 9110 section 5.6.1). False:
+ * the list is empty. */
 static bool list_next(nb_slice *list, nb_slice *item) {
     if (list->data == NULL) return false;
     const char *start = list->data, *const end = start + list->size;
@@ -93,7 +95,8 @@ static void gather(const nb_head *head, facts *f) {
     }
 }
 
-/* RFC 9110 section 4.2.3: an empty port, and the one that is the scheme's own, say no more than none. */
+/* Without a port that is empty or the default of the scheme: these mean the same as none (RFC 9110
+ * section 4.2.3). */
 static nb_slice without_own_port(nb_slice authority, nb_slice scheme) {
     const size_t size = nb_host_size(authority);
     if (size == authority.size) return authority;
@@ -131,7 +134,7 @@ static nb_status decide_host(const nb_head *head, const facts *f, nb_compliance 
     return NB_OK;
 }
 
-/* RFC 9112 sections 6.1 and 7: chunked, once, alone, is all that is decoded here. */
+/* Only one coding is decoded: chunked, once and alone (RFC 9112 sections 6.1, 7). */
 static nb_status decide_coding(nb_slice coding, nb_refusal *refusal) {
     if (nb_slice_equal_lower(coding, NB_SLICE("chunked"))) return NB_OK;
     unsigned items = 0, chunked = 0;
@@ -149,7 +152,7 @@ static nb_status decide_coding(nb_slice coding, nb_refusal *refusal) {
     return refuse(refusal, NB_INVALID, 501, "a transfer coding other than chunked");
 }
 
-/* RFC 9112 section 6.2: 1*DIGIT. A number past 64 bits is as clear as any other, and too large. */
+/* 1*DIGIT (RFC 9112 section 6.2). A number over 64 bits is valid, and too large. */
 static nb_status decide_length(nb_slice text, uint64_t *length, nb_refusal *refusal) {
     uint64_t number = 0;
     bool overflow = false;
@@ -185,7 +188,7 @@ static nb_status decide_body(const nb_head *head, const facts *f, nb_framing *fr
     return status;
 }
 
-/* The message is clear; is it one we answer? */
+/* The message is clear. Decides whether it is served. */
 static nb_status decide_service(const nb_head *head, const facts *f, uint64_t body_bytes_max, const nb_framing *framing,
                                 nb_refusal *refusal) {
     if (head->method == NB_METHOD_CONNECT) return refuse(refusal, NB_INVALID, 405, "CONNECT is for proxies");
@@ -211,7 +214,8 @@ nb_status nb_framing_decide(const nb_head *head, uint64_t body_bytes_max, nb_com
     if (status != NB_OK) return status;
     const bool http11 = head->minor_version > 0;
     result.keep_alive = !f.close && (http11 || f.keep_alive);
-    /* RFC 9110 section 10.1.1: ignored in HTTP/1.0; without a body there is nothing to wait for. */
+    /* Ignored in HTTP/1.0, and without a body, which is all that could be waited for (RFC 9110
+     * section 10.1.1). */
     result.expect_continue = http11 && f.expect && result.body != NB_BODY_NONE;
     result.upgrade = http11 && f.upgrade && f.upgrade_field;
     *framing = result;

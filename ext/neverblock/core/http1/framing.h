@@ -1,11 +1,16 @@
 /*
- * framing.h - the one place that decides, from a parsed request head, where the message ends, whether the connection
- * goes on, and whether the request is refused (RFC 9112 sections 3.2, 6, 9; RFC 9110 sections 7.2, 10.1.1).
+ * framing.h - the one place that decides, from a parsed request head, where the message ends,
+ * whether the connection stays open, and whether the request is refused (RFC 9112 sections 3.2, 6,
+ * 9; RFC 9110 sections 7.2, 10.1.1). Pure functions.
  *
- * Strict: Content-Length with Transfer-Encoding, several Content-Lengths, anything but 1*DIGIT, a Transfer-Encoding
- * that is not exactly one "chunked" (any case), Transfer-Encoding in HTTP/1.0, no Host or two in HTTP/1.1, a Host that
- * is no uri-host[:port]: refused with 400 (an unknown coding alone or before chunked: 501). Nothing refused is ever
- * shown to the application. The compliance (compliance.h) is about Host alone, never about where the message ends.
+ * Refused with 400, and never shown to the application:
+ *
+ *   - Content-Length with Transfer-Encoding; several Content-Lengths; one that is not 1*DIGIT
+ *   - Transfer-Encoding in HTTP/1.0, or other than exactly one "chunked" in any case (501 for an
+ *     unknown coding alone or before chunked)
+ *   - HTTP/1.1 without Host; two Hosts; a Host that is not uri-host[:port]
+ *
+ * The compliance (http/compliance.h) concerns Host only, never where the message ends.
  */
 #ifndef NB_HTTP1_FRAMING_H
 #define NB_HTTP1_FRAMING_H
@@ -20,18 +25,22 @@ typedef enum nb_body_framing { NB_BODY_NONE, NB_BODY_LENGTH, NB_BODY_CHUNKED } n
 typedef struct nb_framing {
     nb_body_framing body;
     uint64_t content_length; /* with NB_BODY_LENGTH, > 0 */
-    bool keep_alive;         /* the client allows another request after this one */
-    bool expect_continue;    /* it waits for 100 (HTTP/1.1 only; in 1.0 the field is ignored) */
-    bool upgrade;            /* Upgrade is named by Connection; the application's to answer (hijack) or ignore */
-    nb_slice
-        host; /* authority of an absolute target, else the Host value; empty where it is, and in HTTP/1.0 without one */
+    bool keep_alive;         /* the client allows another request on the connection */
+    bool expect_continue;    /* the client waits for 100 (Continue); ignored in HTTP/1.0 */
+    /* Connection names Upgrade: the application may hijack, or ignore it. */
+    bool upgrade;
+    /* The authority of an absolute target, else the value of Host. It may be empty, as in HTTP/1.0
+     * without Host. */
+    nb_slice host;
 } nb_framing;
 
 /*
- * NB_OK: *framing. NB_INVALID or NB_TOO_LARGE: *refusal, answer and close. body_bytes_max: the limit a Content-Length
- * is held against (413, before a byte of the body is read); UINT64_MAX for none. Answered here too: CONNECT (405), "*"
- * with another method than OPTIONS (400), an Expect that is not 100-continue (417), a Host that differs from the
- * authority of an absolute target (400; unless strict a port that is the scheme's own may be left out on either side).
+ * NB_OK: *framing. NB_INVALID, NB_TOO_LARGE: answer with *refusal and close. body_bytes_max: limit
+ * of a Content-Length (413, before a byte of the body is read); UINT64_MAX: none.
+ *
+ * Refused as well: CONNECT (405), "*" with another method than OPTIONS (400), an Expect other than
+ * 100-continue (417), and a Host that differs from the authority of an absolute target (400; unless
+ * strict, the default port of the scheme may be left out in either).
  */
 nb_status nb_framing_decide(const nb_head *head, uint64_t body_bytes_max, nb_compliance compliance, nb_framing *framing,
                             nb_refusal *refusal);

@@ -1,7 +1,7 @@
 /*
- * head_parser.c - one walk over the bytes of a request head that judges each byte once, notes slices as it goes, and can stop and go on
- * anywhere. A head that came in pieces is walked once more when it is whole, now knowing that all of it is right, for its slices: at
- * most twice the work of a head that came at once, however it was cut.
+ * head_parser.c - see head_parser.h. One pass looks at each byte once, notes slices, and can stop
+ * and resume at any byte. A head that came in pieces is valid when the pass ends, and is then
+ * parsed once more for its slices: at most twice the work of a head that came at once.
  */
 #include "http1/head_parser.h"
 
@@ -11,16 +11,16 @@
 
 #define BLANK_LINES_MAX 2u /* CRLF before the request line */
 
-/* Where the walk stands; what is known before the states of a field, in `mark`, is an offset. */
+/* The state of the pass. Before the fields all that is known is an offset, in `mark`. */
 enum state { START, START_LF, METHOD, TARGET, VERSION, FIELD_START, FIELD_NAME, VALUE_START, VALUE, VALUE_LF, HEAD_LF };
 
 enum step { GO_ON, NEED_MORE, REFUSED, COMPLETE };
 
 typedef struct walk {
     const char *base, *at, *end;
-    const char *mark; /* first byte of the element `at` is in */
+    const char *mark; /* first byte of the element that contains `at` */
     const nb_head_limits *limits;
-    nb_head *head; /* written all along; true only when the walk saw the head from its first byte */
+    nb_head *head; /* written as the pass goes; valid only if it began at the first byte */
     nb_refusal *refusal;
     unsigned headers, headers_max, blank_lines;
     enum state state;
@@ -95,7 +95,7 @@ static bool method_is_connect(const walk *w) {
            ((size_t)(w->mark - w->base) == size || w->mark[-(ptrdiff_t)size - 1] == '\n');
 }
 
-/* True as long as the text may still become "http://..." or "https://...", in any case. */
+/* True: the text may still become "http://..." or "https://...", in any case. */
 static bool scheme_may_follow(const char *text, size_t size) {
     nb_slice head = nb_slice_of(text, size < 4 ? size : 4);
     if (!nb_slice_equal_lower(head, nb_slice_of("http", head.size))) return false;
@@ -105,7 +105,7 @@ static bool scheme_may_follow(const char *text, size_t size) {
     return memcmp(text + 4 + secure, "://", rest < 3 ? rest : 3) == 0;
 }
 
-/* Judges the first bytes of a target, as far as they are there. */
+/* Checks the first bytes of a target, as far as they have come. */
 static bool target_may_begin(const walk *w, size_t size) {
     if (size == 0) return true;
     if (method_is_connect(w)) return nb_byte_is(*w->mark, NB_BYTE_HOST) || *w->mark == '[' || *w->mark == '%';
@@ -121,7 +121,8 @@ static void split_path(nb_head *head, const char *path, const char *end) {
 }
 
 static bool split_absolute(nb_head *head, nb_compliance compliance) {
-    if (head->target.size < sizeof "http://" - 1) return false; /* what is there was right so far, but ended early */
+    /* A valid beginning that ends too early. */
+    if (head->target.size < sizeof "http://" - 1) return false;
     const char *const end = head->target.data + head->target.size;
     const size_t scheme = (head->target.data[4] | 0x20) == 's' ? 5 : 4;
     if (head->target.size <= scheme + 3) return false;
@@ -137,7 +138,8 @@ static bool split_absolute(nb_head *head, nb_compliance compliance) {
     return nb_host_is_valid(head->authority, NB_PORT_OPTIONAL) || nb_host_is_tolerated(head->authority, compliance);
 }
 
-/* RFC 9112 section 3.2: which of the four forms, and its parts. False: none of them. */
+/* Finds the form of the target and its parts (RFC 9112 section 3.2). False: it has no valid
+ * form. */
 static bool split_target(const walk *w, nb_head *head) {
     const nb_slice target = head->target;
     head->scheme = head->authority = head->query = nb_slice_of(target.data, 0);
@@ -172,7 +174,8 @@ static enum step refuse_target_byte(walk *w) {
     }
 }
 
-/* Goes on behind bytes that most targets do not have, where the compliance lets them stand. Not given the walk, which would then not be kept in registers. */
+/* Scans past bytes that are rare in targets, if the compliance allows them. It does not take the
+ * walk, which the compiler then keeps in registers. */
 static __attribute__((cold, noinline)) const char *scan_odd_target(const char *base, const char *at, const char *limit,
                                                                    nb_compliance compliance) {
     if (compliance == NB_COMPLIANCE_STRICT) return nb_scan_bytewise(at, limit, NB_BYTE_STRICT_TARGET);
@@ -185,7 +188,7 @@ static __attribute__((cold, noinline)) const char *scan_odd_target(const char *b
     return at;
 }
 
-/* RFC 3986 section 3.5: what "#" begins is the client's own business. */
+/* A fragment concerns the client only (RFC 3986 section 3.5). */
 static __attribute__((cold, noinline)) size_t size_without_fragment(const char *target, size_t size) {
     const char *const hash = memchr(target, '#', size);
     return hash ? (size_t)(hash - target) : size;
@@ -214,7 +217,7 @@ static enum step walk_target(walk *w) {
     return GO_ON;
 }
 
-/* The ten bytes "HTTP/1.x CR LF", judged from the first one again whenever more of them came. */
+/* The ten bytes "HTTP/1.x CR LF", parsed again from the first when more of them have come. */
 static __attribute__((cold)) enum step walk_version_bytewise(walk *w) {
     const char *const v = w->mark;
     const size_t size = (size_t)(w->end - v);
@@ -271,7 +274,7 @@ static enum step refuse_line_start(walk *w) {
     }
 }
 
-/* From the first byte of a line to the colon. */
+/* Parses a field name: from the first byte of a line to the colon. */
 static inline enum step walk_name(walk *w) {
     if (w->state == FIELD_START) {
         if (w->at == w->end) return NEED_MORE;
@@ -296,7 +299,7 @@ static inline enum step walk_name(walk *w) {
 
 static inline bool is_blank(char byte) { return byte == ' ' || byte == '\t'; }
 
-/* From behind the colon to the CR. */
+/* Parses a field value: from behind the colon to the CR. */
 static inline enum step walk_value(walk *w) {
     if (w->state == VALUE_START) {
         while (w->at < w->end && is_blank(*w->at))
@@ -366,7 +369,7 @@ static enum step walk_head(walk *w) {
     return step == GO_ON ? walk_fields(w) : step;
 }
 
-/* The head ends beyond the limit: said when its last allowed byte is there and the head is not. */
+/* Refuses a head that is not complete when its last allowed byte has come. */
 static nb_status refuse_size(enum state state, nb_refusal *refusal) {
     *refusal = state == TARGET ? (nb_refusal){414, "a request target longer than the limit"}
                                : (nb_refusal){431, "a request head longer than the limit"};
@@ -378,11 +381,11 @@ void nb_head_parser_init(nb_head_parser *parser) { *parser = (nb_head_parser){0}
 nb_status nb_head_parse(nb_head_parser *parser, const char *bytes, size_t size, const nb_head_limits *limits,
                         nb_head *head, size_t *used, nb_refusal *refusal) {
     NB_ASSERT(size >= parser->scanned);
-    const bool cut = size >= limits->head_bytes;
+    const bool at_limit = size >= limits->head_bytes;
     walk w = {
         .base = bytes,
         .at = bytes + parser->scanned,
-        .end = bytes + (cut ? limits->head_bytes : size),
+        .end = bytes + (at_limit ? limits->head_bytes : size),
         .mark = bytes + parser->mark,
         .limits = limits,
         .head = head,
@@ -398,7 +401,7 @@ nb_status nb_head_parse(nb_head_parser *parser, const char *bytes, size_t size, 
         return refusal->http_status == 414 || refusal->http_status == 431 || refusal->http_status == 501 ? NB_TOO_LARGE
                                                                                                          : NB_INVALID;
     if (step == NEED_MORE) {
-        if (cut) return refuse_size(w.state, refusal);
+        if (at_limit) return refuse_size(w.state, refusal);
         parser->scanned = (size_t)(w.at - bytes);
         parser->state = w.state;
         parser->mark = (uint32_t)(w.mark - bytes);

@@ -1,5 +1,6 @@
 /*
- * head_writer.c - the decision table of a response's framing, and its head written by a few block copies.
+ * head_writer.c - see head_writer.h. The framing is a decision table; the head is written with a
+ * few block copies.
  */
 #include "http1/head_writer.h"
 
@@ -8,7 +9,8 @@
 #include "base/decimal.h"
 #include "http/status_code.h"
 
-#define STATUS_LINE_BYTES_MAX 47u /* "HTTP/1.1 431 Request Header Fields Too Large" CRLF is the longest, 46 and a NUL */
+/* The longest: "HTTP/1.1 431 Request Header Fields Too Large", CRLF and a NUL. */
+#define STATUS_LINE_BYTES_MAX 47u
 
 typedef struct status_line {
     char text[STATUS_LINE_BYTES_MAX];
@@ -39,7 +41,8 @@ static const status_line *status_line_of(uint16_t status) {
     return &status_lines[status < 600 ? status_rows[status] : ROW_UNKNOWN];
 }
 
-/* The rules of RFC 9110 sections 6.4.1, 8.6, 9.3.2, 15.3.5, 15.3.6, 15.4.5 and RFC 9112 section 6.3, in their order. */
+/* Rules in this order: RFC 9110 sections 6.4.1, 8.6, 9.3.2, 15.3.5, 15.3.6, 15.4.5, RFC 9112
+ * section 6.3. */
 static nb_response_body decide_body(const nb_response_facts *f) {
     if (f->handover) return NB_RESPONSE_BODY_CLOSE;
     if (f->head_request || f->status == 204 || f->status == 205 || f->status == 304) return NB_RESPONSE_BODY_NONE;
@@ -50,7 +53,7 @@ static nb_response_body decide_body(const nb_response_facts *f) {
 static bool decide_content_length(const nb_response_facts *f, nb_response_body body) {
     if (f->status == 204 || f->status == 101) return false;
     if (f->handover) return f->length_announced;
-    if (f->status == 205) return true; /* 0: how a client knows that no body comes */
+    if (f->status == 205) return true; /* 0 tells the client that no body follows */
     if (body == NB_RESPONSE_BODY_NONE) return f->length_announced && f->content_length != NB_CONTENT_LENGTH_UNKNOWN;
     return body == NB_RESPONSE_BODY_LENGTH;
 }
@@ -71,7 +74,8 @@ static char *put(char *out, const char *text, size_t size) {
 
 #define PUT(out, literal) put(out, literal, sizeof(literal) - 1)
 
-/* Every line is copied with the size of the longest: one short block instead of a call, its tail overwritten by what follows. */
+/* Copies as many bytes as the longest line has: a copy of constant size is faster, and what follows
+ * overwrites the tail. */
 static char *put_status_line(char *out, uint16_t status) {
     const status_line *const line = status_line_of(status);
     memcpy(out, line->text, STATUS_LINE_BYTES_MAX);

@@ -42,7 +42,7 @@ static nb_status format(nb_link *link) {
     link->board->channels = link->count;
     for (uint16_t i = 0; i < link->count && status == NB_OK; i++) {
         nb_channel *channel = &link->channels[i];
-        atomic_store_explicit(&channel->memory->allowance, NB_RESPONSE_FLOOR_BYTES, memory_order_relaxed);
+        atomic_store_explicit(&channel->memory->response_window_bytes, NB_RESPONSE_FLOOR_BYTES, memory_order_relaxed);
         status = nb_ring_format(nb_channel_requests(channel), NB_RING_BYTES);
         if (status == NB_OK) status = nb_ring_format(nb_channel_responses(channel), NB_RING_BYTES);
     }

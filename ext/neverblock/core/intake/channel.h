@@ -128,7 +128,7 @@ typedef struct nb_channel_memory {
     _Alignas(64) _Atomic uint32_t loop_starved;
     /* Bytes each response may hold now (limits.h, loop/loop.c); its writer parks at half of
        them. */
-    _Atomic uint32_t allowance;
+    _Atomic uint32_t response_window_bytes;
     /* The executor found the response ring full: ring it when there is room. */
     _Alignas(64) _Atomic uint32_t executor_blocked;
     _Alignas(64) char rings[]; /* the ring of requests, then the ring of responses */

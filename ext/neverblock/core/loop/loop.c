@@ -181,8 +181,8 @@ static void set_answers(nb_loop *loop) {
         .counters = &loop->counters,
         .downloads = &loop->downloads,
         .reports = &loop->reports,
-        .site = &loop->all->site,
-        .openings = {.site = &loop->all->site,
+        .document_roots = &loop->all->document_roots,
+        .openings = {.document_roots = &loop->all->document_roots,
                      .exchanges = &loop->connections.exchanges,
                      .time = &loop->time,
                      .wake = &loop->wake,
@@ -344,10 +344,10 @@ void nb_loop_deinit(nb_loop *loop) {
     nb_senders_deinit(&loop->connections.senders);
     nb_dispatch_deinit(&loop->dispatch);
     for (uint32_t i = 0; i < loop->connections.exchanges.count; i++) {
-        nb_outbox_clear(&loop->connections.exchanges.slots[i]->outbox, &loop->pool);
+        nb_send_queue_clear(&loop->connections.exchanges.slots[i]->send_queue, &loop->pool);
     }
     nb_exchanges_deinit(&loop->connections.exchanges);
-    nb_site_close(&loop->all->site, loop->number);
+    nb_document_roots_close(&loop->all->document_roots, loop->number);
     nb_poll_destroy(loop->poll);
     nb_wake_deinit(&loop->wake);
     if (loop->number == 0) nb_log_destroy(loop->log);
@@ -479,9 +479,9 @@ static void wind_down(nb_loop *loop) {
         end_all(&loop->connections.open, loop);
     }
     if (loop->connections.open) return;
-    /* Lent connections were cancelled and return at once. A body whose client has left belongs to a
+    /* Connections with workers were cancelled and return at once. A body whose client has left belongs to a
        worker until it is written. */
-    if (loop->connections.lent || loop->connections.spool.writes) return;
+    if (loop->connections.with_workers || loop->connections.spool.writes) return;
     nb_dispatch_stop(&loop->dispatch);
     loop->finished = loop->stopping
                          ? nb_dispatch_executors_idle(&loop->dispatch) || loop->time.now_ns >= loop->stop_deadline_ns

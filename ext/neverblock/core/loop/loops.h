@@ -18,7 +18,7 @@
 #include "dispatch/lanes.h"
 #include "dispatch/queues.h"
 #include "figures/reports.h"
-#include "answers/site.h"
+#include "answers/document_roots.h"
 #include "loop/loop_state.h"
 
 typedef struct nb_loops {
@@ -29,7 +29,7 @@ typedef struct nb_loops {
     uint16_t lane_threads[NB_LANES_MAX]; /* threads of each lane, per process */
     uint16_t lane_count;
     nb_lanes lanes;                  /* which lane a request goes to */
-    nb_site site;                    /* served files */
+    nb_document_roots document_roots;                    /* served files */
     nb_address_paces *address_paces; /* NULL: no limit */
     nb_reports_reader reports;       /* reports of named downloads */
     /* Connections for which there are descriptors; UINT64_MAX: the limit was not met yet. */

@@ -1,12 +1,12 @@
 /*
- * http1_response.c - responses as bytes of HTTP/1.0 and 1.1 (RFC 9112 sections 4, 6, 7).
+ * http1_response.c - writes responses as HTTP/1.0 and 1.1 (RFC 9112 sections 4, 6, 7).
  */
 #include "base/alloc.h"
 #include "http/status_code.h"
 #include "protocols/http1_session.h"
 
-/* A client that is told `close` need not send what nobody reads (RFC 9112 section 9.6). One whose application may still
-   read its body is not told. */
+/* True: the response says `close`, as the rest of the body is not worth reading (RFC 9112 section
+ * 9.6). Not if the application may still read the body. */
 static bool gives_up_body(const nb_exchange *exchange) {
     const nb_http1_session *session = nb_http1_session_of(exchange->connection);
     if (session->receiving != exchange) return false;
@@ -14,8 +14,8 @@ static bool gives_up_body(const nb_exchange *exchange) {
     return over && !nb_http1_can_drop(session->input);
 }
 
-/* While the server drains, the last request under way says that the connection ends; those before it are answered as
-   well. */
+/* True: the server drains, and the response to the last request announces the end. Earlier requests
+ * are answered as usual. */
 static bool drains(const nb_answers *answers, const nb_exchange *exchange) {
     return atomic_load_explicit(answers->drains, memory_order_acquire) && exchange->counted && !exchange->next;
 }
@@ -41,7 +41,7 @@ static nb_status write_large(const nb_answers *answers, nb_exchange *exchange, c
     char *head = nb_alloc(date_line.size + field_lines.size + NB_RESPONSE_HEAD_OVERHEAD_BYTES);
     if (!head) return NB_NO_MEMORY;
     size_t bytes = nb_response_head_write(head, facts, plan, date_line, field_lines);
-    nb_status status = nb_outbox_add(exchange->out, answers->pool, (nb_slice){head, bytes});
+    nb_status status = nb_send_queue_add(exchange->out, answers->pool, (nb_slice){head, bytes});
     nb_free(head);
     return status;
 }
@@ -53,19 +53,19 @@ static nb_status head(nb_answers *answers, nb_exchange *exchange, nb_slice date_
     own->framing = (uint8_t)plan.body;
     own->goes_on = plan.keep_alive;
     size_t room = date_line.size + field_lines.size + NB_RESPONSE_HEAD_OVERHEAD_BYTES;
-    if (room > NB_OUTBOX_RESERVE_MAX) return write_large(answers, exchange, &facts, &plan, date_line, field_lines);
-    char *place = nb_outbox_reserve(exchange->out, answers->pool, room);
+    if (room > NB_SEND_QUEUE_RESERVE_MAX) return write_large(answers, exchange, &facts, &plan, date_line, field_lines);
+    char *place = nb_send_queue_reserve(exchange->out, answers->pool, room);
     if (!place) return NB_NO_MEMORY;
-    nb_outbox_commit(exchange->out, nb_response_head_write(place, &facts, &plan, date_line, field_lines));
+    nb_send_queue_commit(exchange->out, nb_response_head_write(place, &facts, &plan, date_line, field_lines));
     return NB_OK;
 }
 
-static nb_status add_chunk(const nb_answers *answers, nb_outbox *outbox, nb_slice bytes) {
-    char *place = nb_outbox_reserve(outbox, answers->pool, NB_CHUNK_HEAD_BYTES_MAX);
+static nb_status add_chunk(const nb_answers *answers, nb_send_queue *queue, nb_slice bytes) {
+    char *place = nb_send_queue_reserve(queue, answers->pool, NB_CHUNK_HEAD_BYTES_MAX);
     if (!place) return NB_NO_MEMORY;
-    nb_outbox_commit(outbox, nb_chunk_head_write(place, bytes.size));
-    nb_status status = nb_outbox_add(outbox, answers->pool, bytes);
-    return status == NB_OK ? nb_outbox_add(outbox, answers->pool, NB_SLICE("\r\n")) : status;
+    nb_send_queue_commit(queue, nb_chunk_head_write(place, bytes.size));
+    nb_status status = nb_send_queue_add(queue, answers->pool, bytes);
+    return status == NB_OK ? nb_send_queue_add(queue, answers->pool, NB_SLICE("\r\n")) : status;
 }
 
 static bool is_chunked(nb_exchange *exchange) {
@@ -74,22 +74,22 @@ static bool is_chunked(nb_exchange *exchange) {
 
 static nb_status content(nb_answers *answers, nb_exchange *exchange, nb_slice bytes) {
     if (is_chunked(exchange)) return add_chunk(answers, exchange->out, bytes);
-    return nb_outbox_add(exchange->out, answers->pool, bytes);
+    return nb_send_queue_add(exchange->out, answers->pool, bytes);
 }
 
 static nb_status end(nb_answers *answers, nb_exchange *exchange) {
-    return is_chunked(exchange) ? nb_outbox_add(exchange->out, answers->pool, NB_SLICE("0\r\n\r\n")) : NB_OK;
+    return is_chunked(exchange) ? nb_send_queue_add(exchange->out, answers->pool, NB_SLICE("0\r\n\r\n")) : NB_OK;
 }
 
-/* A client of HTTP/1.0 knows none (RFC 9110 section 15.2). */
+/* HTTP/1.0 has no interim responses (RFC 9110 section 15.2). */
 static nb_status interim(nb_answers *answers, nb_exchange *exchange, uint16_t status, nb_slice field_lines) {
     if (nb_http1_exchange_of(exchange)->minor_version == 0) return NB_OK;
-    nb_outbox *outbox = exchange->out;
-    char *place = nb_outbox_reserve(outbox, answers->pool, NB_RESPONSE_HEAD_OVERHEAD_BYTES);
+    nb_send_queue *queue = exchange->out;
+    char *place = nb_send_queue_reserve(queue, answers->pool, NB_RESPONSE_HEAD_OVERHEAD_BYTES);
     if (!place) return NB_NO_MEMORY;
-    nb_outbox_commit(outbox, nb_status_line_write(place, status));
-    nb_status added = nb_outbox_add(outbox, answers->pool, field_lines);
-    return added == NB_OK ? nb_outbox_add(outbox, answers->pool, NB_SLICE("\r\n")) : added;
+    nb_send_queue_commit(queue, nb_status_line_write(place, status));
+    nb_status added = nb_send_queue_add(queue, answers->pool, field_lines);
+    return added == NB_OK ? nb_send_queue_add(queue, answers->pool, NB_SLICE("\r\n")) : added;
 }
 
 const nb_response_writer nb_http1_writer = {.head = head, .content = content, .end = end, .interim = interim};

@@ -1,5 +1,6 @@
 /*
- * http1_session.c - see http1_session.h. Reading moves the state forward (received), responses leave in order (settle).
+ * http1_session.c - see http1_session.h. Reading moves the state forward (received). Responses
+ * leave in the order of their requests (drop_ended_exchanges).
  */
 #include "protocols/http1_session.h"
 
@@ -32,7 +33,7 @@ static const nb_http1_session *session_of(const nb_connection *connection) {
     return nb_http1_session_of((nb_connection *)(uintptr_t)connection);
 }
 
-/* NULL: the body is dropped, or is collected. */
+/* NULL: the body is dropped or collected. */
 static const nb_upload *upload_of(const nb_http1_session *session) {
     return session->receiving ? session->receiving->upload : NULL;
 }
@@ -53,7 +54,7 @@ static bool wants_input(const nb_connection *connection) {
     case NB_HTTP1_STREAM:
         return stream_wants_input(session_of(connection));
     case NB_HTTP1_WRITING:
-    case NB_HTTP1_HOLD:
+    case NB_HTTP1_WAITING:
         break;
     }
     return false;
@@ -68,7 +69,7 @@ static nb_phase phase(const nb_connection *connection) {
     case NB_HTTP1_WRITING:
     case NB_HTTP1_STREAM:
         return NB_PHASE_READING;
-    case NB_HTTP1_HOLD:
+    case NB_HTTP1_WAITING:
         break;
     }
     return NB_PHASE_ANSWERING;
@@ -79,14 +80,14 @@ static nb_timeout_class timeout_class(const nb_connection *connection) {
     switch (state_of(connection)) {
     case NB_HTTP1_BODY:
         return NB_TIMEOUT_TRANSFER;
-    case NB_HTTP1_STREAM: /* the time that the application takes is not the client's */
+    case NB_HTTP1_STREAM: /* the application's time does not count against the client */
         return stream_wants_input(session) && !session->input->expected ? NB_TIMEOUT_TRANSFER : NB_TIMEOUT_NONE;
     case NB_HTTP1_HEAD:
         if (connection->first) return NB_TIMEOUT_NONE;
         if (!connection->served || connection->input.data) return NB_TIMEOUT_HEADER;
         return connection->admin ? NB_TIMEOUT_ADMIN : NB_TIMEOUT_IDLE;
     case NB_HTTP1_WRITING:
-    case NB_HTTP1_HOLD:
+    case NB_HTTP1_WAITING:
         break;
     }
     return NB_TIMEOUT_NONE;
@@ -98,11 +99,11 @@ static nb_exchange *add_exchange(nb_connections *connections, nb_connection *con
     nb_exchange *exchange = nb_connection_add_exchange(connections, connection);
     if (!exchange) return NULL;
     nb_http1_exchange_of(exchange)->minor_version = 1;
-    if (connection->first == exchange) exchange->out = &connection->outbox;
+    if (connection->first == exchange) exchange->out = &connection->send_queue;
     return exchange;
 }
 
-/* A refused head may be a HEAD request's, whose answer has no body (RFC 9110 section 9.3.2). */
+/* A HEAD request with a refused head gets an answer without content (RFC 9110 section 9.3.2). */
 static bool begins_with_head(const nb_connection *connection) {
     size_t size = connection->input.data ? nb_buffer_size(&connection->input) : 0;
     const char *bytes = size ? nb_buffer_bytes(&connection->input) : "";
@@ -113,8 +114,8 @@ static bool begins_with_head(const nb_connection *connection) {
     return size >= 5 && memcmp(bytes, "HEAD ", 5) == 0;
 }
 
-/* A head that cannot be understood or is too large: where the next request begins is not certain, so nothing more is
-   read. */
+/* Refuses a head that is invalid or too large. Where the next request begins is unknown, so nothing
+ * more is read. */
 static void refuse_head(nb_connections *connections, nb_connection *connection, nb_refusal refusal) {
     nb_exchange *exchange = add_exchange(connections, connection);
     if (!exchange) {
@@ -125,7 +126,8 @@ static void refuse_head(nb_connections *connections, nb_connection *connection, 
     nb_answer_refused(connections, exchange, refusal);
 }
 
-/* The rest of a body whose request has been answered is more than is worth reading: the client is let finish reading. */
+/* The request is answered, and the rest of its body is too much to read. The client may finish
+ * reading the answer. */
 static void give_up_rest(nb_connections *connections, nb_connection *connection) {
     end_input(nb_http1_session_of(connection));
     connection->refused = true;
@@ -133,8 +135,8 @@ static void give_up_rest(nb_connections *connections, nb_connection *connection)
     nb_connection_mark_dirty(connections, connection);
 }
 
-/* The body of a request that runs cannot be had: its client is told, unless an answer has begun, and so is its
-   application. */
+/* The body of a running request cannot be received. Its application is told, and its client too
+ * unless the answer has begun. */
 static void upload_failed(nb_connections *connections, nb_connection *connection, nb_refusal refusal,
                           nb_gone_reason reason) {
     nb_http1_session *session = nb_http1_session_of(connection);
@@ -154,7 +156,7 @@ static void upload_failed(nb_connections *connections, nb_connection *connection
         nb_connection_end(connections, connection, true);
         return;
     }
-    exchange->out = &connection->outbox;
+    exchange->out = &connection->send_queue;
     nb_answer_refused(connections, exchange, refusal);
 }
 
@@ -174,30 +176,32 @@ static bool is_safe(nb_method method) {
            method == NB_METHOD_TRACE;
 }
 
-/* What comes after a request that asks for another protocol may be that protocol's, and is not looked at before the
-   answer is known. */
+/* False for a request with Upgrade: the bytes behind it may be of the other protocol, and are read
+ * only when the answer is known. */
 static bool may_overlap(const nb_head *head, const nb_framing *framing) {
     return is_safe(head->method) && framing->body == NB_BODY_NONE && !framing->upgrade;
 }
 
-/* Another request may follow, unless this was the last. */
+/* The request is complete. Another may follow, unless this was the last. */
 static void request_complete(nb_connections *connections, nb_connection *connection, bool keep_alive) {
     nb_http1_session *session = nb_http1_session_of(connection);
     end_input(session);
     session->state = NB_HTTP1_HEAD;
     if (!keep_alive) connection->state = NB_CONNECTION_LAST;
-    connection->began_ns = connections->time->now_ns; /* of what has been received behind it */
+    connection->began_ns = connections->time->now_ns; /* for the bytes received behind it */
 }
 
 static void send_continue(nb_connections *connections, nb_connection *connection) {
-    if (nb_outbox_add(&connection->outbox, connections->pool, NB_SLICE("HTTP/1.1 100 Continue\r\n\r\n")) == NB_OK) {
+    if (nb_send_queue_add(&connection->send_queue, connections->pool, NB_SLICE("HTTP/1.1 100 Continue\r\n\r\n")) ==
+        NB_OK) {
         nb_connection_mark_dirty(connections, connection);
     } else {
         nb_connection_end(connections, connection, true);
     }
 }
 
-/* A body nobody asked for is not read: the connection ends with the answer. */
+/* Answers a request to an admin listener. A body is not read: then the connection ends with the
+ * answer. */
 static void answer_admin(nb_connections *connections, nb_exchange *exchange, const nb_framing *framing,
                          size_t head_bytes) {
     nb_connection *connection = exchange->connection;
@@ -270,7 +274,7 @@ static void begin_request(nb_connections *connections, nb_exchange *exchange, co
         delivery = nb_delivery_head(connections, exchange, &facts);
         request_complete(connections, connection, framing->keep_alive);
         nb_buffer_consume(&connection->input, connections->pool, head_bytes);
-        nb_delivery_conclude(connections, exchange, delivery);
+        nb_delivery_finish(connections, exchange, delivery);
         break;
     }
 }
@@ -295,26 +299,28 @@ static void accept_head(nb_connections *connections, nb_connection *connection, 
     }
 }
 
-/* Requests ahead of their turn must not fill the queue that others need for their first, nor the memory. */
-static bool must_hold(const nb_connections *connections, const nb_connection *connection) {
+/* Pipelined requests must not fill the queue that other connections need for their first, nor use
+ * up the memory. */
+static bool must_wait(const nb_connections *connections, const nb_connection *connection) {
     const nb_dispatch *dispatch = connections->dispatch;
     bool scarce = nb_dispatch_waiting(dispatch) > dispatch->waiting_max / 2 ||
-                  dispatch->allowance <= NB_RESPONSE_FLOOR_BYTES;
+                  dispatch->response_window_bytes <= NB_RESPONSE_FLOOR_BYTES;
     if (connection->in_flight >= (scarce ? 1 : NB_PIPELINE_MAX)) return true;
     if (nb_connection_answers_pile_up(connection)) return true;
-    if (connection->admin && !nb_outbox_empty(&connection->outbox)) return true; /* one at a time: pages are long */
+    if (connection->admin && !nb_send_queue_empty(&connection->send_queue))
+        return true; /* one at a time, as pages are long */
     return connection->last && !nb_http1_exchange_of(connection->last)->safe;
 }
 
-static bool hold(nb_connection *connection) {
-    nb_http1_session_of(connection)->state = NB_HTTP1_HOLD;
+static bool wait_for_earlier(nb_connection *connection) {
+    nb_http1_session_of(connection)->state = NB_HTTP1_WAITING;
     return false;
 }
 
-/* True when there may be more to do with what has been read. */
+/* True: more of what was read may be used. */
 static bool step_head(nb_connections *connections, nb_connection *connection) {
     if (!connection->input.data) return false;
-    if (must_hold(connections, connection)) return hold(connection);
+    if (must_wait(connections, connection)) return wait_for_earlier(connection);
     nb_http1_session *session = nb_http1_session_of(connection);
     size_t head_bytes = 0;
     nb_refusal refusal = {0, ""};
@@ -331,14 +337,15 @@ static bool step_head(nb_connections *connections, nb_connection *connection) {
         refuse_head(connections, connection, refusal);
         return false;
     }
-    if (connection->first && !may_overlap(&connections->head, &framing)) return hold(connection);
+    if (connection->first && !may_overlap(&connections->head, &framing)) return wait_for_earlier(connection);
     accept_head(connections, connection, &framing, head_bytes);
     return true;
 }
 
 /* --- bodies that are collected --- */
 
-/* NB_OK: complete. NB_INCOMPLETE: more input is needed. NB_AGAIN: a write runs. Else as nb_body_decode, nb_body_write. */
+/* NB_OK: complete. NB_INCOMPLETE: more input is needed. NB_AGAIN: a write to the file runs. Else as
+ * nb_body_decode, nb_body_write. */
 static nb_status collect(nb_http1_session *session, nb_connections *connections, nb_buffer *input,
                          nb_refusal *refusal) {
     nb_body_decoder *decoder = &session->input->decoder;
@@ -361,7 +368,7 @@ static void body_complete(nb_connections *connections, nb_connection *connection
     nb_exchange *exchange = nb_http1_session_of(connection)->receiving;
     nb_delivery delivery = nb_delivery_body(connections, exchange);
     request_complete(connections, connection, nb_http1_exchange_of(exchange)->keep_alive);
-    nb_delivery_conclude(connections, exchange, delivery);
+    nb_delivery_finish(connections, exchange, delivery);
 }
 
 static bool step_body(nb_connections *connections, nb_connection *connection) {
@@ -405,7 +412,7 @@ bool nb_http1_can_drop(const nb_http1_input *input) {
     return !input->expected && nb_body_decoder_ends_within(&input->decoder, NB_INPUT_DROP_BYTES);
 }
 
-/* NB_OK: the body has ended. NB_FULL: there is more than is worth reading. */
+/* NB_OK: the body has ended. NB_FULL: the rest is too much to read. */
 static nb_status drop_some(nb_connections *connections, nb_connection *connection, nb_refusal *refusal) {
     nb_http1_input *dropped = nb_http1_session_of(connection)->input;
     nb_buffer *input = &connection->input;
@@ -420,7 +427,7 @@ static nb_status drop_some(nb_connections *connections, nb_connection *connectio
     return NB_INCOMPLETE;
 }
 
-/* NB_OK: the body has ended. NB_AGAIN: the window is closed, or the ring has no room. */
+/* NB_OK: the body has ended. NB_AGAIN: the window is full, or the ring has no room. */
 static nb_status pass_some(nb_connections *connections, nb_connection *connection, nb_refusal *refusal) {
     nb_http1_session *session = nb_http1_session_of(connection);
     nb_upload *upload = session->receiving->upload;
@@ -428,7 +435,8 @@ static nb_status pass_some(nb_connections *connections, nb_connection *connectio
     nb_buffer *input = &connection->input;
     size_t size = nb_buffer_size(input), room = 0, used = 0, decoded = 0;
     char *place = nb_upload_place(&connections->uploads, upload, dispatch, &room);
-    if (room > 0) session->input->expected = false; /* it did not wait (RFC 9110 section 10.1.1) */
+    /* The client did not wait for 100 (RFC 9110 section 10.1.1). */
+    if (room > 0) session->input->expected = false;
     if (!place) return NB_AGAIN;
     char *bytes = nb_buffer_bytes(input);
     nb_status status = nb_body_decode(&session->input->decoder, bytes, size < room ? size : room, &used, &decoded,
@@ -454,7 +462,8 @@ static void upload_complete(nb_connections *connections, nb_connection *connecti
     nb_exchange *exchange = nb_http1_session_of(connection)->receiving;
     if (exchange) nb_delivery_end_upload(connections, exchange);
     request_complete(connections, connection, !exchange || nb_http1_exchange_of(exchange)->keep_alive);
-    if (!exchange) nb_connection_mark_dirty(connections, connection); /* idle now: a server that drains ends it */
+    /* It is idle now, and ends if the server drains. */
+    if (!exchange) nb_connection_mark_dirty(connections, connection);
 }
 
 static bool step_stream(nb_connections *connections, nb_connection *connection) {
@@ -473,8 +482,8 @@ static void body_room(nb_connections *connections, nb_exchange *exchange) {
     nb_connection_follow(connections, connection);
 }
 
-/* Only now, so that no client sends a body that nobody wants (RFC 9110 section 10.1.1). One that has its answer's head
-   already knows. */
+/* 100 (Continue) is sent when the application reads, so that no client sends a body in vain (RFC
+ * 9110 section 10.1.1). It is not sent after the head of the response. */
 static void body_taken(nb_connections *connections, nb_exchange *exchange) {
     nb_connection *connection = exchange->connection;
     nb_http1_input *input = nb_http1_session_of(connection)->input;
@@ -500,7 +509,7 @@ static void received(nb_connections *connections, nb_connection *connection) {
             more = step_stream(connections, connection);
             break;
         case NB_HTTP1_WRITING:
-        case NB_HTTP1_HOLD:
+        case NB_HTTP1_WAITING:
             more = false;
             break;
         }
@@ -519,7 +528,7 @@ static void input_ended(nb_connections *connections, nb_connection *connection) 
         return;
     case NB_HTTP1_HEAD:
     case NB_HTTP1_WRITING:
-    case NB_HTTP1_HOLD:
+    case NB_HTTP1_WAITING:
         break;
     }
     bool awaits_head = state_of(connection) == NB_HTTP1_HEAD;
@@ -548,25 +557,26 @@ static void timed_out(nb_connections *connections, nb_connection *connection, nb
 
 /* --- responses --- */
 
-/* False: the connection must not serve another request. */
+/* Removes the first exchange, whose response has ended. False: no other request may be served. */
 static bool drop_first(nb_connections *connections, nb_connection *connection) {
     nb_exchange *exchange = connection->first;
     nb_http1_session *session = nb_http1_session_of(connection);
     const nb_http1_exchange *own = nb_http1_exchange_of(exchange);
-    bool goes_on = own->goes_on && !exchange->cut;
-    if (exchange->cut && own->framing == NB_RESPONSE_BODY_CLOSE) connection->reset = true;
+    bool goes_on = own->goes_on && !exchange->truncated;
+    if (exchange->truncated && own->framing == NB_RESPONSE_BODY_CLOSE) connection->reset = true;
     if (session->receiving == exchange) session->receiving = NULL;
     nb_connection_drop_exchange(connections, exchange);
     exchange = connection->first;
     if (goes_on && exchange) {
-        nb_outbox_join(&connection->outbox, &exchange->outbox);
-        exchange->out = &connection->outbox;
+        nb_send_queue_join(&connection->send_queue, &exchange->send_queue);
+        exchange->out = &connection->send_queue;
     }
     return goes_on;
 }
 
-/* The request was answered before its body was whole: what is left must not be taken for the next request. */
-static void answered_early(nb_connections *connections, nb_connection *connection) {
+/* The request was answered before its body was complete. The rest is dropped, so that it is not
+ * read as the next request. */
+static void drop_rest_of_body(nb_connections *connections, nb_connection *connection) {
     nb_http1_input *input = nb_http1_session_of(connection)->input;
     if (connection->state == NB_CONNECTION_LAST || !nb_http1_can_drop(input)) {
         give_up_rest(connections, connection);
@@ -578,8 +588,8 @@ static void answered_early(nb_connections *connections, nb_connection *connectio
     nb_connection_follow(connections, connection);
 }
 
-/* Takes ended exchanges off the front, and lets requests that waited for them go on. */
-static void settle(nb_connections *connections, nb_connection *connection) {
+/* Removes ended exchanges from the front, and goes on with a request that waited for them. */
+static void drop_ended_exchanges(nb_connections *connections, nb_connection *connection) {
     nb_http1_session *session = nb_http1_session_of(connection);
     bool dropped = false;
     while (connection->first && connection->first->ended) {
@@ -591,13 +601,15 @@ static void settle(nb_connections *connections, nb_connection *connection) {
     }
     if (!dropped) return;
     nb_connection_mark_dirty(connections, connection);
-    if (session->input && !session->receiving) answered_early(connections, connection);
-    if (connection->state != NB_CONNECTION_OPEN || session->state != NB_HTTP1_HOLD) return;
+    if (session->input && !session->receiving) drop_rest_of_body(connections, connection);
+    if (connection->state != NB_CONNECTION_OPEN || session->state != NB_HTTP1_WAITING) return;
     session->state = NB_HTTP1_HEAD;
     nb_connection_receive(connections, connection);
 }
 
-static void answered(nb_connections *connections, nb_exchange *exchange) { settle(connections, exchange->connection); }
+static void answered(nb_connections *connections, nb_exchange *exchange) {
+    drop_ended_exchanges(connections, exchange->connection);
+}
 
 static void sent(nb_connections *connections, nb_connection *connection) {
     nb_exchange *exchange = connection->first;
@@ -606,8 +618,8 @@ static void sent(nb_connections *connections, nb_connection *connection) {
     if (connection->waits != NB_WAITS_NOT) return;
     if (exchange && exchange->hijack) {
         nb_connection_hand_over(connections, exchange);
-    } else if (!exchange && connection->state == NB_CONNECTION_OPEN && session->state == NB_HTTP1_HOLD) {
-        session->state = NB_HTTP1_HEAD; /* it was held for what has now left */
+    } else if (!exchange && connection->state == NB_CONNECTION_OPEN && session->state == NB_HTTP1_WAITING) {
+        session->state = NB_HTTP1_HEAD; /* it waited for bytes that are now sent */
         nb_connection_receive(connections, connection);
     }
 }

@@ -1,16 +1,19 @@
 /*
- * http1_session.h - HTTP/1.0 and HTTP/1.1 as the protocol of a connection (connection/protocol.h; RFC 9112). Requests come
- * one behind the other, and responses leave in their order: the first exchange's bytes go to the connection's outbox,
- * those of the others wait in their own.
+ * http1_session.h - HTTP/1.0 and HTTP/1.1 as the protocol of a connection (connection/protocol.h;
+ * RFC 9112). Requests follow each other, and responses leave in their order. Bytes of the first
+ * exchange go to the connection's send queue; those of the others wait in their own.
  *
- *   HEAD    a head is awaited or being received         -> BODY, STREAM, HEAD (request given on), HOLD
- *   BODY    a body is being collected                   -> HEAD, WRITING
- *   STREAM  a body is passed on to its request, which runs; once that is answered the rest is read and dropped -> HEAD
- *   WRITING a file worker writes a part of the body     -> BODY
- *   HOLD    a request waits for the ones before it (only safe ones overlap)  -> HEAD
+ *   HEAD     a head is awaited or received             -> BODY, STREAM, HEAD, WAITING
+ *   BODY     a body is collected                       -> HEAD, WRITING
+ *   STREAM   a body is passed on to a request that runs; after its answer the rest is read and
+ *            dropped                                   -> HEAD
+ *   WRITING  a worker writes a part of the body to its file   -> BODY
+ *   WAITING  a request waits for earlier ones: only safe requests overlap   -> HEAD
  *
- * Where the client or the response says that no request follows the connection becomes NB_CONNECTION_LAST, whatever the
- * state.
+ * In every state the connection becomes NB_CONNECTION_LAST when the client or a response says that
+ * no request follows.
+ *
+ * Threads: the loop's thread.
  */
 #ifndef NB_PROTOCOLS_HTTP1_SESSION_H
 #define NB_PROTOCOLS_HTTP1_SESSION_H
@@ -29,31 +32,33 @@ typedef enum nb_http1_state {
     NB_HTTP1_BODY,
     NB_HTTP1_STREAM,
     NB_HTTP1_WRITING,
-    NB_HTTP1_HOLD,
+    NB_HTTP1_WAITING,
 } nb_http1_state;
 
-/* A body on its way. */
+/* The body that is received. */
 typedef struct nb_http1_input {
     nb_body_decoder decoder;
-    bool expected;      /* the client waits for 100 (Continue), which was not sent */
-    bool dropped;       /* nobody takes it any more */
-    uint64_t drop_left; /* bytes of input that are still read for nothing */
+    bool expected;      /* the client waits for 100 (Continue), which is not sent yet */
+    bool dropped;       /* the request is answered: the rest is read and dropped */
+    uint64_t drop_left; /* bytes of input that may still be dropped */
 } nb_http1_input;
 
 typedef struct nb_http1_session {
     nb_head_parser parser;
-    nb_exchange *receiving; /* the one whose body is received: the last. In STREAM NULL once it is answered */
-    nb_http1_input *input;  /* owned: in BODY, WRITING and STREAM; else NULL */
-    uint8_t state;          /* nb_http1_state */
+    /* Whose body is received: the last one. NULL in STREAM once it is answered. */
+    nb_exchange *receiving;
+    nb_http1_input *input; /* owned; NULL but in BODY, WRITING and STREAM */
+    uint8_t state;         /* nb_http1_state */
 } nb_http1_session;
 
 /* Of one exchange. */
 typedef struct nb_http1_exchange {
     uint8_t minor_version; /* of the request */
-    bool safe;             /* it may run beside others of its connection (RFC 9110 section 9.2.1, no body) */
-    bool keep_alive;       /* the request allows another one behind it, and so far the server wants it */
-    bool goes_on;          /* from its response's head on: another request is served after it */
-    uint8_t framing;       /* likewise: nb_response_body */
+    /* It may run beside other requests of its connection (RFC 9110 section 9.2.1, no body). */
+    bool safe;
+    bool keep_alive; /* another request may follow, by the request and so far by the server */
+    bool goes_on;    /* set with the response head: another request is served after it */
+    uint8_t framing; /* set with the response head: nb_response_body */
 } nb_http1_exchange;
 
 extern const nb_response_writer nb_http1_writer;
@@ -68,8 +73,8 @@ static inline nb_http1_exchange *nb_http1_exchange_of(nb_exchange *exchange) {
     return (nb_http1_exchange *)(void *)exchange->protocol;
 }
 
-/* The rest of the body that is received may be read and dropped, as far as is known: else the connection ends with the
-   answer. */
+/* The rest of the body is small enough to be read and dropped, as far as is known. If not, the
+ * connection ends with the answer. */
 bool nb_http1_can_drop(const nb_http1_input *input);
 
 #endif

@@ -12,7 +12,7 @@
 
 uint64_t nb_pace_allows(int64_t paid_until_ns, uint64_t rate, int64_t now_ns) {
     if (rate == 0 || rate > NB_PACE_RATE_MAX) return UINT64_MAX;
-    if (paid_until_ns < now_ns) paid_until_ns = now_ns; /* what was not used is gone */
+    if (paid_until_ns < now_ns) paid_until_ns = now_ns; /* unused bytes of the past are lost */
     int64_t free_ns = now_ns + NB_PACE_TICK_NS - paid_until_ns;
     return free_ns > 0 ? rate * (uint64_t)free_ns / NS_PER_S : 0;
 }
@@ -20,7 +20,7 @@ uint64_t nb_pace_allows(int64_t paid_until_ns, uint64_t rate, int64_t now_ns) {
 int64_t nb_pace_take(int64_t paid_until_ns, uint64_t rate, uint64_t bytes, int64_t now_ns) {
     if (rate == 0 || rate > NB_PACE_RATE_MAX) return paid_until_ns;
     if (paid_until_ns < now_ns) paid_until_ns = now_ns;
-    /* Rounded up, so that a slow rate is not exceeded by bytes that cost nothing. */
+    /* Rounded up: each byte of a slow rate costs at least a nanosecond. */
     return paid_until_ns + (int64_t)(bytes / rate * NS_PER_S + (bytes % rate * NS_PER_S + rate - 1) / rate);
 }
 
@@ -49,7 +49,8 @@ uint64_t nb_address_pace_key(const char *address) {
     uint64_t number = 0;
     if (inet_pton(AF_INET6, address, bytes) != 1 && inet_pton(AF_INET, address, bytes) != 1) return 0;
     memcpy(&number, bytes, sizeof(number));
-    /* Mixed, so that neighbours lie in different sets (the finalizer of MurmurHash3). */
+    /* Mixed, so that neighbouring addresses lie in different sets (the finalizer of
+     * MurmurHash3). */
     number ^= number >> 33;
     number *= UINT64_C(0xff51afd7ed558ccd);
     number ^= number >> 33;
@@ -58,7 +59,7 @@ uint64_t nb_address_pace_key(const char *address) {
     return number ? number : 1;
 }
 
-/* The address's own, else one that nobody needs, else one to share. */
+/* The bucket of the address, else an unused one of its set, else one that it shares. */
 static nb_address_pace *find(nb_address_paces *paces, uint64_t key, int64_t now_ns) {
     nb_address_pace *set = paces->ways[key % NB_PACE_SETS], *unused = NULL;
     for (unsigned i = 0; i < NB_PACE_WAYS; i++) {

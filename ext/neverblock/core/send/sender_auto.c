@@ -1,48 +1,52 @@
 /*
- * sender_auto.c - the default: what is in memory is sent from the loop, a bounded part a turn; what is not is first read by a
- * worker. So a cold page never stops the loop, and a slow client never holds a worker. A small file leaves in one call with its head.
+ * sender_auto.c - the default algorithm. The loop sends what is in the page cache, a bounded part
+ * in each turn. A worker first reads what is not. So a page on disk never blocks the loop, and a
+ * slow client never occupies a worker. A small file leaves in one call with its head.
  */
 #include "os/clock.h"
 #include "os/page_cache.h"
 #include "send/sending.h"
 
-/* Looked at, and read ahead, at once: what a disk gives in some milliseconds. The first time less, so that a slow disk does not keep the head. */
+/* Bytes that are probed, or read ahead, at once. The first read is smaller, so that a slow disk
+ * does not delay the head. */
 #define WINDOW_BYTES (UINT64_C(1) << 20)
 #define FIRST_READ_BYTES (UINT64_C(1) << 17)
 
-/* Sent in one turn, as nginx does: what a socket's buffer takes. With half of it quick clients had read all before their next turn came, slept,
-   and were woken by each packet: three times the CPU (decision 0005). */
+/* Bytes sent in one turn: what a socket buffer takes. With half of it fast clients sleep between
+ * turns and are woken for each packet (decision 0005). */
 #define TURN_BYTES (2 * WINDOW_BYTES)
 
-/* Beyond it a head, so that windows stay whole. */
+/* Room for a head beyond TURN_BYTES, so that windows stay whole. */
 #define HEAD_BYTES 65536u
 
-/* A part of a file (WINDOW_BYTES, from its beginning) that was found in memory is not looked for again for so long, by whichever download. A look costs
-   half a microsecond for each 128 KB, a tenth of the CPU of 50 quick downloads; and what was read just now is what memory gives up last. Of larger files
-   the rest is always looked for. */
+/* A part of a file (WINDOW_BYTES) that was found in the page cache is not probed again for so long,
+ * by any download: a probe costs CPU, and pages just read are the last to be evicted. Only the
+ * first SEEN_PARTS parts of a file are remembered. */
 #define SEEN_NS (100 * NB_NS_PER_MS)
 #define SEEN_PARTS 64u
 
 /* What a worker does next. */
 typedef enum auto_work { WORK_NONE, WORK_READ, WORK_SEND } auto_work;
 
-/* Bytes of a file that are taken for being in memory. */
+/* What is known of the file that is sent next. Bytes [from, until) are assumed to be in the page
+ * cache. */
 typedef struct auto_state {
     int file;
     uint64_t from, until;
-    uint64_t read_bytes; /* the last time; 0: nothing has been */
+    uint64_t read_bytes; /* of the last read; 0: there was none */
     auto_work work;
-    bool
-        cold; /* some of it was not there: the rest is not looked for, but read. Looking at a page that is not there makes the kernel read that
-                  one and a few behind it, and a file of such islands looks as if it were all there. */
-    bool look; /* whether what was read is there still */
+    /* Some bytes were not in the page cache: the rest is read, not probed. A probe of a missing
+     * page makes the kernel read it and a few behind it, and then the file looks as if all of it
+     * were there. */
+    bool cold;
+    bool look; /* probe whether the bytes read are still in the page cache */
 } auto_state;
 
 static void add(_Atomic uint64_t *figure, uint64_t by) { atomic_fetch_add_explicit(figure, by, memory_order_relaxed); }
 
 static nb_download_next next_of_file(nb_download *download) {
     nb_download_next next;
-    nb_outbox_peek_file(&nb_sending_of(download)->outbox, &next);
+    nb_send_queue_peek_file(&nb_sending_of(download)->send_queue, &next);
     return next;
 }
 
@@ -66,7 +70,7 @@ static nb_sent send_step(nb_download *download, uint64_t most, uint64_t *total) 
     return result;
 }
 
-/* What could not be read or sent is met again on the loop. */
+/* Errors of reading are ignored: the loop meets them again. */
 static nb_step step_on_worker(nb_download *download, auto_state *state) {
     nb_senders *senders = nb_sending_of(download)->senders;
     nb_download_next next = next_of_file(download);
@@ -91,7 +95,7 @@ static nb_step step_on_worker(nb_download *download, auto_state *state) {
     return result == NB_SENT_SOME ? NB_STEP_LOOP : NB_STEP_FAILED;
 }
 
-/* What a worker has read is there still, or nobody can tell. */
+/* The bytes that a worker has read are still in the page cache, or that cannot be told. */
 static bool stayed(nb_download *download, auto_state *state, const nb_download_next *next) {
     uint64_t there = 0;
     state->look = false;
@@ -107,7 +111,7 @@ static bool seen_lately(const nb_file *file, uint64_t offset, int64_t now_ns) {
     return part < SEEN_PARTS && now_ns - file->seen.since_ns < SEEN_NS && (file->seen.parts >> part & 1);
 }
 
-/* Only of whole parts. */
+/* Notes whole parts only. */
 static void note_seen(nb_file *file, uint64_t offset, uint64_t bytes, int64_t now_ns) {
     uint64_t part = offset / WINDOW_BYTES;
     bool whole = bytes == WINDOW_BYTES || (offset % WINDOW_BYTES == 0 && offset + bytes == file->facts.size);
@@ -116,10 +120,10 @@ static void note_seen(nb_file *file, uint64_t offset, uint64_t bytes, int64_t no
     file->seen.parts |= UINT64_C(1) << part;
 }
 
-/* Whether the next bytes, to the end of their part, are in memory, the first *bytes of them; or it is something else that ails them, which
-   sending will tell. */
+/* True: the next *bytes bytes, at most to the end of their part, may be sent: they are in the page
+ * cache, or have an error that sending will report. False: only *bytes of them are there. */
 static bool is_warm(nb_download *download, const nb_download_next *next, uint64_t *bytes) {
-    nb_file *file = nb_outbox_file(&nb_sending_of(download)->outbox);
+    nb_file *file = nb_send_queue_file(&nb_sending_of(download)->send_queue);
     int64_t now_ns = nb_clock_monotonic_ns();
     uint64_t part = WINDOW_BYTES - next->offset % WINDOW_BYTES, there = 0;
     *bytes = next->bytes < part ? next->bytes : part;
@@ -131,10 +135,10 @@ static bool is_warm(nb_download *download, const nb_download_next *next, uint64_
     return false;
 }
 
-/* The next bytes of the file may be sent from the loop. False: a worker has to work first. */
+/* The loop may send the next bytes of the file. False: a worker has to work first. */
 static bool ready(nb_download *download, auto_state *state, const nb_download_next *next) {
     if (state->file != next->file) *state = (auto_state){.file = next->file};
-    if (state->work != WORK_NONE) { /* there is no worker */
+    if (state->work != WORK_NONE) { /* no worker took the step: there are none */
         state->work = WORK_NONE;
         take_for_ready(state, next, window_of(next));
     }
@@ -158,8 +162,8 @@ static nb_step step_on_loop(nb_download *download, auto_state *state, uint64_t b
         if (total >= budget || total >= TURN_BYTES) return NB_STEP_OTHERS;
         uint64_t most = budget - total;
         nb_download_next next = next_of_file(download);
-        if (next.bytes && !(next.bytes <= NB_OUTBOX_GATHER_MAX && !state->look &&
-                            nb_outbox_gather(&sending->outbox, sending->senders->pool, true) == NB_OK)) {
+        if (next.bytes && !(next.bytes <= NB_SEND_QUEUE_GATHER_MAX && !state->look &&
+                            nb_send_queue_gather(&sending->send_queue, sending->senders->pool, true) == NB_OK)) {
             if (!ready(download, state, &next)) return NB_STEP_WORKER;
             if (state->until - next.offset < most) most = state->until - next.offset;
         }

@@ -1,12 +1,13 @@
 /*
- * sender_eba.c - "equal blocking": a part by blocking writes, then behind the others; any worker takes the next part.
+ * sender_eba.c - "equal blocking": a worker sends one part of a download with blocking writes, then
+ * queues the download behind the others. Any worker takes the next part.
  *
- * A write waits only a moment for its client: long enough for one that reads, so that parts leave whole, and short enough
- * that as many clients as there are workers, all of which have stopped reading, do not hold up the rest.
+ * A write waits a moment for its client. That is long enough for a client that reads, and short
+ * enough that clients which stop reading do not occupy all workers.
  */
 #include "send/algorithms.h"
 
-/* A client at 100 Mbit/s takes 80 KB in 7 ms. 200 that stop reading at once hold 50 workers for 4 times that, once. */
+/* A client at 100 Mbit/s takes a part of 80 KB in 7 ms. */
 #define PATIENCE_MS 10
 
 static nb_step step(nb_download *download, uint64_t budget) {

@@ -1,6 +1,7 @@
 /*
- * sender_enba.c - "equal non-blocking": a part without waiting, then behind the others; where the client takes no more, the loop
- * watches for it. Any worker takes the next part; without workers the loop does.
+ * sender_enba.c - "equal non-blocking": a worker sends one part without waiting, then queues the
+ * download behind the others. When the client takes no more, the loop watches for it. Any worker
+ * takes the next part. Without workers the loop sends.
  */
 #include "send/algorithms.h"
 

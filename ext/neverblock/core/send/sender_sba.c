@@ -1,6 +1,6 @@
 /*
- * sender_sba.c - "simple blocking": one worker keeps a download to its end and waits for its client. As many downloads move at a time as there are
- * workers; each is as quick as can be, and the next waits for its worker.
+ * sender_sba.c - "simple blocking": one worker sends a download to its end and waits for its
+ * client. As many downloads progress at a time as there are workers; others wait for a worker.
  */
 #include "send/algorithms.h"
 
@@ -11,7 +11,7 @@ static nb_step step(nb_download *download, uint64_t budget) {
         nb_sent result = nb_download_send(download, budget - total, &sent);
         total += sent;
         if (result == NB_SENT_FULL) result = nb_download_wait(download, -1);
-        if (result == NB_SENT_FULL) return NB_STEP_WRITABLE; /* on the loop, for want of workers */
+        if (result == NB_SENT_FULL) return NB_STEP_WRITABLE; /* on the loop: there are no workers */
         if (result != NB_SENT_SOME) return NB_STEP_FAILED;
     }
     return NB_STEP_DONE;

@@ -11,7 +11,7 @@
 #include "os/clock.h"
 #include "os/fork.h"
 
-/* Kept for the next downloads; more are given back to the heap. */
+/* Unused structs to keep; more are freed. */
 #define FREE_MAX 64u
 
 /* --- what an algorithm may call --- */
@@ -31,7 +31,7 @@ static nb_sent send_some(nb_download *download, uint64_t most, uint64_t *sent) {
         return fail(sending, NB_SYSTEM);
     }
     nb_pool *pool = download->on_worker ? NULL : sending->senders->pool;
-    nb_status status = nb_outbox_push(&sending->outbox, pool, sending->transport, most, &moved);
+    nb_status status = nb_send_queue_push(&sending->send_queue, pool, sending->transport, most, &moved);
     *sent = moved;
     sending->step_moved += moved;
     if (download->on_worker && moved) atomic_fetch_add_explicit(&sending->moved, moved, memory_order_relaxed);
@@ -52,7 +52,7 @@ static nb_sent wait_for_client(nb_download *download, int timeout_ms) {
 }
 
 static void peek(const nb_download *download, nb_download_next *next) {
-    nb_outbox_peek(&((const nb_sending *)(const void *)download)->outbox, next);
+    nb_send_queue_peek(&((const nb_sending *)(const void *)download)->send_queue, next);
 }
 
 static const nb_download_calls calls = {
@@ -90,7 +90,7 @@ static nb_status queue(nb_sending *sending, nb_status (*submit)(nb_workers *, nb
     return status;
 }
 
-/* Any worker takes the next part. */
+/* Queues the next step for any worker, or returns the sending to the loop. */
 static void done(nb_job *job) {
     nb_sending *sending = of_job(job);
     bool goes_on = sending->step == NB_STEP_WORKER || sending->step == NB_STEP_OTHERS;
@@ -116,33 +116,35 @@ static bool due_on_worker(const nb_sending *sending) {
     return false;
 }
 
-/* False: the step is the loop's, or there is no room for it, or no thread could be started: then it runs on the loop all the same. */
-static bool lend(nb_sending *sending) {
+/* False: the step runs on the loop. It is due there, or the workers' queue is full, or no thread
+ * could be started. */
+static bool hand_to_worker(nb_sending *sending) {
     if (!due_on_worker(sending)) return false;
-    sending->lent = queue(sending, nb_workers_submit) == NB_OK;
-    return sending->lent;
+    sending->with_worker = queue(sending, nb_workers_submit) == NB_OK;
+    return sending->with_worker;
 }
 
 nb_step nb_sending_step(nb_sending *sending, uint64_t most, uint64_t *sent) {
-    NB_ASSERT(!sending->lent);
+    NB_ASSERT(!sending->with_worker);
     const nb_algorithm *algorithm = sending->algorithm;
     uint64_t part = algorithm->step_bytes ? algorithm->step_bytes : sending->download.buffer_bytes;
     *sent = 0;
     sending->budget = most < part ? most : part;
-    if (lend(sending)) return NB_STEP_WORKER;
+    if (hand_to_worker(sending)) return NB_STEP_WORKER;
     step(sending, 0, sending->budget);
     *sent = sending->step_moved;
     sending->left -= *sent;
     if (sending->step != NB_STEP_WORKER) return sending->step;
     if (sending->paced) sending->budget = *sent < sending->budget ? sending->budget - *sent : 0;
-    if (sending->budget == 0) return NB_STEP_OTHERS; /* the worker's part is still to be allowed */
-    return lend(sending) ? NB_STEP_WORKER : NB_STEP_OTHERS;
+    /* the rate must first allow the worker's step */
+    if (sending->budget == 0) return NB_STEP_OTHERS;
+    return hand_to_worker(sending) ? NB_STEP_WORKER : NB_STEP_OTHERS;
 }
 
 nb_step nb_sending_take_back(nb_sending *sending) {
-    NB_ASSERT(sending->lent);
-    sending->lent = false;
-    nb_outbox_give_back(&sending->outbox, sending->senders->pool);
+    NB_ASSERT(sending->with_worker);
+    sending->with_worker = false;
+    nb_send_queue_give_back(&sending->send_queue, sending->senders->pool);
     return sending->step;
 }
 
@@ -153,7 +155,7 @@ uint64_t nb_sending_progress(nb_sending *sending) {
 }
 
 void nb_sending_cancel(nb_sending *sending, bool reset) {
-    NB_ASSERT(sending->lent);
+    NB_ASSERT(sending->with_worker);
     atomic_store_explicit(&sending->cancelled, true, memory_order_relaxed);
     sending->transport->kind->abort(sending->transport, reset);
 }
@@ -208,10 +210,10 @@ static void give(nb_senders *senders, nb_sending *sending) {
     senders->free_count++;
 }
 
-nb_sending *nb_sending_begin(nb_senders *senders, nb_outbox *outbox, nb_transport *transport, void *owner) {
+nb_sending *nb_sending_begin(nb_senders *senders, nb_send_queue *queue, nb_transport *transport, void *owner) {
     nb_sending *sending = take(senders);
     if (!sending) return NULL;
-    nb_send_by by = nb_outbox_sent_by(outbox);
+    nb_send_by by = nb_send_queue_sent_by(queue);
     memset(sending, 0, sizeof(*sending));
     sending->number = nb_algorithms_get(by.algorithm) ? by.algorithm : senders->algorithm;
     sending->algorithm = nb_algorithms_get(sending->number);
@@ -220,22 +222,22 @@ nb_sending *nb_sending_begin(nb_senders *senders, nb_outbox *outbox, nb_transpor
     sending->transport = transport;
     sending->owner = owner;
     sending->job = (nb_job){.run = run, .done = done};
-    sending->step = NB_STEP_WRITABLE; /* the first is due where the algorithm runs */
+    sending->step = NB_STEP_WRITABLE; /* the first step is due where the algorithm runs */
     sending->download = (nb_download){.calls = &calls, .state = sending->state, .buffer_bytes = senders->buffer_bytes};
     if (sending->algorithm->init && sending->algorithm->init(&sending->download) != 0) {
         give(senders, sending);
         return NULL;
     }
-    nb_outbox_split(outbox, &sending->outbox);
-    sending->left = sending->outbox.bytes;
+    nb_send_queue_split(queue, &sending->send_queue);
+    sending->left = sending->send_queue.bytes;
     count(&senders->active, 1);
     return sending;
 }
 
 void nb_sending_end(nb_sending *sending) {
-    NB_ASSERT(!sending->lent);
+    NB_ASSERT(!sending->with_worker);
     if (sending->algorithm->finish) sending->algorithm->finish(&sending->download);
-    nb_outbox_clear(&sending->outbox, sending->senders->pool);
+    nb_send_queue_clear(&sending->send_queue, sending->senders->pool);
     count(&sending->senders->active, (uint64_t)-1);
     give(sending->senders, sending);
 }

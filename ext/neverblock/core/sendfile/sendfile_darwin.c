@@ -1,5 +1,6 @@
 /*
- * sendfile_darwin.c - sendfile(2) of macOS, which tells the bytes sent through its length argument, also when it fails.
+ * sendfile_darwin.c - sendfile(2) of macOS. It returns the number of bytes sent in its length
+ * argument, also on failure.
  */
 #include "sendfile/sendfile.h"
 

@@ -1,5 +1,6 @@
 /*
- * sendfile_freebsd.c - sendfile(2) of FreeBSD and DragonFly, which tells the bytes sent through an out argument, also when it fails.
+ * sendfile_freebsd.c - sendfile(2) of FreeBSD and DragonFly. It returns the number of bytes sent in
+ * an argument, also on failure.
  */
 #include "sendfile/sendfile.h"
 
@@ -10,7 +11,8 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-/* EBUSY: a page is still on its way from the disk (only with SF_NODISKIO, which is not asked for); told as "again" all the same. */
+/* EBUSY means that a page is still being read. It comes with SF_NODISKIO only, which is not set,
+ * and is treated as EAGAIN. */
 nb_status nb_os_sendfile(int socket_fd, int file_fd, uint64_t offset, size_t bytes, size_t *moved) {
     if (offset > INT64_MAX) return NB_EOF;
     off_t sent;

@@ -9,7 +9,7 @@
 #include <sys/sendfile.h>
 #include <sys/types.h>
 
-/* sendfile(2): more is never sent by one call. */
+/* The most that one call sends (sendfile(2)). */
 #define ONCE_BYTES_MAX 0x7ffff000u
 
 nb_status nb_os_sendfile(int socket_fd, int file_fd, uint64_t offset, size_t bytes, size_t *moved) {
@@ -25,7 +25,8 @@ nb_status nb_os_sendfile(int socket_fd, int file_fd, uint64_t offset, size_t byt
     }
     if (sent == 0) return NB_EOF;
     if (errno == EAGAIN) return NB_AGAIN;
-    /* sendfile(2): the file cannot be mapped, as on some FUSE mounts and in /proc; or it is too large for a 32-bit system. */
+    /* The file cannot be mapped, as on some FUSE mounts and in /proc, or it is too large for a
+     * 32-bit system (sendfile(2)). */
     if (errno == EINVAL || errno == ENOSYS || errno == EOVERFLOW)
         return nb_os_sendfile_copy(socket_fd, file_fd, offset, bytes, moved);
     return NB_SYSTEM;

@@ -1,5 +1,5 @@
 /*
- * sendfile_portable.c - a file to a socket through a buffer on the stack.
+ * sendfile_portable.c - sends a file through a buffer on the stack.
  */
 #include "sendfile/sendfile.h"
 

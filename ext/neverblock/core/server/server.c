@@ -63,7 +63,7 @@ static void deinit_loops(nb_loops *loops, uint16_t made) {
     while (made > 0) {
         nb_loop_deinit(&loops->each[--made]); /* the first loop ends last */
     }
-    nb_site_deinit(&loops->site);
+    nb_document_roots_deinit(&loops->document_roots);
     nb_lanes_deinit(&loops->lanes);
     if (loops->reports.open) nb_wake_deinit(&loops->reports.wake);
     nb_free(loops->each);
@@ -80,7 +80,7 @@ static nb_status init_loops(nb_loops *loops, const nb_server_config *config) {
         nb_free(loops->each);
         return status;
     }
-    status = nb_site_init(&loops->site, loops->count, (nb_symlinks)config->symlinks);
+    status = nb_document_roots_init(&loops->document_roots, loops->count, (nb_symlinks)config->symlinks);
     if (status == NB_OK && config->address_rate)
         status = nb_address_paces_create(config->address_rate, &loops->address_paces);
     if (status != NB_OK) deinit_loops(loops, 0);
@@ -111,7 +111,9 @@ nb_status nb_server_create(const nb_server_config *config, nb_server **result) {
     return NB_OK;
 }
 
-nb_site *nb_server_site(nb_server *server) { return server->started ? NULL : &server->loops.site; }
+nb_document_roots *nb_server_document_roots(nb_server *server) {
+    return server->started ? NULL : &server->loops.document_roots;
+}
 
 /* --- reports --- */
 
@@ -782,7 +784,7 @@ static void abandon(nb_loop *loop) {
     }
     close_inherited(loop->connections.open);
     close_inherited(loop->connections.admin);
-    close_inherited(loop->connections.lent);
+    close_inherited(loop->connections.with_workers);
     for (const nb_arrival *arrival = loop->arrivals; arrival; arrival = arrival->next) {
         close(arrival->fd);
     }
@@ -798,7 +800,7 @@ static void abandon(nb_loop *loop) {
         }
     }
     if (loop->reserve_fd >= 0) close(loop->reserve_fd);
-    nb_site_close(&loop->all->site, loop->number);
+    nb_document_roots_close(&loop->all->document_roots, loop->number);
     int poller = nb_poll_descriptor(loop->poll);
     if (poller >= 0) close(poller);
 }
@@ -816,7 +818,7 @@ void nb_server_destroy(nb_server *server) {
         nb_server_stop_now(server);
         nb_server_join(server);
     }
-    nb_site_stop(&server->loops.site);
+    nb_document_roots_stop(&server->loops.document_roots);
     deinit_loops(&server->loops, server->loops.count);
     nb_lease_deinit(&server->lease);
     nb_free(server);

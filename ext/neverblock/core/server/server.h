@@ -32,7 +32,7 @@ typedef struct nb_server_stats {
 
 typedef struct nb_server nb_server;
 struct nb_report;
-struct nb_site;
+struct nb_document_roots;
 
 nb_status nb_server_create(const nb_server_config *config, nb_server **server);
 /* Statuses: see os/net.h. NB_FULL: started already, or too many listeners. Listeners are numbered
@@ -51,8 +51,8 @@ void nb_server_listen_undo(nb_server *server);
 nb_status nb_server_route_add(nb_server *server, nb_slice pattern, nb_route route, uint16_t *number);
 /* The route with the number of a request message. NULL: NB_ROUTE_NONE. Any thread, after start. */
 const nb_route *nb_server_route(const nb_server *server, uint16_t number);
-/* The served files, to be set up before start (site.h). NULL: the server has started. */
-struct nb_site *nb_server_site(nb_server *server);
+/* The served files, to be set up before start (document_roots.h). NULL: the server has started. */
+struct nb_document_roots *nb_server_document_roots(nb_server *server);
 /* Reports what becomes of named downloads (reports.h). To be called before start. *fd, owned by the
    server, is readable while there is a report to take. NB_FULL: started already, or called
    before. */

@@ -1,7 +1,7 @@
 /*
- * outbox.c - see outbox.h.
+ * send_queue.c - see send_queue.h.
  */
-#include "send/outbox.h"
+#include "send/send_queue.h"
 
 #include <limits.h>
 #include <string.h>
@@ -10,10 +10,10 @@
 #include "base/assert.h"
 #include "os/page_cache.h"
 
-/* Parts of one writev: the head and body of a pipeline's responses; more is of no use to a socket buffer. */
+/* Parts of one writev: the heads and bodies of a few pipelined responses. */
 #define PARTS_MAX 16
 
-/* One sendfile call: large enough to fill a socket buffer (4 MB at the most), small enough to keep turns short. */
+/* Bytes of one sendfile call. They fill a socket buffer, and the turn stays short. */
 #define FILE_STEP_BYTES (1u << 20)
 
 struct nb_chunk {
@@ -31,7 +31,7 @@ typedef struct file_range {
 
 #define CHUNK_BYTES (NB_READ_BUFFER_BYTES - sizeof(nb_chunk))
 
-void nb_outbox_init(nb_outbox *outbox) { *outbox = (nb_outbox){0}; }
+void nb_send_queue_init(nb_send_queue *queue) { *queue = (nb_send_queue){0}; }
 
 static file_range *range_of(nb_chunk *chunk) { return (file_range *)(void *)chunk; }
 static char *bytes_of(nb_chunk *chunk) { return (char *)(chunk + 1); }
@@ -41,100 +41,100 @@ static void give_block(nb_chunk *chunk, nb_pool *pool) {
     nb_pool_give(pool, chunk);
 }
 
-static void append(nb_outbox *outbox, nb_chunk *chunk) {
+static void append(nb_send_queue *queue, nb_chunk *chunk) {
     chunk->next = NULL;
-    if (outbox->last) {
-        outbox->last->next = chunk;
+    if (queue->last) {
+        queue->last->next = chunk;
     } else {
-        outbox->first = chunk;
+        queue->first = chunk;
     }
-    outbox->last = chunk;
+    queue->last = chunk;
 }
 
-static void drop_first(nb_outbox *outbox, nb_pool *pool) {
-    nb_chunk *chunk = outbox->first;
-    outbox->first = chunk->next;
-    if (!outbox->first) outbox->last = NULL;
+static void drop_first(nb_send_queue *queue, nb_pool *pool) {
+    nb_chunk *chunk = queue->first;
+    queue->first = chunk->next;
+    if (!queue->first) queue->last = NULL;
     if (!chunk->capacity) {
-        outbox->files--;
+        queue->files--;
         nb_file_release(range_of(chunk)->file);
         nb_free(chunk);
     } else if (pool) {
         give_block(chunk, pool);
     } else {
-        chunk->next = outbox->spent;
-        outbox->spent = chunk;
+        chunk->next = queue->spent;
+        queue->spent = chunk;
     }
 }
 
-void nb_outbox_give_back(nb_outbox *outbox, nb_pool *pool) {
-    while (outbox->spent) {
-        nb_chunk *chunk = outbox->spent;
-        outbox->spent = chunk->next;
+void nb_send_queue_give_back(nb_send_queue *queue, nb_pool *pool) {
+    while (queue->spent) {
+        nb_chunk *chunk = queue->spent;
+        queue->spent = chunk->next;
         give_block(chunk, pool);
     }
 }
 
-void nb_outbox_clear(nb_outbox *outbox, nb_pool *pool) {
-    while (outbox->first) {
-        drop_first(outbox, pool);
+void nb_send_queue_clear(nb_send_queue *queue, nb_pool *pool) {
+    while (queue->first) {
+        drop_first(queue, pool);
     }
-    nb_outbox_give_back(outbox, pool);
-    outbox->bytes = 0;
+    nb_send_queue_give_back(queue, pool);
+    queue->bytes = 0;
 }
 
-static nb_chunk *memory_chunk(nb_outbox *outbox, nb_pool *pool) {
+static nb_chunk *memory_chunk(nb_send_queue *queue, nb_pool *pool) {
     nb_chunk *chunk = nb_pool_take(pool);
     if (!chunk) return NULL;
     pool->sending++;
     chunk->offset = chunk->end = 0;
     chunk->capacity = (uint32_t)CHUNK_BYTES;
-    append(outbox, chunk);
+    append(queue, chunk);
     return chunk;
 }
 
-char *nb_outbox_reserve(nb_outbox *outbox, nb_pool *pool, size_t bytes) {
-    NB_ASSERT(bytes <= NB_OUTBOX_RESERVE_MAX);
-    nb_chunk *chunk = outbox->last;
-    if (!chunk || chunk->capacity - chunk->end < bytes || !chunk->capacity) chunk = memory_chunk(outbox, pool);
+char *nb_send_queue_reserve(nb_send_queue *queue, nb_pool *pool, size_t bytes) {
+    NB_ASSERT(bytes <= NB_SEND_QUEUE_RESERVE_MAX);
+    nb_chunk *chunk = queue->last;
+    if (!chunk || chunk->capacity - chunk->end < bytes || !chunk->capacity) chunk = memory_chunk(queue, pool);
     return chunk ? bytes_of(chunk) + chunk->end : NULL;
 }
 
-void nb_outbox_commit(nb_outbox *outbox, size_t bytes) {
-    NB_ASSERT(outbox->last && outbox->last->end + bytes <= outbox->last->capacity);
-    outbox->last->end += bytes;
-    outbox->bytes += bytes;
+void nb_send_queue_commit(nb_send_queue *queue, size_t bytes) {
+    NB_ASSERT(queue->last && queue->last->end + bytes <= queue->last->capacity);
+    queue->last->end += bytes;
+    queue->bytes += bytes;
 }
 
-nb_status nb_outbox_add(nb_outbox *outbox, nb_pool *pool, nb_slice bytes) {
+nb_status nb_send_queue_add(nb_send_queue *queue, nb_pool *pool, nb_slice bytes) {
     while (bytes.size > 0) {
-        nb_chunk *chunk = outbox->last;
-        if (!chunk || !chunk->capacity || chunk->end == chunk->capacity) chunk = memory_chunk(outbox, pool);
+        nb_chunk *chunk = queue->last;
+        if (!chunk || !chunk->capacity || chunk->end == chunk->capacity) chunk = memory_chunk(queue, pool);
         if (!chunk) return NB_NO_MEMORY;
         size_t room = (size_t)(chunk->capacity - chunk->end);
         size_t step = bytes.size < room ? bytes.size : room;
         memcpy(bytes_of(chunk) + chunk->end, bytes.data, step);
-        nb_outbox_commit(outbox, step);
+        nb_send_queue_commit(queue, step);
         bytes.data += step;
         bytes.size -= step;
     }
     return NB_OK;
 }
 
-nb_status nb_outbox_add_file(nb_outbox *outbox, nb_file *file, uint64_t offset, uint64_t bytes, nb_send_by by) {
+nb_status nb_send_queue_add_file(nb_send_queue *queue, nb_file *file, uint64_t offset, uint64_t bytes, nb_send_by by) {
     file_range *range = bytes ? nb_alloc(sizeof(*range)) : NULL;
     if (!range) {
         nb_file_release(file);
         return bytes ? NB_NO_MEMORY : NB_OK;
     }
     *range = (file_range){.chunk = {.offset = offset, .end = offset + bytes}, .file = file, .by = by};
-    append(outbox, &range->chunk);
-    outbox->bytes += bytes;
-    outbox->files++;
+    append(queue, &range->chunk);
+    queue->bytes += bytes;
+    queue->files++;
     return NB_OK;
 }
 
-void nb_outbox_join(nb_outbox *to, nb_outbox *from) {
+void nb_send_queue_join(nb_send_queue *to, nb_send_queue *from) {
     if (!from->first) return;
     if (to->last) {
         to->last->next = from->first;
@@ -144,10 +144,10 @@ void nb_outbox_join(nb_outbox *to, nb_outbox *from) {
     to->last = from->last;
     to->bytes += from->bytes;
     to->files += from->files;
-    *from = (nb_outbox){.spent = from->spent};
+    *from = (nb_send_queue){.spent = from->spent};
 }
 
-static void move_chunk(nb_outbox *to, nb_outbox *from) {
+static void move_chunk(nb_send_queue *to, nb_send_queue *from) {
     nb_chunk *chunk = from->first;
     uint64_t bytes = chunk->end - chunk->offset;
     from->first = chunk->next;
@@ -161,21 +161,21 @@ static void move_chunk(nb_outbox *to, nb_outbox *from) {
     append(to, chunk);
 }
 
-static nb_status move_front(nb_outbox *to, nb_outbox *from, nb_pool *pool, uint64_t bytes) {
+static nb_status move_front(nb_send_queue *to, nb_send_queue *from, nb_pool *pool, uint64_t bytes) {
     nb_chunk *chunk = from->first;
     nb_status status;
     if (chunk->capacity) {
-        status = nb_outbox_add(to, pool, (nb_slice){bytes_of(chunk) + chunk->offset, (size_t)bytes});
+        status = nb_send_queue_add(to, pool, (nb_slice){bytes_of(chunk) + chunk->offset, (size_t)bytes});
     } else {
         file_range *range = range_of(chunk);
-        status = nb_outbox_add_file(to, nb_file_hold(range->file), chunk->offset, bytes, range->by);
+        status = nb_send_queue_add_file(to, nb_file_hold(range->file), chunk->offset, bytes, range->by);
     }
     chunk->offset += bytes;
     from->bytes -= bytes;
     return status;
 }
 
-nb_status nb_outbox_move(nb_outbox *to, nb_outbox *from, nb_pool *pool, uint64_t bytes) {
+nb_status nb_send_queue_move(nb_send_queue *to, nb_send_queue *from, nb_pool *pool, uint64_t bytes) {
     NB_ASSERT(bytes <= from->bytes);
     while (bytes > 0) {
         uint64_t size = from->first->end - from->first->offset;
@@ -186,8 +186,8 @@ nb_status nb_outbox_move(nb_outbox *to, nb_outbox *from, nb_pool *pool, uint64_t
     return NB_OK;
 }
 
-nb_send_by nb_outbox_sent_by(const nb_outbox *outbox) {
-    for (nb_chunk *chunk = outbox->files ? outbox->first : NULL; chunk; chunk = chunk->next) {
+nb_send_by nb_send_queue_sent_by(const nb_send_queue *queue) {
+    for (nb_chunk *chunk = queue->files ? queue->first : NULL; chunk; chunk = chunk->next) {
         if (!chunk->capacity) return range_of(chunk)->by;
     }
     return (nb_send_by){0};
@@ -197,9 +197,9 @@ static bool same(nb_send_by one, nb_send_by other) {
     return one.algorithm == other.algorithm && one.rate == other.rate;
 }
 
-void nb_outbox_split(nb_outbox *from, nb_outbox *to) {
-    nb_send_by by = nb_outbox_sent_by(from);
-    nb_outbox front = {.first = from->first};
+void nb_send_queue_split(nb_send_queue *from, nb_send_queue *to) {
+    nb_send_by by = nb_send_queue_sent_by(from);
+    nb_send_queue front = {.first = from->first};
     nb_chunk *chunk = from->first;
     for (; chunk && (chunk->capacity || same(range_of(chunk)->by, by)); chunk = chunk->next) {
         front.last = chunk;
@@ -212,106 +212,109 @@ void nb_outbox_split(nb_outbox *from, nb_outbox *to) {
     if (!chunk) from->last = NULL;
     from->bytes -= front.bytes;
     from->files -= front.files;
-    nb_outbox_join(to, &front);
+    nb_send_queue_join(to, &front);
 }
 
-void nb_outbox_peek(const nb_outbox *outbox, nb_download_next *next) {
+void nb_send_queue_peek(const nb_send_queue *queue, nb_download_next *next) {
     *next = (nb_download_next){.file = -1};
-    for (nb_chunk *chunk = outbox->first; chunk && next->bytes == 0; chunk = chunk->next) {
-        next->bytes = chunk->end - chunk->offset; /* a block that was only reserved has none */
+    for (nb_chunk *chunk = queue->first; chunk && next->bytes == 0; chunk = chunk->next) {
+        /* 0 in a block that was reserved and not committed */
+        next->bytes = chunk->end - chunk->offset;
         if (chunk->capacity) continue;
         next->offset = chunk->offset;
         next->file = range_of(chunk)->file->fd;
     }
 }
 
-static nb_chunk *first_file(const nb_outbox *outbox) {
-    nb_chunk *chunk = outbox->files ? outbox->first : NULL;
+static nb_chunk *first_file(const nb_send_queue *queue) {
+    nb_chunk *chunk = queue->files ? queue->first : NULL;
     while (chunk && chunk->capacity) {
         chunk = chunk->next;
     }
     return chunk;
 }
 
-void nb_outbox_peek_file(const nb_outbox *outbox, nb_download_next *next) {
-    nb_chunk *chunk = first_file(outbox);
+void nb_send_queue_peek_file(const nb_send_queue *queue, nb_download_next *next) {
+    nb_chunk *chunk = first_file(queue);
     *next = (nb_download_next){.file = -1};
     if (chunk) *next = (nb_download_next){chunk->end - chunk->offset, chunk->offset, range_of(chunk)->file->fd};
 }
 
-nb_file *nb_outbox_file(const nb_outbox *outbox) {
-    nb_chunk *chunk = first_file(outbox);
+nb_file *nb_send_queue_file(const nb_send_queue *queue) {
+    nb_chunk *chunk = first_file(queue);
     return chunk ? range_of(chunk)->file : NULL;
 }
 
-static nb_status send_memory(nb_outbox *outbox, nb_pool *pool, nb_transport *transport, size_t *moved) {
+static nb_status send_memory(nb_send_queue *queue, nb_pool *pool, nb_transport *transport, size_t *moved) {
     struct iovec parts[PARTS_MAX];
     int count = 0;
-    nb_chunk *chunk = outbox->first;
+    nb_chunk *chunk = queue->first;
     for (; chunk && chunk->capacity && count < PARTS_MAX; chunk = chunk->next) {
         if (chunk->end == chunk->offset) continue;
         parts[count++] = (struct iovec){bytes_of(chunk) + chunk->offset, (size_t)(chunk->end - chunk->offset)};
     }
     nb_status status = count ? transport->kind->writev(transport, parts, count, chunk != NULL, moved) : NB_OK;
     size_t left = *moved;
-    while (outbox->first && outbox->first->capacity) {
-        chunk = outbox->first;
+    while (queue->first && queue->first->capacity) {
+        chunk = queue->first;
         size_t step = (size_t)(chunk->end - chunk->offset);
         if (step > left) step = left;
         chunk->offset += step;
         left -= step;
         if (chunk->offset < chunk->end) break;
-        drop_first(outbox, pool);
+        drop_first(queue, pool);
     }
     return status;
 }
 
-static nb_status send_file(nb_outbox *outbox, nb_pool *pool, nb_transport *transport, uint64_t most, size_t *moved) {
-    nb_chunk *chunk = outbox->first;
+static nb_status send_file(nb_send_queue *queue, nb_pool *pool, nb_transport *transport, uint64_t most, size_t *moved) {
+    nb_chunk *chunk = queue->first;
     uint64_t bytes = chunk->end - chunk->offset;
     if (bytes > most) bytes = most;
     if (bytes > FILE_STEP_BYTES) bytes = FILE_STEP_BYTES;
     nb_status status = transport->kind->sendfile(transport, range_of(chunk)->file->fd, chunk->offset, (size_t)bytes,
                                                  moved);
     chunk->offset += *moved;
-    if (chunk->offset == chunk->end) drop_first(outbox, pool);
+    if (chunk->offset == chunk->end) drop_first(queue, pool);
     return status;
 }
 
-nb_status nb_outbox_push(nb_outbox *outbox, nb_pool *pool, nb_transport *transport, uint64_t most, size_t *moved) {
+nb_status nb_send_queue_push(nb_send_queue *queue, nb_pool *pool, nb_transport *transport, uint64_t most,
+                             size_t *moved) {
     nb_status status = NB_OK;
     *moved = 0;
-    while (outbox->first && *moved == 0 && status == NB_OK) {
-        status = outbox->first->capacity ? send_memory(outbox, pool, transport, moved)
-                                         : send_file(outbox, pool, transport, most, moved);
+    while (queue->first && *moved == 0 && status == NB_OK) {
+        status = queue->first->capacity ? send_memory(queue, pool, transport, moved)
+                                        : send_file(queue, pool, transport, most, moved);
     }
-    outbox->bytes -= *moved;
+    queue->bytes -= *moved;
     return status;
 }
 
-nb_status nb_outbox_send(nb_outbox *outbox, nb_pool *pool, nb_transport *transport, uint64_t budget, uint64_t *sent) {
+nb_status nb_send_queue_send(nb_send_queue *queue, nb_pool *pool, nb_transport *transport, uint64_t budget,
+                             uint64_t *sent) {
     *sent = 0;
-    while (outbox->first) {
+    while (queue->first) {
         if (*sent >= budget) return NB_INCOMPLETE;
         size_t moved = 0;
-        nb_status status = nb_outbox_push(outbox, pool, transport, budget - *sent, &moved);
+        nb_status status = nb_send_queue_push(queue, pool, transport, budget - *sent, &moved);
         *sent += moved;
         if (status != NB_OK) return status;
     }
     return NB_OK;
 }
 
-/* The chunk before the range that may be gathered; NULL: there is none such. */
-static nb_chunk *before_small_file(const nb_outbox *outbox) {
-    nb_chunk *chunk = outbox->files ? outbox->first : NULL;
+/* The memory chunk before the first file range, when that is small. NULL: there is none. */
+static nb_chunk *before_small_file(const nb_send_queue *queue) {
+    nb_chunk *chunk = queue->files ? queue->first : NULL;
     while (chunk && chunk->capacity && chunk->next && chunk->next->capacity) {
         chunk = chunk->next;
     }
     if (!chunk || !chunk->capacity || !chunk->next) return NULL;
-    return chunk->next->end - chunk->next->offset <= NB_OUTBOX_GATHER_MAX ? chunk : NULL;
+    return chunk->next->end - chunk->next->offset <= NB_SEND_QUEUE_GATHER_MAX ? chunk : NULL;
 }
 
-/* Reads what the range says into the room behind `head` and, where that is too little, into `more`. */
+/* Reads the range into the room behind `head`, and what does not fit there into `more`. */
 static nb_status read_range(nb_chunk *head, nb_chunk *more, const file_range *range, bool ready_only) {
     size_t bytes = (size_t)(range->chunk.end - range->chunk.offset), room = (size_t)(head->capacity - head->end);
     if (room > bytes) room = bytes;
@@ -326,8 +329,8 @@ static nb_status read_range(nb_chunk *head, nb_chunk *more, const file_range *ra
     return NB_OK;
 }
 
-nb_status nb_outbox_gather(nb_outbox *outbox, nb_pool *pool, bool ready_only) {
-    nb_chunk *head = before_small_file(outbox), *more = NULL;
+nb_status nb_send_queue_gather(nb_send_queue *queue, nb_pool *pool, bool ready_only) {
+    nb_chunk *head = before_small_file(queue), *more = NULL;
     if (!head) return NB_NOT_FOUND;
     file_range *range = range_of(head->next);
     if (range->chunk.end - range->chunk.offset > head->capacity - head->end) {
@@ -344,8 +347,8 @@ nb_status nb_outbox_gather(nb_outbox *outbox, nb_pool *pool, bool ready_only) {
     nb_chunk *last = more ? more : head;
     if (more) head->next = more;
     last->next = range->chunk.next;
-    if (outbox->last == &range->chunk) outbox->last = last;
-    outbox->files--;
+    if (queue->last == &range->chunk) queue->last = last;
+    queue->files--;
     nb_file_release(range->file);
     nb_free(range);
     return NB_OK;
