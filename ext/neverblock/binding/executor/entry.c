@@ -73,7 +73,8 @@ static void note_computed(nb_task *task, int64_t ns) {
 }
 
 void nb_executor_cut(void *owner) {
-    _Static_assert(NB_REQUEST_CLASS_PATH_BYTES < NB_STALL_PATH_BYTES, "a path that is cut off has the same request class");
+    _Static_assert(NB_REQUEST_CLASS_PATH_BYTES < NB_STALL_PATH_BYTES,
+                   "a path that is cut off has the same request class");
     nb_executor *executor = owner;
     nb_throttle *throttle = &executor->board->throttle;
     nb_task *task = nb_executor_task_of(executor, nb_scheduler_root(executor->scheduler));
