@@ -35,8 +35,7 @@ static void body_written(nb_body *body) {
 static int setup(void **state) {
     (void)state;
     f = (fixture){.written = NB_TEST_GATE, .live = nb_alloc_live(), .descriptors = nb_test_descriptors()};
-    f.spool = (nb_spool){
-        .directory = "/tmp", .bytes_max = 100000000, .written = body_written};
+    f.spool = (nb_spool){.directory = "/tmp", .bytes_max = 100000000, .written = body_written};
     nb_test_alarm(60);
     return nb_workers_create("test", 1, 16, &f.spool.workers) == NB_OK ? 0 : -1;
 }

@@ -31,7 +31,7 @@ void nb_answer_log(nb_connections *connections, const nb_connection *connection,
 /* An executor sent a part of a response, or HIJACK. rest: the bytes behind the part's struct
  * (reply.h). Takes the descriptor of a file part. */
 void nb_answer_part(nb_connections *connections, nb_exchange *exchange, const nb_message *part, const char *rest);
-/* The deadline of a request that no executor has has passed: 503. */
+/* The deadline of a request has passed, and no executor has it: 503. */
 void nb_answer_overdue(nb_connections *connections, nb_exchange *exchange);
 /* There is no executor for a request that waited: 503. */
 void nb_answer_unavailable(nb_connections *connections, nb_exchange *exchange);
