@@ -15,7 +15,7 @@
 #include "os/descriptors.h"
 
 enum {
-    SHARE = 8, /* one in so many of the process's descriptors */
+    SHARE = 8, /* the cache gets an eighth of the process's descriptors */
     FILES_MIN = 16,
     MISSING = 256, /* paths without a file that are remembered; a power of two */
     MISSING_PATH_BYTES = 102,

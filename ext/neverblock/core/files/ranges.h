@@ -24,7 +24,7 @@ typedef struct nb_range {
 } nb_range;
 
 typedef enum nb_ranges_result {
-    /* 200: the field is invalid, has another unit, or asks for more than it saves */
+    /* 200: the field is invalid, has another unit, or asks for more than it saves. */
     NB_RANGES_WHOLE,
     NB_RANGES_SOME,          /* 206: one range alone, several as multipart/byteranges */
     NB_RANGES_UNSATISFIABLE, /* 416 with nb_content_range_unsatisfied_write */
