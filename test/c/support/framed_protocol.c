@@ -95,7 +95,8 @@ static bool fill_one(nb_connections *connections, nb_exchange *exchange, nb_stat
     bool truncated = last && exchange->truncated;
     *status = add_frame(exchange, connections->pool, NB_TEST_FRAME_DATA, last && !truncated ? NB_TEST_FRAME_END : 0,
                         (uint32_t)bytes);
-    if (*status == NB_OK) *status = nb_send_queue_move(&connection->send_queue, &exchange->send_queue, connections->pool, bytes);
+    if (*status == NB_OK)
+        *status = nb_send_queue_move(&connection->send_queue, &exchange->send_queue, connections->pool, bytes);
     own->window -= (uint32_t)bytes;
     if (*status == NB_OK && truncated) *status = add_frame(exchange, connections->pool, NB_TEST_FRAME_RESET, 0, 0);
     if (*status != NB_OK) return false;
@@ -277,7 +278,7 @@ static void body_taken(nb_connections *connections, nb_exchange *exchange) {
         nb_status status = add_frame(exchange, connections->pool, NB_TEST_FRAME_WINDOW, 0, sizeof more);
         if (status == NB_OK)
             (void)nb_send_queue_add(&exchange->connection->send_queue, connections->pool,
-                                (nb_slice){(const char *)&more, sizeof more});
+                                    (nb_slice){(const char *)&more, sizeof more});
         nb_connection_mark_dirty(connections, exchange->connection);
     }
     go_on(connections, exchange);

@@ -61,7 +61,8 @@ struct nb_task {
     uint64_t input_taken, input_told; /* bytes of its request's body that it has taken, and of which the loop knows */
     bool retired;                     /* its fiber is to end */
     int64_t computed_ns;              /* time computed in bursts that were preempted */
-    uint16_t throttle_slot; /* of a preempted request: its place among those of its class (intake/throttle.h); NB_THROTTLE_NO_SLOT */
+    uint16_t
+        throttle_slot; /* of a preempted request: its place among those of its class (intake/throttle.h); NB_THROTTLE_NO_SLOT */
 };
 
 #endif

@@ -31,13 +31,8 @@ void nb_answer_log(nb_connections *connections, const nb_connection *connection,
 /* An executor sent a part of a response, or HIJACK. rest: the bytes behind the part's struct
  * (reply.h). Takes the descriptor of a file part. */
 void nb_answer_part(nb_connections *connections, nb_exchange *exchange, const nb_message *part, const char *rest);
-<<<<<<< HEAD
-/* The deadline of a request that no executor was given has passed: 503. */
-void nb_answer_expired(nb_connections *connections, nb_exchange *exchange);
-=======
 /* The deadline of a request has passed, and no executor has it: 503. */
-void nb_answer_overdue(nb_connections *connections, nb_exchange *exchange);
->>>>>>> coreb
+void nb_answer_expired(nb_connections *connections, nb_exchange *exchange);
 /* There is no executor for a request that waited: 503. */
 void nb_answer_unavailable(nb_connections *connections, nb_exchange *exchange);
 /* The executor of a request has died. The request is answered 502; if its response has begun, the

@@ -39,7 +39,7 @@ struct nb_exchange {
     nb_exchange *previous;    /* the connection's request before this one */
     nb_exchange *next;        /* the connection's next request, or the next free slot */
     nb_exchange *notice_next; /* next in the channel's list of notices that found the ring full */
-    nb_send_queue send_queue;         /* bytes of the response that the connection may not send yet */
+    nb_send_queue send_queue; /* bytes of the response that the connection may not send yet */
     /* Where its bytes go now: `send_queue`, or its connection's send queue; NULL: no connection. */
     nb_send_queue *out;
     const struct nb_response_writer *writer; /* of its connection's protocol */

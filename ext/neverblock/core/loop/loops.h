@@ -28,10 +28,10 @@ typedef struct nb_loops {
     nb_queues lane_queues[NB_LANES_MAX];
     uint16_t lane_threads[NB_LANES_MAX]; /* threads of each lane, per process */
     uint16_t lane_count;
-    nb_lanes lanes;                  /* which lane a request goes to */
-    nb_document_roots document_roots;                    /* served files */
-    nb_address_paces *address_paces; /* NULL: no limit */
-    nb_reports_reader reports;       /* reports of named downloads */
+    nb_lanes lanes;                   /* which lane a request goes to */
+    nb_document_roots document_roots; /* served files */
+    nb_address_paces *address_paces;  /* NULL: no limit */
+    nb_reports_reader reports;        /* reports of named downloads */
     /* Connections for which there are descriptors; UINT64_MAX: the limit was not met yet. */
     _Atomic uint64_t connections_bound;
     /* Loop 0 has paused at the limit: rung when a connection ends or becomes idle. */
