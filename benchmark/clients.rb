@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Table N1 of 2009 as it was measured: one client process, 1000 unchanged Net::HTTP requests at once, to a server that takes its time. With 1000 of
-# them in flight the ideal is 1,000,000 / delay_ms a second.
+# Measures a client as table N1 of 2009 did: one process, 1000 unchanged Net::HTTP requests at once,
+# and a server that answers after a delay. With 1000 requests in flight the ideal is 1,000,000 /
+# delay_ms a second.
 
 require_relative "table_n1"
 
@@ -29,7 +30,8 @@ module NeverBlock
 
         def candidates
           @candidates ||= [
-            program("blocking", "one request after the other; the rate of what was done in the time, not of 1000"),
+            program("blocking", "one request after the other; " \
+                                "the rate of what was done in the time, not of 1000"),
             program("threads", "#{AT_ONCE} threads"),
             program(FIBERS, "NB.run, a new fiber for each request", way: "fibers"),
             program(POOL, "NB.run, NB::FiberPool.new(#{AT_ONCE})", way: "pool"),
@@ -37,9 +39,11 @@ module NeverBlock
           ]
         end
 
-        # Our own server: the application sleeps there, and it takes many times the connections a second that any client here can make.
+        # NeverBlock serves the clients. Its application sleeps, and it accepts far more connections
+        # a second than any client here can make.
         def host
-          ProgramHost.new(NeverBlockServer.new("neverblock", settings: "asked", fibers: SERVER_FIBERS))
+          ProgramHost.new(NeverBlockServer.new("neverblock",
+                                               settings: "asked", fibers: SERVER_FIBERS))
         end
 
         def load_generator
@@ -54,18 +58,25 @@ module NeverBlock
           "/0"
         end
 
-        # Threads and Async answer some of the first wave before they have begun all of it, so they may have fewer in flight.
-        # At 500 ms the requests go in step, and their first wave comes late by what it takes to begin 1000: with 40 waves that is under 2 %.
+        # Threads and Async answer some of the first wave before they have begun all of it, so they
+        # may have fewer in flight.
+        # At 500 ms the requests go in step, so their first wave is late by the time it takes to
+        # begin 1000. Forty waves keep that share small.
         def scenarios
           DELAYS_MS.map do |delay|
-            Scenario.new(name: scenario(delay), title: "#{AT_ONCE} requests at once, answered after #{delay} ms",
-                         load: Load.new(connections: AT_ONCE, path: "/#{delay}"), seconds_min: delay * 0.04, seconds_min_quick: delay * 0.008)
+            Scenario.new(name: scenario(delay),
+                         title: "#{AT_ONCE} requests at once, answered after #{delay} ms",
+                         load: Load.new(connections: AT_ONCE, path: "/#{delay}"),
+                         seconds_min: delay * 0.04, seconds_min_quick: delay * 0.008)
           end
         end
 
         def tables(results)
-          [rates_table(results, "Requests a second") { |name, delay| Cell.spread(results.figure(name, scenario(delay), "rate")) },
-           table(results, "The first #{AT_ONCE} alone, begun at once: requests a second until all are answered") { |name, delay|
+          [rates_table(results, "Requests a second") { |name, delay|
+            Cell.spread(results.figure(name, scenario(delay), "rate"))
+          },
+           table(results, "The first #{AT_ONCE} alone, begun at once: " \
+                          "requests a second until all are answered") { |name, delay|
              Cell.spread(results.figure(name, scenario(delay), "burst_rate"))
            },
            table(results, "Client CPU a request, us") { |name, delay|
@@ -83,13 +94,17 @@ module NeverBlock
            table(results, "The server's share of its core") { |name, delay|
              Cell.percent(results.figure(name, scenario(delay), "server_cpu_share"))
            },
-           table(results, "Errors in all rounds") { |name, delay| Cell.number(results.errors(name, scenario(delay))) }]
+           table(results, "Errors in all rounds") { |name, delay|
+             Cell.number(results.errors(name, scenario(delay)))
+           }]
         end
 
         def verdicts(results)
           [FIBERS, POOL].flat_map do |own|
             [rate_verdict(results, own),
-             *[THREADS, PEER].product(DELAYS_MS).map { |other, delay| ratio_verdict(results, own, other, delay) },
+             *[THREADS, PEER].product(DELAYS_MS).map { |other, delay|
+               ratio_verdict(results, own, other, delay)
+             },
              Verdict.no_errors(results, own, scenario_names, named: true)]
           end
         end
@@ -109,12 +124,15 @@ module NeverBlock
         end
 
         def rate_verdict(results, own)
-          Verdict.judge("#{own}: requests a second at #{DELAYS_MS.last} ms", results.figure(own, scenario(DELAYS_MS.last), "rate"),
-                        limit: "at least #{Cell.number(RATE_MIN)}", format: Cell.method(:spread)) { |rate| rate >= RATE_MIN }
+          Verdict.judge("#{own}: requests a second at #{DELAYS_MS.last} ms",
+                        results.figure(own, scenario(DELAYS_MS.last), "rate"),
+                        limit: "at least #{Cell.number(RATE_MIN)}",
+                        format: Cell.method(:spread)) { |rate| rate >= RATE_MIN }
         end
 
         def ratio_verdict(results, own, other, delay)
-          Verdict.judge("#{own}: requests a second over #{other}'s at #{delay} ms", results.ratio(own, other, scenario(delay), "rate"),
+          Verdict.judge("#{own}: requests a second over #{other}'s at #{delay} ms",
+                        results.ratio(own, other, scenario(delay), "rate"),
                         limit: "at least #{RATIO_MIN} x") { |ratio| ratio >= RATIO_MIN }
         end
       end

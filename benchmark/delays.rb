@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Table N1 of 2009 as a server: 1000 clients, and an application that sleeps before it answers. What waits must not cost: the ideal is
-# 1000 answers in every delay, 1,000,000 / delay_ms a second.
+# Measures a server as table N1 of 2009 did: 1000 clients, and an application that sleeps before it
+# answers. A wait should cost nothing, so the ideal is 1000 answers in every delay: 1,000,000 /
+# delay_ms a second.
 
 require_relative "table_n1"
 
@@ -13,7 +14,8 @@ module NeverBlock
         include TableN1
 
         OWN = "neverblock"
-        # Least share of the ideal. Where the processor is the limit, OWN_HELLO_MIN of the server's own rate at 0 ms counts instead.
+        # Least share of the ideal. Where the processor is the limit, OWN_HELLO_MIN of the server's
+        # own rate at 0 ms counts instead.
         SHARE_MIN = { 10 => 0.50, 50 => 0.90, 100 => 0.92, 500 => 0.93 }.freeze
         OWN_HELLO_MIN = 0.95
         GROWTH_BYTES_MAX = 80_000_000
@@ -30,8 +32,10 @@ module NeverBlock
           "/0"
         end
 
-        # The warm-up never sleeps: a server with few threads would still be working off the sleeps of the warm-up when the run begins.
-        # At 500 ms all clients answer in step, so a run has to be long for the last, cut-off step not to matter.
+        # The warm-up never sleeps. Otherwise a server with few threads would still be busy with its
+        # sleeps when the run begins.
+        # At 500 ms all clients answer in step. Only in a long run does the last, incomplete step
+        # not matter.
         def scenarios
           DELAYS_MS.map do |delay|
             Scenario.new(name: scenario(delay), title: "#{AT_ONCE} clients, sleep #{delay} ms",
@@ -44,17 +48,21 @@ module NeverBlock
         def tables(results)
           [rates_table(results, "Requests a second, and the share of the ideal") { |server, delay|
             rate(results, server, delay)
-          }, table(results, "Resident memory under load minus idle, MB (idle in the last column)", last: { "idle" => ->(server) { idle(results, server) } }) { |server, delay|
+          }, table(results, "Resident memory under load minus idle, MB (idle in the last column)",
+                   last: { "idle" => ->(server) { idle(results, server) } }) { |server, delay|
             Cell.megabytes(results.figure(server, scenario(delay), "rss_growth_bytes"))
           }, table(results, "Server CPU a request, us") { |server, delay|
             Cell.spread(results.figure(server, scenario(delay), "cpu_us_per_request"), digits: 1)
           }, table(results, "Median latency, ms") { |server, delay|
             Cell.millis(results.figure(server, scenario(delay), "p50_us"))
-          }, table(results, "Errors in all rounds") { |server, delay| Cell.number(results.errors(server, scenario(delay))) }]
+          }, table(results, "Errors in all rounds") { |server, delay|
+            Cell.number(results.errors(server, scenario(delay)))
+          }]
         end
 
         def verdicts(results)
-          [*SHARE_MIN.map { |delay, least| share_verdict(results, delay, least) }, growth_verdict(results),
+          [*SHARE_MIN.map { |delay, least| share_verdict(results, delay, least) },
+           growth_verdict(results),
            Verdict.no_errors(results, OWN, scenario_names)]
         end
 
@@ -63,7 +71,8 @@ module NeverBlock
         def share(results, server, delay)
           rate = results.figure(server, scenario(delay), "rate")
           ideal = AT_ONCE * 1000.0 / delay
-          rate && Summary.new(median: rate.median / ideal, low: rate.low / ideal, high: rate.high / ideal, rounds: rate.rounds)
+          rate && Summary.new(median: rate.median / ideal, low: rate.low / ideal,
+                              high: rate.high / ideal, rounds: rate.rounds)
         end
 
         private
@@ -78,18 +87,25 @@ module NeverBlock
 
         def rate(results, server, delay)
           text = Cell.spread(results.figure(server, scenario(delay), "rate"))
-          delay.zero? || text == Cell::NONE ? text : "#{text} = #{Cell.number(share(results, server, delay).median * 100, digits: 1)} %"
+          if delay.zero? || text == Cell::NONE
+            text
+          else
+            "#{text} = #{Cell.number(share(results, server, delay).median * 100, digits: 1)} %"
+          end
         end
 
         def idle(results, server)
-          Cell.megabytes(Summary.of(DELAYS_MS.map { |delay| results.figure(server, scenario(delay), "rss_idle_bytes")&.median }))
+          Cell.megabytes(Summary.of(DELAYS_MS.map { |delay|
+            results.figure(server, scenario(delay), "rss_idle_bytes")&.median
+          }))
         end
 
         def share_verdict(results, delay, least)
           share = share(results, OWN, delay)
           hello = results.ratio(OWN, OWN, scenario(delay), "rate", other_scenario: scenario(0))
           limit = "at least #{(least * 100).round} %, or #{OWN_HELLO_MIN} x its own 0 ms"
-          Verdict.judge("share of the ideal at #{delay} ms", share, limit: limit, format: ->(summary) { both(summary, hello) }) do |median|
+          Verdict.judge("share of the ideal at #{delay} ms", share,
+                        limit: limit, format: ->(summary) { both(summary, hello) }) do |median|
             median >= least || (hello && hello.median >= OWN_HELLO_MIN)
           end
         end
@@ -99,10 +115,13 @@ module NeverBlock
         end
 
         def growth_verdict(results)
-          growth = Summary.of(DELAYS_MS.map { |delay| results.figure(OWN, scenario(delay), "rss_growth_bytes")&.high })
+          growth = Summary.of(
+            DELAYS_MS.map { |delay| results.figure(OWN, scenario(delay), "rss_growth_bytes")&.high }
+          )
           worst = growth && Summary.of([growth.high])
-          Verdict.judge("resident memory over idle, worst of all, MB", worst, limit: "under #{GROWTH_BYTES_MAX / 1_000_000}",
-                                                                              format: Cell.method(:megabytes)) { |bytes| bytes < GROWTH_BYTES_MAX }
+          Verdict.judge("resident memory over idle, worst of all, MB", worst,
+                        limit: "under #{GROWTH_BYTES_MAX / 1_000_000}",
+                        format: Cell.method(:megabytes)) { |bytes| bytes < GROWTH_BYTES_MAX }
         end
       end
     end

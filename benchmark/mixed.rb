@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Short and long queries in one application, on a plain Rack application with pg and a pool of 20: every fifth a long one, short ones only, long ones only. In 2008
-# the evented server lost 15 % with short queries only.
+# Measures short and long queries in one Rack application with pg and a pool of 20: every fifth a
+# long one, short ones only, long ones only. In 2008 the evented server lost 15 % with short queries
+# only.
 
 require_relative "../test/support/services"
 
@@ -34,7 +35,8 @@ module NeverBlock
 
         # The warm-up makes the connections.
         def scenarios
-          [scenario(FIFTH, CLIENTS, "/mixed"), scenario(CROWD, MANY, "/mixed"), scenario(SHORT, MANY, "/short"), scenario(LONG, MANY, "/long")]
+          [scenario(FIFTH, CLIENTS, "/mixed"), scenario(CROWD, MANY, "/mixed"),
+           scenario(SHORT, MANY, "/short"), scenario(LONG, MANY, "/long")]
         end
 
         def tables(results)
@@ -42,13 +44,15 @@ module NeverBlock
         end
 
         def verdicts(results)
-          [*SHARE_MIN.map { |name, least| share_verdict(results, name, least) }, *PEERS_MIN.flat_map { |name, least| peers_verdicts(results, name, least) },
+          [*SHARE_MIN.map { |name, least| share_verdict(results, name, least) },
+           *PEERS_MIN.flat_map { |name, least| peers_verdicts(results, name, least) },
            Verdict.no_errors(results, OWN, scenario_names)]
         end
 
         # @return [Float] requests a second, were a short query for nothing
         def ideal(name)
-          { FIFTH => [CLIENTS, POOL].min * EVERY, CROWD => POOL * EVERY, LONG => POOL }.fetch(name) * 1000.0 / LONG_MS
+          { FIFTH => [CLIENTS, POOL].min * EVERY, CROWD => POOL * EVERY,
+            LONG => POOL }.fetch(name) * 1000.0 / LONG_MS
         end
 
         private
@@ -58,26 +62,37 @@ module NeverBlock
         end
 
         def scenario(name, clients, path)
-          Scenario.new(name: name, title: "#{clients} clients, #{name}", load: Load.new(connections: clients, path: path), warmup: Load.new(connections: clients, path: "/short"),
+          Scenario.new(name: name, title: "#{clients} clients, #{name}",
+                       load: Load.new(connections: clients, path: path),
+                       warmup: Load.new(connections: clients, path: "/short"),
                        seconds_min: LONG_MS * 0.1, seconds_min_quick: LONG_MS * 0.02)
         end
 
         def scenario_table(results, name)
           rows = results.servers.map do |server|
-            [server, Cell.spread(results.figure(server, name, "rate")), Cell.ratio(results.ratio(server, OWN, name, "rate")),
-             Cell.micros(results.figure(server, name, "cpu_us_per_request")), *%w[p50_us p90_us p99_us].map { |metric| Cell.millis(results.figure(server, name, metric)) },
+            [server, Cell.spread(results.figure(server, name, "rate")),
+             Cell.ratio(results.ratio(server, OWN, name, "rate")),
+             Cell.micros(results.figure(server, name, "cpu_us_per_request")),
+             *%w[p50_us p90_us p99_us].map { |metric|
+               Cell.millis(results.figure(server, name, metric))
+             },
              Cell.megabytes(results.figure(server, name, "rss_peak_bytes")),
              Cell.number(results.errors(server, name))]
           end
-          Table.new("#{scenarios.find { |scenario| scenario.name == name }.title}, queries of #{LONG_MS} ms",
-                    headers: ["server", "requests/s", "over neverblock's", "CPU us/request", "p50 ms", "p90 ms", "p99 ms", "memory MB", "errors"], rows: rows)
+          Table.new("#{scenarios.find { |scenario| scenario.name == name }.title}, " \
+                    "queries of #{LONG_MS} ms",
+                    headers: ["server", "requests/s", "over neverblock's", "CPU us/request",
+                              "p50 ms", "p90 ms", "p99 ms", "memory MB", "errors"], rows: rows)
         end
 
         def share_verdict(results, name, least)
           rate = results.figure(OWN, name, "rate")
-          share = rate && Summary.new(median: rate.median / ideal(name), low: rate.low / ideal(name), high: rate.high / ideal(name), rounds: rate.rounds)
-          Verdict.judge("#{name}: share of what #{POOL} connections can do", share, limit: "at least #{(least * 100).round} %",
-                                                                                                   format: Cell.method(:percent)) { |median| median >= least }
+          share = rate && Summary.new(median: rate.median / ideal(name),
+                                      low: rate.low / ideal(name), high: rate.high / ideal(name),
+                                      rounds: rate.rounds)
+          Verdict.judge("#{name}: share of what #{POOL} connections can do", share,
+                        limit: "at least #{(least * 100).round} %",
+                        format: Cell.method(:percent)) { |median| median >= least }
         end
       end
     end

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
-# Table S1 of 2009: JSON through Sequel and PostgreSQL with one long query in so many, at three concurrencies, each in fibers and blocking: both modes in one running
-# process, chosen by URL. Then blocking won where no query was long; here it must not. Beside Puma and Falcon with as many connections.
+# Measures JSON through Sequel and PostgreSQL (table S1 of 2009): one long query in N, at three
+# concurrencies, in fibers and blocking. One running process serves both modes, chosen by URL.
+# In 2009 blocking won where no query was long; here it must not. Puma and Falcon run beside it with
+# as many connections.
 
 require_relative "../test/support/services"
 
@@ -14,11 +16,14 @@ module NeverBlock
         OWN = "neverblock"
         GEMS = "sequel"
         POOL = 12
-        # What the published figures come to: 99 short queries and a long one in 260 ms, 4 and one in 122 ms.
+        # From the published figures: 99 short queries and a long one took 260 ms, 4 short ones and
+        # a long one 122 ms.
         LONG_MS = 100
-        # One long query in so many => the published advantage, the least of the three concurrencies. 0: no long one, and blocking won. Asked of more clients than there are
-        # connections: fewer get all they can in fibers, 10 of them 488/s with a long one in 5, and the server of today gives their blocking queries threads of its own, so
-        # that they get most of it.
+        # One long query in N => the published advantage, the least of the three concurrencies. 0
+        # means no long query; there blocking won.
+        # The advantage is judged only with more clients than connections. Fewer clients already get
+        # all they can in fibers. Their blocking queries get threads of their own from this server,
+        # so they gain most of it too.
         MIXES = { 0 => 1.0, 100 => 1.16, 50 => 1.37, 20 => 1.49, 10 => 1.65, 5 => 1.69 }.freeze
         CLIENTS = [10, 100, 1000].freeze
         # Peers are measured at this one.
@@ -28,19 +33,24 @@ module NeverBlock
         PEERS_MIN = { 0 => 1.0, 5 => 0.98 }.freeze
 
         def title
-          "sequel: JSON from PostgreSQL through Sequel, a long query now and then, fibers and blocking in one process (table S1)"
+          "sequel: JSON from PostgreSQL through Sequel, a long query now and then, fibers and " \
+            "blocking in one process (table S1)"
         end
 
         # The warm-up makes the connections.
         def scenarios
           MIXES.keys.product(CLIENTS, MODES).map do |every, clients, mode|
-            Scenario.new(name: scenario(every, clients, mode), title: "#{clients} clients, #{mix(every)}, #{mode}",
-                         load: Load.new(connections: clients, path: "/#{mode}/#{every}"), warmup: Load.new(connections: [clients, MIDDLE].min, path: "/fibers/0"), seconds_max: 5)
+            Scenario.new(name: scenario(every, clients, mode),
+                         title: "#{clients} clients, #{mix(every)}, #{mode}",
+                         load: Load.new(connections: clients, path: "/#{mode}/#{every}"),
+                         warmup: Load.new(connections: [clients, MIDDLE].min, path: "/fibers/0"),
+                         seconds_max: 5)
           end
         end
 
         def measures?(server, scenario)
-          server.name == OWN || (scenario.load.connections == MIDDLE && scenario.load.path.start_with?("/fibers"))
+          server.name == OWN ||
+            (scenario.load.connections == MIDDLE && scenario.load.path.start_with?("/fibers"))
         end
 
         def tables(results)
@@ -50,7 +60,10 @@ module NeverBlock
         def verdicts(results)
           crowds = CLIENTS.select { |clients| clients > POOL }
           [*MIXES.each_key.map { |every| advantage_verdict(results, every, CLIENTS, 1.0) },
-           *MIXES.filter_map { |every, least| advantage_verdict(results, every, crowds, least) if least > 1.0 }, *beside_peers(results),
+           *MIXES.filter_map { |every, least|
+             advantage_verdict(results, every, crowds, least) if least > 1.0
+           },
+           *beside_peers(results),
            Verdict.no_errors(results, OWN, scenarios.map(&:name))]
         end
 
@@ -66,15 +79,24 @@ module NeverBlock
 
         # @return [Summary, nil] rate of fibers over blocking
         def advantage(results, every, clients)
-          results.ratio(OWN, OWN, scenario(every, clients, "fibers"), "rate", other_scenario: scenario(every, clients, "blocking"))
+          results.ratio(OWN, OWN, scenario(every, clients, "fibers"), "rate",
+                        other_scenario: scenario(every, clients, "blocking"))
         end
 
         def modes_table(results)
           rows = MIXES.keys.map do |every|
-            [mix(every), *CLIENTS.flat_map { |clients| [*MODES.map { |mode| rate(results, OWN, every, clients, mode) }, Cell.ratio(advantage(results, every, clients))] }]
+            [mix(every),
+             *CLIENTS.flat_map { |clients|
+               [*MODES.map { |mode| rate(results, OWN, every, clients, mode) },
+                Cell.ratio(advantage(results, every, clients))]
+             }]
           end
-          Table.new("Requests a second in one process, pool of #{POOL}, long queries of #{LONG_MS} ms",
-                    headers: ["long : short", *CLIENTS.flat_map { |clients| ["#{clients} clients, fibers", "blocking", "over it"] }], rows: rows)
+          crowds = CLIENTS.flat_map do |clients|
+            ["#{clients} clients, fibers", "blocking", "over it"]
+          end
+          Table.new("Requests a second in one process, pool of #{POOL}, " \
+                    "long queries of #{LONG_MS} ms",
+                    headers: ["long : short", *crowds], rows: rows)
         end
 
         def rate(results, server, every, clients, mode)
@@ -84,22 +106,33 @@ module NeverBlock
         def peers_table(results)
           rows = MIXES.keys.product(results.servers).map do |every, server|
             name = scenario(every, MIDDLE, "fibers")
-            [mix(every), server, rate(results, server, every, MIDDLE, "fibers"), Cell.ratio(results.ratio(server, OWN, name, "rate")),
-             Cell.micros(results.figure(server, name, "cpu_us_per_request")), Cell.millis(results.figure(server, name, "p50_us")),
-             Cell.millis(results.figure(server, name, "p99_us")), Cell.megabytes(results.figure(server, name, "rss_peak_bytes")), Cell.number(results.errors(server, name))]
+            [mix(every), server, rate(results, server, every, MIDDLE, "fibers"),
+             Cell.ratio(results.ratio(server, OWN, name, "rate")),
+             Cell.micros(results.figure(server, name, "cpu_us_per_request")),
+             Cell.millis(results.figure(server, name, "p50_us")),
+             Cell.millis(results.figure(server, name, "p99_us")),
+             Cell.megabytes(results.figure(server, name, "rss_peak_bytes")),
+             Cell.number(results.errors(server, name))]
           end
           Table.new("#{MIDDLE} clients, beside others",
-                    headers: ["long : short", "server", "requests/s", "over neverblock's", "CPU us/request", "p50 ms", "p99 ms", "memory MB", "errors"], rows: rows)
+                    headers: ["long : short", "server", "requests/s", "over neverblock's",
+                              "CPU us/request", "p50 ms", "p99 ms", "memory MB", "errors"],
+                    rows: rows)
         end
 
         # At the concurrency at which it is least.
         def advantage_verdict(results, every, concurrencies, least)
-          worst = concurrencies.filter_map { |clients| advantage(results, every, clients) }.min_by(&:median)
-          Verdict.judge("#{mix(every)}: fibers over blocking, worst of #{concurrencies.join(", ")} clients", worst, limit: "at least #{least} x") { |ratio| ratio >= least }
+          worst = concurrencies.filter_map { |clients| advantage(results, every, clients) }
+                               .min_by(&:median)
+          Verdict.judge("#{mix(every)}: fibers over blocking, " \
+                        "worst of #{concurrencies.join(", ")} clients",
+                        worst, limit: "at least #{least} x") { |ratio| ratio >= least }
         end
 
         def beside_peers(results)
-          PEERS_MIN.flat_map { |every, least| peers_verdicts(results, scenario(every, MIDDLE, "fibers"), least, title: mix(every)) }
+          PEERS_MIN.flat_map do |every, least|
+            peers_verdicts(results, scenario(every, MIDDLE, "fibers"), least, title: mix(every))
+          end
         end
       end
     end

@@ -3,16 +3,20 @@
 module NeverBlock
   module Bench
     module Claims
-      # Table N1 of 2009, which two claims measure from its two sides: 1000 requests at once, answered after a fixed delay; the ideal is 1,000,000 /
-      # delay_ms a second. Who includes it answers `scenario(delay)`, the name of a delay's scenario, and `subject`, what a row is of.
+      # Table N1 of 2009, which two claims measure, one from each side: 1000 requests at once,
+      # answered after a fixed delay. The ideal is 1,000,000 / delay_ms a second.
+      # The including class answers `scenario(delay)`, the name of a delay's scenario, and
+      # `subject`, what a row stands for.
       module TableN1
         AT_ONCE = 1000
         DELAYS_MS = [0, 10, 50, 100, 500].freeze
 
-        # One client process, 1000 requests at once to a server with a fixed delay; Ruby 1.8 / 1.9 on two cores of 2009.
+        # One client process, 1000 requests at once to a server with a fixed delay. Ruby 1.8 / 1.9
+        # on two cores of 2009.
         PRIOR = {
           "2009: blocking 1.8 / 1.9" => ["2,000 / 2,400", "19 / 19", "16 / 17", "10 / 10", "2 / 2"],
-          "2009: threads 1.8 / 1.9" => ["1,050 / 618", "800 / 470", "670 / 451", "536 / 441", "415 / 395"],
+          "2009: threads 1.8 / 1.9" => ["1,050 / 618", "800 / 470", "670 / 451", "536 / 441",
+                                        "415 / 395"],
           "2009: NeverBlock" => %w[2,360 1,997 1,837 1,656 1,031]
         }.freeze
 
@@ -26,13 +30,18 @@ module NeverBlock
         # @yieldparam delay [Integer] ms
         # @yieldreturn [String] the cell
         def rates_table(results, title, &cell)
-          ideal = ["ideal", "-", *DELAYS_MS.drop(1).map { |delay| Cell.number(AT_ONCE * 1000 / delay) }]
-          Table.new(title, headers: headers, rows: [ideal, *rows(results, &cell), *PRIOR.map(&:flatten)])
+          ideal = ["ideal", "-",
+                   *DELAYS_MS.drop(1).map { |delay| Cell.number(AT_ONCE * 1000 / delay) }]
+          Table.new(title, headers: headers,
+                           rows: [ideal, *rows(results, &cell), *PRIOR.map(&:flatten)])
         end
 
         # @param last [Hash{String => Proc}] a last column: its head and what gives a row's cell
         def table(results, title, last: {}, &cell)
-          Table.new(title, headers: headers + last.keys, rows: rows(results, &cell).map { |row| row + last.values.map { |give| give.call(row.first) } })
+          cells = rows(results, &cell).map do |row|
+            row + last.values.map { |give| give.call(row.first) }
+          end
+          Table.new(title, headers: headers + last.keys, rows: cells)
         end
 
         def rows(results)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What a small hot file costs while something else goes on: downloads of files that a slow disk has to give, and a request that burns CPU. Beside nginx, which has
-# one event loop as we have.
+# Measures what a small hot file costs beside other work: downloads of files that come from a slow
+# disk, and a request that burns CPU. nginx runs beside it, which has one event loop too.
 
 module NeverBlock
   module Bench
@@ -33,7 +33,8 @@ module NeverBlock
         BURNER_RATIO_MAX = 1.5
 
         def title
-          "undisturbed: a small hot file beside downloads from a cold slow disk, and beside a CPU burner, beside nginx"
+          "undisturbed: a small hot file beside downloads from a cold slow disk, and beside a " \
+            "CPU burner, beside nginx"
         end
 
         def servers
@@ -47,7 +48,8 @@ module NeverBlock
         def measurement
           FileSet.shared.entry(HOT)
           hot = OpenMeasurement.new
-          MeasurementByLoad.new(Arrivals => hot, Cold => ColdMeasurement.new(hot: hot), ShareOfMost => ShareMeasurement.new(arrivals: hot))
+          MeasurementByLoad.new(Arrivals => hot, Cold => ColdMeasurement.new(hot: hot),
+                                ShareOfMost => ShareMeasurement.new(arrivals: hot))
         end
 
         def headline(figures)
@@ -64,29 +66,42 @@ module NeverBlock
         def scenarios
           hot = Arrivals.new(rate: HOT_RATE, path: "/#{HOT}", connections: HOT_CLIENTS)
           [scenario(ALONE, "#{HOT_RATE} requests a second for a file of 1 KB", hot),
-           scenario(COLD, "the same, beside #{COLD_CLIENTS} downloads of files that a disk of #{DISK_RATE / 1_000_000} MB/s has to give",
-                    Bench::Cold.new(hot: hot, clients: COLD_CLIENTS, files: COLD_FILES, bytes_per_second: DISK_RATE)),
-           scenario(CALM, "requests for a file of 1 KB at a fifth of what the first server can do", fifth(nil)),
-           scenario(BURNER, "the same, beside one client whose requests burn 2 s of CPU each", fifth(BURN))]
+           scenario(COLD, "the same, beside #{COLD_CLIENTS} downloads of files that a disk of " \
+                          "#{DISK_RATE / 1_000_000} MB/s has to give",
+                    Bench::Cold.new(hot: hot, clients: COLD_CLIENTS, files: COLD_FILES,
+                                    bytes_per_second: DISK_RATE)),
+           scenario(CALM, "requests for a file of 1 KB at a fifth of what the first server can do",
+                    fifth(nil)),
+           scenario(BURNER, "the same, beside one client whose requests burn 2 s of CPU each",
+                    fifth(BURN))]
         end
 
         def tables(results)
-          [table(results, COLD, ALONE, "downloads from a cold disk of #{DISK_RATE / 1_000_000} MB/s", "cold_megabytes_per_second", "cold MB/s"),
-           table(results, BURNER, CALM, "a request that burns CPU", "beside_count", "burners answered")]
+          [table(results, COLD, ALONE,
+                 "downloads from a cold disk of #{DISK_RATE / 1_000_000} MB/s",
+                 "cold_megabytes_per_second", "cold MB/s"),
+           table(results, BURNER, CALM, "a request that burns CPU", "beside_count",
+                 "burners answered")]
         end
 
         def verdicts(results)
-          [Verdict.judge("beside downloads from a cold disk: p99, ms", results.figure(OWN, COLD, "p99_us"), limit: "under #{COLD_P99_US_MAX / 1000}",
-                                                                                                            format: Cell.method(:millis)) { |us| us < COLD_P99_US_MAX },
-           Verdict.judge("beside a request that burns CPU: p99 over nginx's", results.ratio(OWN, YARDSTICK, BURNER, "p99_us"),
-                         limit: "at most #{BURNER_RATIO_MAX} x") { |ratio| ratio <= BURNER_RATIO_MAX },
+          [Verdict.judge("beside downloads from a cold disk: p99, ms",
+                         results.figure(OWN, COLD, "p99_us"),
+                         limit: "under #{COLD_P99_US_MAX / 1000}",
+                         format: Cell.method(:millis)) { |us| us < COLD_P99_US_MAX },
+           Verdict.judge("beside a request that burns CPU: p99 over nginx's",
+                         results.ratio(OWN, YARDSTICK, BURNER, "p99_us"),
+                         limit: "at most #{BURNER_RATIO_MAX} x") { |ratio|
+                           ratio <= BURNER_RATIO_MAX
+                         },
            Verdict.no_errors(results, OWN, scenarios.map(&:name))]
         end
 
         private
 
         def scenario(name, title, load)
-          Scenario.new(name: name, title: title, load: load, warmup: load, seconds_min: 15, seconds_min_quick: 6)
+          Scenario.new(name: name, title: title, load: load, warmup: load, seconds_min: 15,
+                       seconds_min_quick: 6)
         end
 
         def fifth(beside)
@@ -97,17 +112,23 @@ module NeverBlock
           rows = results.servers.filter_map do |server|
             next unless results.figure(server, name, "p99_us")
 
-            [server, *waits(results, server, without), *waits(results, server, name), Cell.spread(results.figure(server, name, metric), digits: 1),
-             Cell.spread(results.figure(server, name, "asked_rate")), Cell.spread(results.figure(server, name, "late_p99_us")),
+            [server, *waits(results, server, without), *waits(results, server, name),
+             Cell.spread(results.figure(server, name, metric), digits: 1),
+             Cell.spread(results.figure(server, name, "asked_rate")),
+             Cell.spread(results.figure(server, name, "late_p99_us")),
              Cell.number(results.errors(server, name))]
           end
           Table.new("A hot file of 1 KB beside #{text}",
-                    headers: ["server", "p50 ms without", "p99", "longest", "p50 ms beside", "p99", "longest", header, "asked a second", "generator late us (p99)", "errors"],
+                    headers: ["server", "p50 ms without", "p99", "longest", "p50 ms beside", "p99",
+                              "longest", header, "asked a second", "generator late us (p99)",
+                              "errors"],
                     rows: rows)
         end
 
         def waits(results, server, scenario)
-          %w[p50_us p99_us max_us].map { |metric| Cell.millis(results.figure(server, scenario, metric), digits: 2) }
+          %w[p50_us p99_us max_us].map do |metric|
+            Cell.millis(results.figure(server, scenario, metric), digits: 2)
+          end
         end
       end
     end

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# The five workloads of 2008 through ActiveRecord, by path (/very-light ... /very-heavy), a query for nothing (/one) and one that takes LONG_MS (/slow). What is
-# counted does not grow; what is created goes to another table.
+# The five workloads of 2008 through ActiveRecord, each at a path: /very-light to /very-heavy. /one
+# runs a query that costs nothing, /slow one that takes LONG_MS.
+# Rows are counted in a table that does not grow, and created in another one.
 warn "bench: yjit=#{defined?(RubyVM::YJIT) ? RubyVM::YJIT.enabled? : false}"
 
 require "active_record"
@@ -12,8 +13,11 @@ ROWS = 1000
 # What Falcon's applications set by themselves.
 ActiveSupport::IsolatedExecutionState.isolation_level = :fiber if defined?(::Falcon)
 ActiveRecord::Base.logger = nil
-ActiveRecord::Base.establish_connection(url: ENV.fetch("DATABASE_URL"), adapter: defined?(::NeverBlock) ? "neverblock_postgresql" : "postgresql",
-                                        pool: Integer(ENV.fetch("NB_BENCH_POOL"), 10), checkout_timeout: 60)
+ActiveRecord::Base.establish_connection(url: ENV.fetch(
+  "DATABASE_URL"
+), adapter: defined?(::NeverBlock) ? "neverblock_postgresql" : "postgresql",
+                                        pool: Integer(ENV.fetch("NB_BENCH_POOL"), 10),
+                                        checkout_timeout: 60)
 
 class Item < ActiveRecord::Base; end
 class Entry < ActiveRecord::Base; end
@@ -21,10 +25,17 @@ class Entry < ActiveRecord::Base; end
 ActiveRecord::Base.transaction do
   ActiveRecord::Base.with_connection do |connection|
     connection.execute("SELECT pg_advisory_xact_lock(2008)") # each worker comes here
-    connection.execute("CREATE TABLE IF NOT EXISTS items (id serial PRIMARY KEY, kind int, weight int)")
+    connection.execute(
+      "CREATE TABLE IF NOT EXISTS items (id serial PRIMARY KEY, kind int, weight int)"
+    )
     connection.execute("CREATE INDEX IF NOT EXISTS items_kind ON items (kind)")
-    connection.execute("INSERT INTO items (kind, weight) SELECT n % 10, n FROM generate_series(1, #{ROWS}) n") unless Item.exists?
-    connection.execute("CREATE TABLE IF NOT EXISTS entries (id bigserial PRIMARY KEY, name text, count int)")
+    unless Item.exists?
+      connection.execute("INSERT INTO items (kind, weight) " \
+                         "SELECT n % 10, n FROM generate_series(1, #{ROWS}) n")
+    end
+    connection.execute(
+      "CREATE TABLE IF NOT EXISTS entries (id bigserial PRIMARY KEY, name text, count int)"
+    )
     connection.execute("TRUNCATE entries")
   end
 end
@@ -54,8 +65,14 @@ WORK = {
       entry.update!(name: "changed")
     end
   },
-  "/one" => -> { ActiveRecord::Base.with_connection { |connection| connection.select_value("SELECT 1") } },
-  "/slow" => -> { ActiveRecord::Base.with_connection { |connection| connection.select_value("SELECT 1 FROM pg_sleep(#{LONG_S})") } }
+  "/one" => -> {
+    ActiveRecord::Base.with_connection { |connection| connection.select_value("SELECT 1") }
+  },
+  "/slow" => -> {
+    ActiveRecord::Base.with_connection { |connection|
+      connection.select_value("SELECT 1 FROM pg_sleep(#{LONG_S})")
+    }
+  }
 }.freeze
 
 run(lambda do |env|

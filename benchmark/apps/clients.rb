@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# A client process of the claim `clients`: the same Net::HTTP request again and again, so many at once, in one of five ways.
+# A client process of the claim `clients`. It repeats the same Net::HTTP request, many at once, in
+# one of five ways.
 
 require_relative "crowd"
 
@@ -43,7 +44,8 @@ class Clients
     end
   end
 
-  # A pool of fibers that is given one request after the other, and makes who gives them wait while it is full.
+  # A fixed pool of fibers. A caller hands it one request after the other, and waits while it is
+  # full.
   class Pool < Fibers
     def call(crowd)
       NB.run do
@@ -61,7 +63,8 @@ class Clients
     end
 
     def version
-      "#{Async::VERSION}, io-event #{IO::Event::VERSION} (#{IO::Event::Selector.default.name.split("::").last})"
+      "#{Async::VERSION}, io-event #{IO::Event::VERSION} " \
+        "(#{IO::Event::Selector.default.name.split("::").last})"
     end
 
     def call(crowd)
@@ -79,7 +82,8 @@ class Clients
     end
   end
 
-  WAYS = { "blocking" => Blocking, "threads" => Threads, "fibers" => Fibers, "pool" => Pool, "async" => AsyncTasks }.freeze
+  WAYS = { "blocking" => Blocking, "threads" => Threads, "fibers" => Fibers, "pool" => Pool,
+           "async" => AsyncTasks }.freeze
 
   # The warm-up compiles the code with small, quick requests.
   WARMUP_AT_ONCE = 50
@@ -93,8 +97,10 @@ class Clients
   end
 
   def run(job)
-    Crowd.new("#{job[:url]}/0", size: WARMUP_AT_ONCE, seconds: job[:warmup_seconds]).measure { |crowd| @way.call(crowd) }
-    Crowd.new("#{job[:url]}#{job[:path]}", size: job[:connections], seconds: job[:seconds]).measure { |crowd| @way.call(crowd) }
+    Crowd.new("#{job[:url]}/0", size: WARMUP_AT_ONCE,
+              seconds: job[:warmup_seconds]).measure { |crowd| @way.call(crowd) }
+    Crowd.new("#{job[:url]}#{job[:path]}",
+              size: job[:connections], seconds: job[:seconds]).measure { |crowd| @way.call(crowd) }
   end
 end
 

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# The requests of benchmark/apps/clients.rb: at most so many at once, each a Net::HTTP.get_response on a connection of its own, until the time is
-# over or an ideal client would have made them all.
+# Runs the requests of benchmark/apps/clients.rb, a fixed number at once. Each is a
+# Net::HTTP.get_response on a connection of its own. It ends with the time, or when an ideal client
+# would have made all requests.
 
 require "net/http"
 require "uri"
@@ -37,7 +38,8 @@ class Crowd
       yield self
     end
     sorted = @took_us.sort
-    figures.merge(count: sorted.size, errors: @errors, in_flight_max: @in_flight_max, burst_rate: @burst_seconds && (@size / @burst_seconds).round(2),
+    figures.merge(count: sorted.size, errors: @errors, in_flight_max: @in_flight_max,
+                  burst_rate: @burst_seconds && (@size / @burst_seconds).round(2),
                   p50_us: at(sorted, 0.50), p90_us: at(sorted, 0.90), p99_us: at(sorted, 0.99))
   end
 

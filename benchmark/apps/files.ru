@@ -1,7 +1,10 @@
 # frozen_string_literal: true
 
-# What stands behind a server of files, in NB_BENCH_FILES. /loop/N burns CPU for N times some ten milliseconds. NB_BENCH_THROUGH=to_path: /NAME is answered with
-# that file by its path, "read": the application reads it. Without, it is 404: what the server should have served itself is seen to be missing.
+# The application behind a server of files in NB_BENCH_FILES. /loop/N burns CPU for N times some ten
+# milliseconds.
+# NB_BENCH_THROUGH says how /NAME is answered. With "to_path" the body names the file's path. With
+# "read" the application reads the file. Without it the answer is 404, which shows a file that the
+# server should have served itself.
 require "time"
 
 warn "bench: yjit=#{defined?(RubyVM::YJIT) ? RubyVM::YJIT.enabled? : false}"
@@ -35,8 +38,10 @@ BODIES = { "to_path" => Opened, "read" => Read }.freeze
 answer = lambda do |name|
   path = File.join(FILES, name)
   facts = File.stat(path)
-  [200, { "content-type" => "application/octet-stream", "content-length" => facts.size.to_s, "last-modified" => facts.mtime.httpdate,
-          "etag" => %("#{facts.mtime.to_i.to_s(16)}-#{facts.size.to_s(16)}") }, BODIES.fetch(THROUGH).new(path)]
+  [200, { "content-type" => "application/octet-stream", "content-length" => facts.size.to_s,
+          "last-modified" => facts.mtime.httpdate,
+          "etag" => %("#{facts.mtime.to_i.to_s(16)}-#{facts.size.to_s(16)}") },
+   BODIES.fetch(THROUGH).new(path)]
 end
 
 burn = lambda do |times|

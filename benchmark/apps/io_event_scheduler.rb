@@ -2,8 +2,9 @@
 
 require "io/event"
 
-# io-event with as little on top as a Fiber::Scheduler needs: its selector, its timers, and no tasks. What Async adds can so be told from what
-# io-event itself costs. Names are resolved as Ruby does without the hook.
+# A Fiber::Scheduler that adds as little as possible to io-event: its selector, its timers, no
+# tasks. It separates what Async costs from what io-event costs.
+# Ruby resolves names itself, since the hook is missing.
 class IOEventScheduler
   def initialize
     @selector = IO::Event::Selector.new(Fiber.current)

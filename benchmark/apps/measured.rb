@@ -1,13 +1,15 @@
 # frozen_string_literal: true
 
-# What the programs that measure themselves share: their job (one argument, JSON), the clocks around the work, and the line of figures that
-# bench/lib/neverblock/bench/program.rb reads.
+# Shared by the programs that measure themselves. It reads their job (one argument, JSON), puts
+# clocks around the work, and prints the figures. bench/lib/neverblock/bench/program.rb reads that
+# line.
 
 require "json"
 
 module Measured
   class << self
-    # @yield [String] the way; gives what answers `version` and `run(job)`, the latter with the figures
+    # @yield [String] the way
+    # @yieldreturn [#version, #run] `run(job)` returns the figures
     def run
       job = JSON.parse(ARGV.fetch(0), symbolize_names: true)
       subject = yield job[:way]
@@ -23,7 +25,8 @@ module Measured
       before = clocks
       yield
       seconds, cpu = clocks.zip(before).map { |now, start| now - start }
-      { seconds: seconds, cpu_seconds: cpu.round(6), rss_idle_bytes: idle, rss_peak_bytes: memory("VmHWM"),
+      { seconds: seconds, cpu_seconds: cpu.round(6), rss_idle_bytes: idle,
+        rss_peak_bytes: memory("VmHWM"),
         yjit: defined?(RubyVM::YJIT) ? RubyVM::YJIT.enabled? : false }
     end
 

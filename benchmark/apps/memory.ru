@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# GET / answers at once, GET /sleep/10 after 10 s of plain `sleep`, GET /events begins a stream of events that says nothing more for 30 s.
+# GET / answers at once. GET /sleep/10 answers after 10 s of plain `sleep`. GET /events begins an
+# event stream, which then stays silent for 30 s.
 warn "bench: yjit=#{defined?(RubyVM::YJIT) ? RubyVM::YJIT.enabled? : false}"
 
 # Its reader waits for the next event.
@@ -15,7 +16,9 @@ end
 
 run(lambda do |env|
   path = env["PATH_INFO"]
-  next [200, { "content-type" => "text/event-stream", "cache-control" => "no-cache" }, Events.new] if path == "/events"
+  if path == "/events"
+    next [200, { "content-type" => "text/event-stream", "cache-control" => "no-cache" }, Events.new]
+  end
 
   sleep(path.delete_prefix("/sleep/").to_f) if path.start_with?("/sleep/")
   [200, { "content-type" => "text/plain" }, ["Hello World"]]

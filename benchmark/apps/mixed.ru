@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# GET /short asks PostgreSQL something quick, /long something that takes LONG_MS, /mixed every fifth time the latter. One pool, first come first served, whose wait
-# every server knows how to bear: a Thread::Queue.
+# GET /short runs a short query on PostgreSQL, /long one that takes LONG_MS. /mixed runs a long one
+# every fifth time.
+# The pool is a Thread::Queue, first come first served, because every server can wait for one.
 warn "bench: yjit=#{defined?(RubyVM::YJIT) ? RubyVM::YJIT.enabled? : false}"
 
 require "pg"
@@ -34,6 +35,10 @@ run(lambda do |env|
          when "/short" then false
          else next [200, { "content-type" => "text/plain" }, ["Hello World"]]
          end
-  row = connections.hold { |connection| connection.exec(long ? "select pg_sleep(#{LONG_S}), 'long' as what" : "select 1, 'short' as what").first }
+  row = connections.hold do |connection|
+    connection.exec(
+      long ? "select pg_sleep(#{LONG_S}), 'long' as what" : "select 1, 'short' as what"
+    ).first
+  end
   [200, { "content-type" => "text/plain" }, [row["what"]]]
 end)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# A program of the claim `mysql`: the same work with mysql2 again and again, so many at once, in one of four ways: one after the other, threads, our fibers, Async's.
+# A program of the claim `mysql`. It repeats the same work with mysql2, many at once, in one of four
+# ways: one after the other, threads, NeverBlock's fibers, Async.
 
 require_relative "crowd"
 
@@ -32,7 +33,8 @@ class Queries < Crowd
 
   def connect
     require "mysql2"
-    Mysql2::Client.new(host: "127.0.0.1", port: Integer(ENV.fetch("NB_BENCH_MYSQL_PORT"), 10), username: "root", database: "test", as: :array)
+    Mysql2::Client.new(host: "127.0.0.1", port: Integer(ENV.fetch("NB_BENCH_MYSQL_PORT"), 10),
+                       username: "root", database: "test", as: :array)
   end
 
   # A pool; connected when it is first needed.
@@ -48,12 +50,18 @@ class Queries < Crowd
   end
 
   def sleeping
-    hold { |connection| connection.query("select if(sleep(#{@ms / 1000.0}), '', 'right')").first.first }
+    hold do |connection|
+      connection.query("select if(sleep(#{@ms / 1000.0}), '', 'right')").first.first
+    end
   end
 
   def mixed
     long = ((@asked += 1) % EVERY).zero?
-    hold { |connection| connection.query(long ? "select if(sleep(#{MIXED_MS / 1000.0}), '', 'right')" : "select 'right'").first.first }
+    hold do |connection|
+      connection.query(
+        long ? "select if(sleep(#{MIXED_MS / 1000.0}), '', 'right')" : "select 'right'"
+      ).first.first
+    end
   end
 
   # Each with a connection of its own.
@@ -109,7 +117,8 @@ class Ways
     end
   end
 
-  WAYS = { "blocking" => Blocking, "threads" => Threads, "fibers" => Fibers, "async" => AsyncTasks }.freeze
+  WAYS = { "blocking" => Blocking, "threads" => Threads, "fibers" => Fibers,
+           "async" => AsyncTasks }.freeze
 
   def initialize(way)
     @way = WAYS.fetch(way).new
@@ -120,8 +129,11 @@ class Ways
   end
 
   def run(job)
-    Queries.new("/short", size: job[:connections], seconds: job[:warmup_seconds]).measure { |queries| @way.call(queries) }
-    Queries.new(job[:path], size: job[:connections], seconds: job[:seconds]).measure { |queries| @way.call(queries) }
+    Queries.new("/short", size: job[:connections],
+                seconds: job[:warmup_seconds]).measure { |queries| @way.call(queries) }
+    Queries.new(job[:path], size: job[:connections], seconds: job[:seconds]).measure do |queries|
+      @way.call(queries)
+    end
   end
 end
 

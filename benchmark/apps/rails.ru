@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Rails on PostgreSQL, as `rails new` sets it up for production but for its log: queries that sleep now and then (table N2), and a page of fifty rows.
+# Rails on PostgreSQL, as `rails new` sets it up for production, without its log. It has queries
+# that sleep now and then (table N2), and a page of fifty rows.
 
 warn "bench: yjit=#{defined?(RubyVM::YJIT) ? RubyVM::YJIT.enabled? : false}"
 ENV["RAILS_ENV"] = "production"
@@ -8,7 +9,8 @@ require "rails"
 require "active_record/railtie"
 require "action_controller/railtie"
 require "action_view/railtie"
-require "neverblock" if defined?(NeverBlock) # what Bundler.require does where it stands in the Gemfile
+# Bundler.require does this where NeverBlock is in the Gemfile.
+require "neverblock" if defined?(NeverBlock)
 
 # The application.
 class Measured < Rails::Application
@@ -38,7 +40,11 @@ class Note < ActiveRecord::Base
       t.text :body
       t.timestamps
     end
-    insert_all!(Array.new(50) { |number| { title: "Note #{number}", body: "All there is to say, #{number} times over. " * 3 } }) unless exists?
+    unless exists?
+      insert_all!(Array.new(50) { |number|
+        { title: "Note #{number}", body: "All there is to say, #{number} times over. " * 3 }
+      })
+    end
   ensure
     connection.execute("select pg_advisory_unlock(1)")
   end

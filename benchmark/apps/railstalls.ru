@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
-# Rails on PostgreSQL, as `rails new` sets it up for production but for its log, with actions that do not wait: a huge page, a password's digest, a call of a C library
-# that blocks, 50,000 rows as objects. And a light one, which the others must not hold up.
+# Rails on PostgreSQL, as `rails new` sets it up for production, without its log. Four actions do
+# not wait: a huge page, a password's digest, a blocking call of a C library, 50,000 rows as
+# objects.
+# A light action shows how long those hold up others.
 
 warn "bench: yjit=#{defined?(RubyVM::YJIT) ? RubyVM::YJIT.enabled? : false}"
 ENV["RAILS_ENV"] = "production"
@@ -11,7 +13,8 @@ require "rails"
 require "active_record/railtie"
 require "action_controller/railtie"
 require "action_view/railtie"
-require "neverblock" if defined?(NeverBlock) # what Bundler.require does where it stands in the Gemfile
+# Bundler.require does this where NeverBlock is in the Gemfile.
+require "neverblock" if defined?(NeverBlock)
 
 # The application.
 class Measured < Rails::Application
@@ -44,7 +47,10 @@ class Line < ActiveRecord::Base
       t.integer :amount
       t.timestamps
     end
-    connection.execute("insert into lines (title, amount, created_at, updated_at) select 'Line ' || n, n, now(), now() from generate_series(1, #{ROWS}) n") unless exists?
+    unless exists?
+      connection.execute("insert into lines (title, amount, created_at, updated_at) " \
+                         "select 'Line ' || n, n, now(), now() from generate_series(1, #{ROWS}) n")
+    end
   ensure
     connection.execute("select pg_advisory_unlock(1)")
   end
@@ -52,10 +58,13 @@ end
 
 # What is measured.
 class ActionsController < ActionController::Base
-  REPORT = "<table><% 60_000.times do |number| %><tr><td><%= number %></td><td><%= \"line \#{number} & more\" %></td></tr><% end %></table>"
-  # A driver's wait for its server, in microseconds: in C, where Ruby's lock is released and its scheduler hears nothing.
+  REPORT = "<table><% 60_000.times do |number| %><tr><td><%= number %></td>" \
+           "<td><%= \"line \#{number} & more\" %></td></tr><% end %></table>"
+  # Microseconds. Stands for a driver that waits for its server in C: it releases Ruby's lock and
+  # calls no hook of the scheduler.
   WAIT_US = 300_000
-  WAIT = Fiddle::Function.new(Fiddle::Handle::DEFAULT["usleep"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: false)
+  WAIT = Fiddle::Function.new(Fiddle::Handle::DEFAULT["usleep"], [Fiddle::TYPE_INT],
+                              Fiddle::TYPE_INT, need_gvl: false)
 
   # What is asked until a server answers.
   def hello

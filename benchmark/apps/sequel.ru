@@ -1,18 +1,22 @@
 # frozen_string_literal: true
 
-# JSON of what Sequel reads from PostgreSQL. GET /fibers/N: every Nth request asks something that takes LONG_MS (0: none does). GET /blocking/N: the same, and in
-# NeverBlock its waits keep the thread, as they would without fibers: both modes in one running process. Elsewhere there is no difference.
+# Answers with JSON of what Sequel reads from PostgreSQL. GET /fibers/N: every Nth request runs a
+# query that takes LONG_MS. 0 means none.
+# GET /blocking/N does the same, but in NeverBlock its waits keep the thread, as they would without
+# fibers. So one process runs both modes. Other servers treat both paths alike.
 warn "bench: yjit=#{defined?(RubyVM::YJIT) ? RubyVM::YJIT.enabled? : false}"
 
 require "json"
 require "sequel"
 
-Sequel.extension :fiber_concurrency if defined?(Falcon) # without it all fibers would share a connection; NeverBlock sees to that itself
+# Without it all fibers of Falcon would share a connection. NeverBlock does this itself.
+Sequel.extension :fiber_concurrency if defined?(Falcon)
 
 LONG_S = Integer(ENV.fetch("NB_BENCH_LONG_MS"), 10) / 1000.0
 TRACKS = 50
 TALKS = 10
-DB = Sequel.connect(ENV.fetch("DATABASE_URL"), max_connections: Integer(ENV.fetch("NB_BENCH_POOL"), 10), pool_timeout: 60)
+DB = Sequel.connect(ENV.fetch("DATABASE_URL"),
+                    max_connections: Integer(ENV.fetch("NB_BENCH_POOL"), 10), pool_timeout: 60)
 
 DB.transaction do
   DB.get(Sequel.function(:pg_advisory_xact_lock, 1)) # one worker of several
@@ -23,7 +27,9 @@ DB.transaction do
       String :title
       String :speaker
     end
-    DB[:talks].import(%i[track title speaker], Array.new(TRACKS * TALKS) { |number| [number % TRACKS, "Talk number #{number}", "Speaker #{number % 7}"] })
+    DB[:talks].import(%i[track title speaker], Array.new(TRACKS * TALKS) { |number|
+      [number % TRACKS, "Talk number #{number}", "Speaker #{number % 7}"]
+    })
   end
 end
 DB.disconnect
@@ -45,6 +51,10 @@ run(lambda do |env|
   next [200, { "content-type" => "text/plain" }, ["Hello World"]] unless mode
 
   every = every.to_i
-  found = mode == "blocking" && defined?(NeverBlock) ? NeverBlock.neverblock(false) { answer.call(every) } : answer.call(every)
+  found = if mode == "blocking" && defined?(NeverBlock)
+            NeverBlock.neverblock(false) { answer.call(every) }
+          else
+            answer.call(every)
+          end
   [200, { "content-type" => "application/json" }, [JSON.generate(found)]]
 end)

@@ -1,7 +1,12 @@
 # frozen_string_literal: true
 
-# GET / answers at once. /hog/KIND computes for some half a second, in one of the ways an application does. /thread starts a thread that computes for ever. /flock waits for
-# a lock that is never free. /kept waits for a second in a call that has released Ruby's lock, /held computes for one in a call that has not. /rest waits as a request does.
+# GET / answers at once. The other paths do not wait, or not as fibers do:
+# /hog/KIND computes for about half a second, in one of the ways of an application.
+# /thread starts a thread that computes for ever.
+# /flock waits for a lock that is never free.
+# /kept waits for a second in a call that has released Ruby's lock.
+# /held computes for a second in a call that keeps Ruby's lock.
+# /rest waits as a request does.
 # /health and /1KB.bin are for servers that do not answer these themselves.
 require "fiddle"
 require "openssl"
@@ -16,7 +21,8 @@ LOCK = Mutex.new
 BIG = (3**31_000) | 1
 # So many make a second of SHA-256 on a core of 2.5 GHz.
 ROUNDS = 4_000_000
-USLEEP = Fiddle::Function.new(Fiddle::Handle::DEFAULT["usleep"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: false)
+USLEEP = Fiddle::Function.new(Fiddle::Handle::DEFAULT["usleep"], [Fiddle::TYPE_INT],
+                              Fiddle::TYPE_INT, need_gvl: false)
 
 # Each open file has a lock of its own, so this process keeps it from itself.
 file = Tempfile.new("neverblock-bench").tap { |made| made.write(Random.bytes(1_000)) && made.flush }
@@ -35,9 +41,15 @@ end
 
 HOGS = {
   "loop" => -> { loops.call(15_000_000) },
-  "sort_by" => -> { 220.times { Array.new(1_500) { |number| number }.sort_by { |number| (number * 7_919) & loops.call(30) } } },
+  "sort_by" => -> {
+    220.times {
+      Array.new(1_500) { |number| number }.sort_by { |number| (number * 7_919) & loops.call(30) }
+    }
+  },
   "gsub" => -> { 1_550.times { TEXT.gsub(/\w+/) { |word| word.tr("aeiou", "*").capitalize } } },
-  "enumerator" => -> { 1_100.times { nested.call(1_000).then { |numbers| loop { numbers.next } } } },
+  "enumerator" => -> {
+    1_100.times { nested.call(1_000).then { |numbers| loop { numbers.next } } }
+  },
   "mutex" => -> { LOCK.synchronize { loops.call(15_000_000) } },
   "bignum" => -> { 2_900.times.inject(BIG) { |number, _| (number * BIG) % (BIG + 2) } }
 }.freeze
@@ -50,9 +62,13 @@ run(lambda do |env|
   when "/thread" then background ||= Thread.new { loop { nil } }
   when "/flock" then File.open(taken.path) { |opened| opened.flock(File::LOCK_EX) }
   when "/kept" then USLEEP.call(1_000_000)
-  when "/held" then OpenSSL::KDF.pbkdf2_hmac("password", salt: "salt", iterations: ROUNDS, length: 32, hash: "SHA256")
+  when "/held" then OpenSSL::KDF.pbkdf2_hmac("password", salt: "salt", iterations: ROUNDS,
+                                             length: 32, hash: "SHA256")
   when "/rest" then sleep(REST_S)
-  when "/1KB.bin" then next [200, { "content-type" => "application/octet-stream" }, [File.binread(file.path)]]
+  when "/1KB.bin"
+    next [200, { "content-type" => "application/octet-stream" }, [File.binread(file.path)]]
   end
-  [200, { "content-type" => "text/plain", "content-length" => "11", "x-worker" => Process.pid.to_s }, ["Hello World"]]
+  [200,
+   { "content-type" => "text/plain", "content-length" => "11", "x-worker" => Process.pid.to_s },
+   ["Hello World"]]
 end)

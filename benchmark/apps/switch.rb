@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# A program of the claim `switch`: one operation repeated under one Fiber::Scheduler, in batches until the time is over.
+# A program of the claim `switch`. It repeats one operation under one Fiber::Scheduler, in batches,
+# until the time is over.
 
 require "socket"
 require_relative "measured"
@@ -26,11 +27,13 @@ module Schedulers
 
     private
 
-    # IO_EVENT_SELECTOR names it; io-event has only those it found the libraries for when it was built.
+    # IO_EVENT_SELECTOR names the selector. io-event has only those whose libraries were there when
+    # it was built.
     def selector
       IO::Event::Selector.default
     rescue NameError
-      abort "io-event was built without #{ENV.fetch("IO_EVENT_SELECTOR")}: install liburing-dev, remove vendor/bench/async, and run again"
+      abort "io-event was built without #{ENV.fetch("IO_EVENT_SELECTOR")}: install liburing-dev, " \
+            "remove vendor/bench/async, and run again"
     end
   end
 end
@@ -75,7 +78,9 @@ class Tasks
     ends = Array.new(@fibers / 2) { UNIXSocket.pair }.flatten
     each_fiber(200_000 * share) do |index, times|
       ends[index].write("x") if index.even?
-      times.times { |turn| ends[index].readpartial(1) && (index.odd? || turn < times - 1) && ends[index].write("x") }
+      times.times do |turn|
+        ends[index].readpartial(1) && (index.odd? || turn < times - 1) && ends[index].write("x")
+      end
     end
   ensure
     ends&.each(&:close)
@@ -96,7 +101,9 @@ class Tasks
 
   # A name that is asked again and again.
   def dns(share)
-    each_fiber(10_000 * share) { |_, times| times.times { Addrinfo.getaddrinfo("localhost", 80, nil, :STREAM) } }
+    each_fiber(10_000 * share) do |_, times|
+      times.times { Addrinfo.getaddrinfo("localhost", 80, nil, :STREAM) }
+    end
   end
 
   private
@@ -110,9 +117,12 @@ class Tasks
     done = 0
     Thread.new do
       Fiber.set_scheduler(@scheduler.call)
-      @fibers.times { |index| Fiber.schedule { reporting(errors) { work.call(index, times) && done += times } } }
+      @fibers.times do |index|
+        Fiber.schedule { reporting(errors) { work.call(index, times) && done += times } }
+      end
     end.join
-    abort "#{times * @fibers - done} of #{times * @fibers} operations were not done; #{errors.first}" if done < times * @fibers
+    abort "#{times * @fibers - done} of #{times * @fibers} operations were not done; " \
+          "#{errors.first}" if done < times * @fibers
     done
   end
 

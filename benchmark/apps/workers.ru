@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
-# What a cluster is asked: GET / at once; /sleep/N after N microseconds; /loop/N burns CPU for N times some ten milliseconds. Each answer tells its worker.
-# NB_BENCH_HOLD=1: a sleep keeps its worker, for a server that has no other bound of requests at once (Falcon).
+# The application that a cluster serves. GET / answers at once, /sleep/N after N microseconds.
+# /loop/N burns CPU for N times some ten milliseconds. Each answer names its worker.
+# NB_BENCH_HOLD=1: a sleep keeps its worker. It is for a server that cannot bound its requests at
+# once (Falcon).
 warn "bench: yjit=#{defined?(RubyVM::YJIT) ? RubyVM::YJIT.enabled? : false}"
 
 # Ten milliseconds of Ruby 3.1 with YJIT on a core of 2.5 GHz.
@@ -14,7 +16,9 @@ work = lambda do |times|
   sum
 end
 
-rest = ->(micros) { HOLD ? Fiber.new(blocking: true) { sleep(micros / 1e6) }.resume : sleep(micros / 1e6) }
+rest = ->(micros) {
+  HOLD ? Fiber.new(blocking: true) { sleep(micros / 1e6) }.resume : sleep(micros / 1e6)
+}
 
 # Told by the first request: the application is loaded before its workers are forked.
 worker = nil
@@ -28,5 +32,8 @@ run(lambda do |env|
     when "loop" then work.call(count.to_i)
     end
   end
-  [200, { "content-type" => "text/plain", "content-length" => "11", "x-worker" => worker ||= Process.pid.to_s }, ["Hello World"]]
+  [200,
+   { "content-type" => "text/plain", "content-length" => "11",
+     "x-worker" => worker ||= Process.pid.to_s },
+   ["Hello World"]]
 end)

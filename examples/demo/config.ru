@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# The demo: an ordinary Rack application that waits a lot. Start it with bin/demo, which also starts the slow services it asks (services.ru).
+# The demo is an ordinary Rack application that waits a lot. bin/demo starts it, together with the
+# slow services it asks (services.ru).
 
 require_relative "lib/demo/application"
 require_relative "lib/demo/figures"
@@ -10,6 +11,8 @@ use Demo::Figures, server: Demo::ServerFigures.new(ENV["DEMO_ADDRESS_FILE"])
 
 run Demo::Application.new(
   suppliers: Demo::Suppliers.new(ENV["DEMO_SERVICES"]),
-  catalog: Demo::Catalog.open(ENV.fetch("DEMO_DATABASE") { File.expand_path("../../build/demo/catalog.sqlite3", __dir__) }),
+  catalog: Demo::Catalog.open(
+    ENV.fetch("DEMO_DATABASE") { File.expand_path("../../build/demo/catalog.sqlite3", __dir__) }
+  ),
   runs: Demo::Runs.new(ENV["DEMO_ADDRESS_FILE"])
 )

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# What bin/demo runs once everything is installed: starts the slow services and the demo, says what to try, and ends both at Ctrl-C. With --check it
-# drives the demo itself and ends with 0 or 1.
+# bin/demo runs this once everything is installed. It starts the slow services and the demo, says
+# what to try, and ends both at Ctrl-C. With --check it drives the demo itself and exits with 0 or
+# 1.
 
 require "fileutils"
 require "tmpdir"
@@ -17,7 +18,9 @@ module Demo
 
     def initialize(arguments, env: ENV)
       @check = arguments == ["--check"]
-      raise Child::Failed, "unknown option #{arguments.join(" ")}; --check is what there is" unless arguments.empty? || @check
+      unless arguments.empty? || @check
+        raise Child::Failed, "unknown option #{arguments.join(" ")}; --check is what there is"
+      end
 
       @env = env
       @events = Thread::Queue.new
@@ -52,22 +55,29 @@ module Demo
     end
 
     def start(folder, port, server_log:)
-      @services = Child.new("the slow services", File.join(FOLDER, "services.ru"), ["-b", "http://#{HOST}:0"], log: File.join(folder, "services.log")).start
+      @services = Child.new("the slow services", File.join(FOLDER, "services.ru"),
+                            ["-b", "http://#{HOST}:0"],
+                            log: File.join(folder, "services.log")).start
       @server = start_server(folder, port, server_log)
     end
 
     def start_server(folder, port, log)
       # One for each demo that runs: several may share the folder.
       @address = File.join(folder, "address.#{Process.pid}")
-      env = { "DEMO_SERVICES" => @services.url, "DEMO_DATABASE" => File.join(folder, "catalog.sqlite3"), "DEMO_ADDRESS_FILE" => @address, "PORT" => nil }
-      server = Child.new("the demo", File.join(FOLDER, "config.ru"), ["-b", "http://#{HOST}:#{port}", "--admin", "http://#{HOST}:0"], env: env, log: log).start
+      env = { "DEMO_SERVICES" => @services.url,
+              "DEMO_DATABASE" => File.join(folder, "catalog.sqlite3"),
+              "DEMO_ADDRESS_FILE" => @address, "PORT" => nil }
+      server = Child.new("the demo", File.join(FOLDER, "config.ru"),
+                         ["-b", "http://#{HOST}:#{port}", "--admin", "http://#{HOST}:0"], env: env,
+                         log: log).start
       # Port 0 is known only now, and the demo asks itself.
       File.write(@address, "#{server.url}\n#{server.admin_url}\n")
       server
     rescue Child::Failed => e
       raise if log
 
-      raise Child::Failed, "#{e.message}, see above; another port: PORT=#{port < 65_535 ? port + 1 : PORT} bin/demo"
+      raise Child::Failed, "#{e.message}, see above; another port: " \
+                           "PORT=#{port < 65_535 ? port + 1 : PORT} bin/demo"
     end
 
     def port
@@ -86,7 +96,8 @@ module Demo
       end
       return stop_all unless @events.pop == :gone
 
-      raise Child::Failed, "#{@server.running? ? "the slow services have" : "the demo has"} ended by itself"
+      raise Child::Failed,
+            "#{@server.running? ? "the slow services have" : "the demo has"} ended by itself"
     end
 
     # The server drains for as long as its requests need; a second Ctrl-C reaches it.
@@ -112,13 +123,14 @@ module Demo
 
     def advice
       url = @server.url
+      slow = "curl -s -o /dev/null \"#{url}/slow?id=$i\""
       <<~TEXT
         demo: Listening on #{url}
         demo: the slow services it asks are on #{@services.url}
 
           open #{url}/ in a browser, or try in another terminal:
             time curl -s #{url}/slow
-            time sh -c 'for i in $(seq 200); do curl -s -o /dev/null "#{url}/slow?id=$i" & done; wait'
+            time sh -c 'for i in $(seq 200); do #{slow} & done; wait'
             exe/neverblock top --admin #{@server.admin_url}
             bin/demo --check
 

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# The script of the write-ups of 2008 and 2009: twenty requests, by unchanged Net::HTTP, to a service that takes a second for each. Then it began with
-# EM.run; now with NB.run. Nothing else is different.
+# The script of the articles of 2008 and 2009: twenty requests, by unchanged Net::HTTP, to a service
+# that takes a second for each. In 2009 it began with EM.run, now with NB.run. Nothing else is
+# different.
 
 require "net/http"
 require "neverblock"

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# A reading list: Roda, Sequel, one table. Nothing in it knows of fibers; that one line below says aloud what NeverBlock does by itself.
+# A reading list: Roda, Sequel, one table. It knows nothing of fibers. The line with `extension`
+# below only names what NeverBlock does by itself.
 
 require "json"
 require "roda"
@@ -8,8 +9,10 @@ require "sequel"
 
 Sequel.extension :neverblock
 
-DB = Sequel.connect(ENV.fetch("DATABASE_URL") { "sqlite://#{File.join(__dir__, "books.db")}" }, max_connections: 12)
-DB.transaction_mode = :immediate if DB.database_type == :sqlite # else two who read and then write would refuse each other
+DB = Sequel.connect(ENV.fetch("DATABASE_URL") { "sqlite://#{File.join(__dir__, "books.db")}" },
+                    max_connections: 12)
+# Otherwise two transactions that read and then write would refuse each other.
+DB.transaction_mode = :immediate if DB.database_type == :sqlite
 DB.create_table?(:books) do
   primary_key :id
   String :title, null: false

@@ -19,7 +19,9 @@ class CodeTourTest < Minitest::Test
       number = index + 1
       found = []
       found << "#{number}: has more than #{COLUMNS_MAX} columns" if line.size > COLUMNS_MAX
-      found << "#{number}: no line \"   `path/to/file.c`: `function`\" follows this step" if line.match?(STEP) && !lines[number].to_s.match?(PLACE)
+      if line.match?(STEP) && !lines[number].to_s.match?(PLACE)
+        found << "#{number}: no line \"   `path/to/file.c`: `function`\" follows this step"
+      end
       found << wrong_place(root, number, *line.match(PLACE).captures) if line.match?(PLACE)
       found.compact
     end
@@ -32,10 +34,15 @@ class CodeTourTest < Minitest::Test
     "#{number}: #{path} defines no #{name}" unless File.read(file).match?(definition(path, name))
   end
 
-  # In C a definition begins at the margin and has a body; a call is indented, a declaration ends with a semicolon.
+  # In C a definition begins at the margin and has a body. A call is indented. A declaration ends
+  # with a semicolon.
   def definition(path, name)
     name = Regexp.escape(name)
-    path.end_with?(".rb") ? /^\s*def (?:self\.)?#{name}(?![\w?!=])/ : /^\w[^\n;={}]*\b#{name}\([^;{}]*\)\s*\{/
+    if path.end_with?(".rb")
+      /^\s*def (?:self\.)?#{name}(?![\w?!=])/
+    else
+      /^\w[^\n;={}]*\b#{name}\([^;{}]*\)\s*\{/
+    end
   end
 
   def test_the_tour_names_what_is_there
@@ -54,11 +61,16 @@ class CodeTourTest < Minitest::Test
 
   def test_a_file_or_function_that_is_gone
     Dir.mktmpdir do |root|
-      File.write(File.join(root, "a.c"), "void declared(int a,\n              int b);\nvoid made(int a,\n          int b) {\n    called(a);\n}\n")
+      File.write(File.join(root, "a.c"),
+                 "void declared(int a,\n              int b);\n" \
+                 "void made(int a,\n          int b) {\n    called(a);\n}\n")
       File.write(File.join(root, "a.rb"), "def self.made\nend\ndef open?\nend\n")
-      told = faults(["1. It is made.", "   `a.c`: `made`", "2. It is declared.", "   `a.c`: `declared`", "   `a.c`: `called`", "   `b.c`: `made`", "   `a.rb`: `made`",
-                     "   `a.rb`: `open?`", "   `a.rb`: `open`", "3. It is nowhere."], root)
-      assert_equal ["4: a.c defines no declared", "5: a.c defines no called", "6: there is no file b.c", "9: a.rb defines no open",
+      told = faults(["1. It is made.", "   `a.c`: `made`",
+                     "2. It is declared.", "   `a.c`: `declared`", "   `a.c`: `called`",
+                     "   `b.c`: `made`", "   `a.rb`: `made`", "   `a.rb`: `open?`",
+                     "   `a.rb`: `open`", "3. It is nowhere."], root)
+      assert_equal ["4: a.c defines no declared", "5: a.c defines no called",
+                    "6: there is no file b.c", "9: a.rb defines no open",
                     "10: no line \"   `path/to/file.c`: `function`\" follows this step"], told
     end
   end

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Every check of every client library as a test: it yields, or it blocks for the reason that is given. What came out is written to tmp/clients/<Ruby>.json when
-# all have run; test/clients/publish makes docs/COMPATIBILITY.md of it.
+# Tests every check of every client library: it yields, or it blocks for the reason that is given.
+# When all have run, the results are in tmp/clients/<Ruby>.json. test/clients/publish writes
+# docs/COMPATIBILITY.md from them.
 
 require "test_helper"
 require "clients/support/backends"
@@ -28,7 +29,9 @@ class ClientLibrariesTest < Minitest::Test
   Clients::Bundle.prepare
   Clients.load.each_value do |library|
     library.checks.each_value do |check|
-      define_method("test_#{library.name}: #{check.name}: #{check.sentence}") { hold(library, check) }
+      define_method("test_#{library.name}: #{check.name}: #{check.sentence}") do
+        hold(library, check)
+      end
     end
   end
 
@@ -36,7 +39,8 @@ class ClientLibrariesTest < Minitest::Test
 
   def hold(library, check)
     run = RUNS[library]
-    result = run.result(check.name) || { "verdict" => "failed", "detail" => "its process had ended (#{run.trouble})" }
+    result = run.result(check.name) ||
+             { "verdict" => "failed", "detail" => "its process had ended (#{run.trouble})" }
     RESULTS.record(library, run.version, check, result)
     wanted = library.expected.key?(check.name) ? "blocks" : "yields"
     assert_equal(wanted, result["verdict"], "#{library.name} #{run.version}: #{result["detail"]}")

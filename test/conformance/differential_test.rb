@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Our parser beside llhttp and node's server over every vector of test/c/http1/vectors.h and the fuzzers' corpora: each difference is a row of
+# Tests that our parser reads as llhttp and node's server do, over every vector of
+# test/c/http1/vectors.h and the fuzzers' corpora. Each difference is a row of
 # differential/differences.yml, and each row still shows. See differential/README.md.
 
 require_relative "../test_helper"
@@ -8,19 +9,24 @@ require_relative "differential/table"
 
 class DifferentialTest < Minitest::Test
   Differential::Table::COLUMNS.each_key do |column|
-    define_method("test_every_difference_to_#{column}_in_the_vectors_is_in_the_table_and_every_row_shows") do
+    define_method("test_every_difference_to_#{column}_in_the_vectors_is_in_the_table_" \
+                  "and_every_row_shows") do
       named = expected(column).reject { |_, names| names.empty? }
       found = actual(column, table.vectors)
       assert_equal({}, found.to_a.difference(named.to_a).to_h, "new differences to #{column}")
-      assert_equal({}, named.to_a.difference(found.to_a).to_h, "differences to #{column} in the table that are gone")
+      assert_equal({}, named.to_a.difference(found.to_a).to_h,
+                   "differences to #{column} in the table that are gone")
     end
 
-    define_method("test_every_difference_to_#{column}_in_the_corpora_is_in_the_table_and_every_row_shows") do
+    define_method("test_every_difference_to_#{column}_in_the_corpora_is_in_the_table_" \
+                  "and_every_row_shows") do
       found = actual(column, table.corpus)
       unknown = found.except(*expected(column).keys)
-      assert_equal({}, unknown.transform_values { |names| names.first(3) }, "new differences to #{column}")
+      assert_equal({}, unknown.transform_values { |names| names.first(3) },
+                   "new differences to #{column}")
       gone = expected(column).select { |_, names| names.empty? }.keys - found.keys
-      assert_empty gone, "differences to #{column} in the table, from the corpora alone, that are gone"
+      assert_empty gone,
+                   "differences to #{column} in the table, from the corpora alone, that are gone"
     end
   end
 

@@ -66,7 +66,9 @@ module Conformance
 
       first = client.response
       seen = first.status == 200 && JSON.parse(first.body)
-      "the valid request before it was answered with #{first.inspect}" unless seen && seen["path"] == "/first"
+      unless seen && seen["path"] == "/first"
+        "the valid request before it was answered with #{first.inspect}"
+      end
     end
 
     def wrong_answer(client)
@@ -82,13 +84,18 @@ module Conformance
     end
 
     def take_answer(client, answer)
-      return client.response_as_far_as_it_comes(method: answer.method, version: answer.version) if answer.may_be_cut
+      if answer.may_be_cut
+        return client.response_as_far_as_it_comes(method: answer.method, version: answer.version)
+      end
 
       client.response(method: answer.method, version: answer.version)
     end
 
     def judge_answer(answer, response)
-      return "status #{response.status}, expected #{answer.statuses.join(" or ")}: #{response.body.byteslice(0, 100)}" unless answer.statuses.include?(response.status)
+      unless answer.statuses.include?(response.status)
+        return "status #{response.status}, expected #{answer.statuses.join(" or ")}: " \
+               "#{response.body.byteslice(0, 100)}"
+      end
 
       answer.check&.call(response)
     end
@@ -99,8 +106,10 @@ module Conformance
 
       announced = @last.announces_close?(@input.answers.last.version)
       case @input.fate
-      when :closed then must_be_closed(client) || ("closed without Connection: close" unless announced)
-      when :open then announced ? "announces the end of a connection that should go on" : must_go_on(client)
+      when :closed
+        must_be_closed(client) || ("closed without Connection: close" unless announced)
+      when :open
+        announced ? "announces the end of a connection that should go on" : must_go_on(client)
       else announced ? must_be_closed(client) : must_go_on(client)
       end
     end
@@ -115,37 +124,58 @@ module Conformance
     def must_go_on(client)
       client.get("/again")
       again = client.response
-      "the next request on the same connection got #{again.inspect}" unless again.status == 200 && JSON.parse(again.body)["path"] == "/again"
+      unless again.status == 200 && JSON.parse(again.body)["path"] == "/again"
+        "the next request on the same connection got #{again.inspect}"
+      end
     end
 
     # What the application was shown; asking is itself the next request on a fresh connection.
     def application
-      seen = take_seen.reject { |record| record["path"] == "/again" && record["env"]["HTTP_HOST"] == "test" }
+      seen = take_seen.reject do |record|
+        record["path"] == "/again" && record["env"]["HTTP_HOST"] == "test"
+      end
       if @behind
-        first = seen.find { |record| record["path"] == "/first" } or return "the valid request before it never reached the application"
+        first = seen.find { |record| record["path"] == "/first" } or
+          return "the valid request before it never reached the application"
         seen.delete(first)
       end
-      return "the application saw #{seen.size} requests, expected #{@input.seen.size}: #{brief(seen)}" unless seen.size == @input.seen.size
+      unless seen.size == @input.seen.size
+        return "the application saw #{seen.size} requests, expected #{@input.seen.size}: " \
+               "#{brief(seen)}"
+      end
 
       seen = in_order_sent(seen) if ENV.key?("NB_TEST_WORKERS")
       @input.seen.zip(seen).filter_map { |expected, record| difference(expected, record) }.first
     end
 
-    # Pipelined requests that change nothing may run in two workers at once (RFC 9112 section 9.3.2), where each begins when it begins.
+    # Safe requests of a pipeline may run in two workers at once (RFC 9112 section 9.3.2), so they
+    # may begin in any order.
     def in_order_sent(seen)
-      seen.each_with_index.sort_by { |record, number| [@input.seen.index { |expected| expected.path == record["path"] } || seen.size, number] }.map(&:first)
+      seen.each_with_index.sort_by { |record, number|
+        [@input.seen.index { |expected| expected.path == record["path"] } || seen.size, number]
+      }.map(&:first)
     end
 
     def difference(expected, record)
-      want = { "method" => expected.method, "path" => as_recorded(expected.path), "query" => as_recorded(expected.query), "body" => expected.body.force_encoding("UTF-8") }
+      want = { "method" => expected.method, "path" => as_recorded(expected.path),
+               "query" => as_recorded(expected.query),
+               "body" => expected.body.force_encoding("UTF-8") }
       wrong = want.reject { |key, value| record[key] == value }
-      return "the application saw #{record.slice(*wrong.keys)}, expected #{wrong}" unless wrong.empty?
+      unless wrong.empty?
+        return "the application saw #{record.slice(*wrong.keys)}, expected #{wrong}"
+      end
 
-      wrong = expected.env.reject { |key, allowed| allowed.is_a?(Array) ? allowed.include?(record["env"][key]) : record["env"][key] == allowed }
-      return "the application saw #{record["env"].slice(*wrong.keys)}, expected #{wrong}" unless wrong.empty?
+      wrong = expected.env.reject do |key, allowed|
+        allowed.is_a?(Array) ? allowed.include?(record["env"][key]) : record["env"][key] == allowed
+      end
+      unless wrong.empty?
+        return "the application saw #{record["env"].slice(*wrong.keys)}, expected #{wrong}"
+      end
 
       there = expected.absent & record["env"].keys
-      "the application saw #{record["env"].slice(*there)}, which should not be there" unless there.empty?
+      unless there.empty?
+        "the application saw #{record["env"].slice(*there)}, which should not be there"
+      end
     end
 
     # One character for each byte, as RecorderApp tells bytes.
@@ -154,7 +184,9 @@ module Conformance
     end
 
     def brief(records)
-      records.map { |record| "#{record["method"]} #{record["path"]} (#{record["body"].bytesize} bytes)" }.join(", ")
+      records.map { |record|
+        "#{record["method"]} #{record["path"]} (#{record["body"].bytesize} bytes)"
+      }.join(", ")
     end
 
     def take_seen

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# The same table and the same splits where every body is read while it comes (a route with `input: :stream`): how a body travels inside must not show.
+# Tests the same table and the same splits with every body read while it arrives (a route with
+# `input: :stream`). The way of a body inside the server must make no difference.
 
 require "tmpdir"
 
@@ -9,7 +10,9 @@ require_relative "vectors_test"
 
 module StreamedInput
   def server_options
-    @folder ||= Dir.mktmpdir("neverblock-routes").tap { |path| Minitest.after_run { FileUtils.rm_rf(path) } }
+    @folder ||= Dir.mktmpdir("neverblock-routes").tap do |path|
+      Minitest.after_run { FileUtils.rm_rf(path) }
+    end
     path = File.join(@folder, "neverblock.rb")
     *words, unhurried = ServerProcess::UNHURRIED
     File.write(path, "#{File.read(unhurried)}route \"/*\", input: :stream\n")

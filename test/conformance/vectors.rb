@@ -1,18 +1,23 @@
 # frozen_string_literal: true
 
-# The table of the conformance vectors: what is sent, what must come back, what becomes of the connection, and what the application may see.
-# The rows stand in vectors/*.rb, numbered as in the research notes they come from; README.md tells how they are delivered and judged.
+# The table of the conformance vectors: what is sent, what must come back, what becomes of the
+# connection, and what the application may see.
+# The rows are in vectors/*.rb, numbered as in the research notes. README.md says how they are
+# delivered and judged.
 
 module Conformance
-  # One response that must come, in order. statuses: any of these. method, version: of the request it answers. check: called with the
-  # Wire::Response, returns a complaint or nil. may_be_cut: the connection may end inside it.
+  # One response that must come, in order. statuses: any of these. method, version: those of the
+  # request that it answers. check: called with the Wire::Response, returns a complaint or nil.
+  # may_be_cut: the connection may end inside it.
   Answer = Struct.new(:statuses, :method, :version, :check, :may_be_cut, keyword_init: true)
 
-  # A request the application must have been shown. env: keys with their value, or an array of what it may be; absent: keys that must not be there.
+  # A request that the application must have received. env: keys with their value, or with an array
+  # of allowed values. absent: keys that must be missing.
   Seen = Struct.new(:method, :path, :query, :body, :env, :absent, keyword_init: true)
 
-  # What is sent in one delivery. stages: strings, and :await_continue where a client waits for 100 (Continue). fate: :open, :closed, or :as_announced
-  # (what the last response says). silent: nothing may come back at all.
+  # The bytes of one delivery. stages: strings, and :await_continue where a client waits for 100
+  # (Continue). fate: :open, :closed, or :as_announced (as the last response says). silent: no
+  # response may come.
   Input = Struct.new(:row, :name, :stages, :answers, :fate, :seen, keyword_init: true) do
     def label
       format("vector %02d %s", row.number, name)
@@ -43,30 +48,37 @@ module Conformance
     # Answered with one of the statuses, connection closed, nothing shown to the application.
     def refuse(name, bytes, *statuses, method: "GET", version: "1.1")
       statuses = [400] if statuses.empty?
-      expect(name, [bytes], answers: [answer(*statuses, method: method, version: version)], fate: :closed)
+      expect(name, [bytes],
+             answers: [answer(*statuses, method: method, version: version)], fate: :closed)
     end
 
     # A valid request comes first and is answered, then the rest is refused.
     def refuse_after(name, first, bytes, *statuses, seen:)
       statuses = [400] if statuses.empty?
-      expect(name, [first + bytes], answers: [answer(200), answer(*statuses)], fate: :closed, seen: [seen])
+      expect(name, [first + bytes],
+             answers: [answer(200), answer(*statuses)], fate: :closed, seen: [seen])
     end
 
     # Answered with 200 and shown to the application once.
     def accept(name, bytes, fate: :open, version: "1.1", **seen)
       stages = bytes.is_a?(Array) ? bytes : [bytes]
-      expect(name, stages, answers: [answer(200, version: version, method: seen[:method] || "GET")], fate: fate, seen: [seen(**seen)])
+      expect(name, stages, answers: [answer(200, version: version, method: seen[:method] || "GET")],
+             fate: fate, seen: [seen(**seen)])
     end
 
     def expect(name, stages, answers:, fate:, seen: [])
-      raise ArgumentError, "row #{@row.number} has two inputs named #{name}" if @row.inputs.any? { |input| input.name == name }
+      if @row.inputs.any? { |input| input.name == name }
+        raise ArgumentError, "row #{@row.number} has two inputs named #{name}"
+      end
 
-      @row.inputs << Input.new(row: @row, name: name, stages: stages.map { |stage| stage.is_a?(String) ? stage.b : stage },
+      @row.inputs << Input.new(row: @row, name: name,
+                               stages: stages.map { |stage| stage.is_a?(String) ? stage.b : stage },
                                answers: answers, fate: fate, seen: seen)
     end
 
     def answer(*statuses, method: "GET", version: "1.1", may_be_cut: false, &check)
-      Answer.new(statuses: statuses, method: method, version: version, check: check, may_be_cut: may_be_cut)
+      Answer.new(statuses: statuses, method: method, version: version, check: check,
+                 may_be_cut: may_be_cut)
     end
 
     def seen(method: "GET", path: "/", query: "", body: "", env: {}, absent: [])
@@ -94,7 +106,9 @@ module Conformance
 
   def self.table
     @table ||= Table.new.tap do |table|
-      Dir[File.join(__dir__, "vectors/*.rb")].sort.each { |path| table.instance_eval(File.read(path), path) }
+      Dir[File.join(__dir__, "vectors/*.rb")].sort.each do |path|
+        table.instance_eval(File.read(path), path)
+      end
     end
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Every input of the conformance table in each of the four deliveries, against the real command. See README.md.
+# Tests every input of the conformance table in each of the four deliveries, against the real
+# command. See README.md.
 
 require_relative "judge"
 require_relative "../support/server_process_case"
@@ -28,12 +29,17 @@ class VectorsTest < ServerProcessCase
     def summary
       lines = Conformance.table.rows.map do |row|
         right, all = TALLY[row.number]
-        next format("  %2d  not applicable: %s (%s)", row.number, row.title, row.why_not) if row.why_not
+        if row.why_not
+          next format("  %2d  not applicable: %s (%s)", row.number, row.title, row.why_not)
+        end
 
-        format("  %2d  %3d of %3d  %s (%s)", row.number, right, all, row.title, row.rfc) if all.positive?
+        if all.positive?
+          format("  %2d  %3d of %3d  %s (%s)", row.number, right, all, row.title, row.rfc)
+        end
       end
       right, all = TALLY.values.transpose.map(&:sum)
-      ["", "Conformance of #{ServerProcess.server_name}:", *lines.compact, "#{right.to_i} of #{all.to_i} deliveries right"].join("\n")
+      ["", "Conformance of #{ServerProcess.server_name}:", *lines.compact,
+       "#{right.to_i} of #{all.to_i} deliveries right"].join("\n")
     end
   end
 

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
-# Gems in C that call Ruby: 20 requests in the middle of one another's callbacks, which compute past a slice, wait and raise, have each the answer that a plain thread gives, beside
-# requests that compute. What is known of each gem is in docs/decisions/0011.
+# Tests gems in C that call Ruby. 20 requests are in the middle of one another's callbacks, beside
+# requests that compute. The callbacks compute past a time slice, wait and raise. Each request gets
+# the answer that a plain thread gives.
+# docs/decisions/0011 says what is known of each gem.
 
 require "open3"
 require "rbconfig"
@@ -32,12 +34,18 @@ class CallbacksOfGemsTest < ServerProcessCase
     end
 
     def environment
-      @environment ||= BUNDLE.env.merge("RUBYOPT" => "-rbundler/setup", "NB_PG_PORT" => Services.postgresql.port.to_s, "NB_MYSQL_PORT" => Services.mariadb.port.to_s)
+      @environment ||= BUNDLE.env.merge("RUBYOPT" => "-rbundler/setup",
+                                        "NB_PG_PORT" => Services.postgresql.port.to_s,
+                                        "NB_MYSQL_PORT" => Services.mariadb.port.to_s)
     end
 
     def configuration
-      @folder ||= Dir.mktmpdir("neverblock-callbacks").tap { |made| Minitest.after_run { FileUtils.rm_rf(made) } }
-      File.join(@folder, "neverblock.rb").tap { |file| File.write(file, "executor { slice_ms 2 }\n") }
+      @folder ||= Dir.mktmpdir("neverblock-callbacks").tap do |made|
+        Minitest.after_run { FileUtils.rm_rf(made) }
+      end
+      File.join(@folder, "neverblock.rb").tap do |file|
+        File.write(file, "executor { slice_ms 2 }\n")
+      end
     end
 
     # @return [Hash{String => Array}] what threads answer, one after another
@@ -56,7 +64,9 @@ class CallbacksOfGemsTest < ServerProcessCase
   NAMES.each do |name|
     define_method("test_each_has_its_own_#{name}") do
       expected = self.class.expected.fetch(name)
-      skip expected.dig(0, 0, "missing")[/\A.{,120}/] if expected.dig(0, 0).is_a?(Hash) && expected.dig(0, 0).key?("missing")
+      if expected.dig(0, 0).is_a?(Hash) && expected.dig(0, 0).key?("missing")
+        skip expected.dig(0, 0, "missing")[/\A.{,120}/]
+      end
       server
       hogs = Array.new(HOGS) { Thread.new { parsed(ask("/hog?me=0")) } }
       ROUNDS.times { assert_equal expected, answers(name) }

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
-# The gems that Rails applications use most, each with an ordinary use, 20 at once beside requests that compute: every answer is the one that Puma gives on threads.
-# What came out is written to tmp/gems/<Ruby>.json when all have run; test/clients/publish makes a part of docs/COMPATIBILITY.md of it.
+# Tests the gems that Rails applications use most. Each has an ordinary use, 20 at once beside
+# requests that compute. Every answer is the one that Puma gives on threads.
+# When all have run, the results are in tmp/gems/<Ruby>.json. test/clients/publish makes a part of
+# docs/COMPATIBILITY.md of them.
 
 require "test_helper"
 require "gems/support/asked"
@@ -33,7 +35,9 @@ class GemsTest < Minitest::Test
   private
 
   def hold(use)
-    comparison = OnThreads::Comparison.new(site: Gems::Asked.method(:site), bundle: SURROUNDINGS.for(use.services), clients: CLIENTS, service: SERVICE, rounds: ROUNDS)
+    comparison = OnThreads::Comparison.new(site: Gems::Asked.method(:site),
+                                           bundle: SURROUNDINGS.for(use.services), clients: CLIENTS,
+                                           service: SERVICE, rounds: ROUNDS)
     differences, unsteady = comparison.of([Gems::Asked.new(use)], [:hogs])
     refuse(use, unsteady.first) unless unsteady.empty?
     said = differences.map(&:to_s).join("\n")
@@ -46,7 +50,8 @@ class GemsTest < Minitest::Test
     skip("#{use.name}: #{e.message}")
   end
 
-  # The fault of its use, which says nothing of the gem; what others have given is kept all the same.
+  # The use itself is at fault, which says nothing about the gem. The results of other gems are
+  # kept.
   def refuse(use, unsteady)
     said = "not used as threads may: #{unsteady}"
     RESULTS.record(use, "skipped", said)

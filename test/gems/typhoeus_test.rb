@@ -4,14 +4,22 @@ require "test_helper"
 require "gems/support/asked"
 require "open3"
 
-# Typhoeus' pool gives a handle that has not ended: to another thread, as to another fiber (lib/neverblock/compat/typhoeus.rb).
+# Tests that Typhoeus' pool hands out no handle that is still in use. It could give one to another
+# thread, and so to another fiber (lib/neverblock/compat/typhoeus.rb).
 class GemsTyphoeusTest < Minitest::Test
   # Two requests, the second while the first has given its handle back and has not returned.
   PROGRAM = <<~RUBY
     require "socket"
     require "typhoeus"
     SERVICE = TCPServer.new("127.0.0.1", 0)
-    Thread.new { loop { Thread.new(SERVICE.accept) { |client| client.readpartial(4096) && client.write("HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\nConnection: close\\r\\n\\r\\nok") && client.close } } }
+    ANSWER = "HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\nConnection: close\\r\\n\\r\\nok"
+    Thread.new do
+      loop do
+        Thread.new(SERVICE.accept) do |client|
+          client.readpartial(4096) && client.write(ANSWER) && client.close
+        end
+      end
+    end
     GIVEN, GO, FIRST = Queue.new, Queue.new, [true]
 
     # Where a slice may end, or a thread's turn.
@@ -52,7 +60,8 @@ class GemsTyphoeusTest < Minitest::Test
 
   def said(how)
     env = Gems::Surroundings::BUNDLE.env.merge("LD_PRELOAD" => nil)
-    out, status = Open3.capture2e(env, RbConfig.ruby, "-rbundler/setup", "-I", File.join(GemBundle::ROOT, "lib"), "-e", PROGRAM, how)
+    out, status = Open3.capture2e(env, RbConfig.ruby, "-rbundler/setup", "-I",
+                                  File.join(GemBundle::ROOT, "lib"), "-e", PROGRAM, how)
     assert_predicate status, :success?, out
     out.lines.last.chomp
   end

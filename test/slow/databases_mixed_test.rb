@@ -1,9 +1,12 @@
 # frozen_string_literal: true
 
-# 10,000 requests of all sorts, through NeverBlock's pools, ActiveRecord and Sequel on PostgreSQL, while clients leave, deadlines pass, connections are cut and the
-# server restarts: no row of another's, nothing written twice or lost, no connection lost from a pool, nobody left waiting.
+# Tests 10,000 requests of all sorts through NeverBlock's pools, ActiveRecord and Sequel on
+# PostgreSQL. Meanwhile clients leave, deadlines pass, connections break and the server restarts. No
+# request gets a row of another's, nothing is written twice or lost, no connection is lost from a
+# pool, nobody is left waiting.
 #
-# NB_MIXED_REQUESTS and NB_MIXED_SEED change the run; a seed gives the same requests and faults, not the same order of events.
+# NB_MIXED_REQUESTS and NB_MIXED_SEED change the run. A seed gives the same requests and faults, but
+# not the same order of events.
 
 require "json"
 require "minitest/autorun"
@@ -19,7 +22,8 @@ class DatabasesMixedTest < Minitest::Test
   SEED = Integer(ENV.fetch("NB_MIXED_SEED", Random.new_seed.to_s), 10) % (2**32)
   CLIENTS = 48
   LIBRARIES = %w[plain records sequels].freeze
-  WHATS = { "short" => 50, "long" => 12, "rows" => 12, "write" => 12, "two" => 6, "limited" => 6, "overdue" => 2 }.freeze
+  WHATS = { "short" => 50, "long" => 12, "rows" => 12, "write" => 12, "two" => 6, "limited" => 6,
+            "overdue" => 2 }.freeze
   # Of a hundred clients, how many leave without waiting for the answer.
   LEAVE = 6
   # Seconds between two faults; one in RESTART of them restarts the server.
@@ -63,11 +67,13 @@ class DatabasesMixedTest < Minitest::Test
   end
 
   def with_server(workers)
-    app = "require #{File.expand_path("databases/app.rb", __dir__).inspect}\nrun DatabasesApp.new(#{@relay.port})\n"
+    app = "require #{File.expand_path("databases/app.rb", __dir__).inspect}\n" \
+          "run DatabasesApp.new(#{@relay.port})\n"
     Dir.mktmpdir do |folder|
       file = File.join(folder, "neverblock.rb")
       File.write(file, SETTINGS)
-      server = ServerProcess.new(app, options: ["-C", file, "-w", workers.to_s, "-e", "production"]).start
+      server =
+        ServerProcess.new(app, options: ["-C", file, "-w", workers.to_s, "-e", "production"]).start
       begin
         yield server
       ensure
@@ -85,7 +91,9 @@ class DatabasesMixedTest < Minitest::Test
     threads = Array.new(CLIENTS) do |number|
       Thread.new do
         random = Random.new(SEED + number)
-        Array.new(share) { |index| exchange(host, Integer(port, 10), "t#{number}x#{index}", random) }
+        Array.new(share) do |index|
+          exchange(host, Integer(port, 10), "t#{number}x#{index}", random)
+        end
       end
     end
     threads.flat_map(&:value)
@@ -96,7 +104,9 @@ class DatabasesMixedTest < Minitest::Test
     what = pick(random)
     leave_s = random.rand(0.06) if random.rand(100) < LEAVE
     Socket.tcp(host, port, connect_timeout: Patience::SECONDS) do |socket|
-      socket.write("GET /#{library}/#{what}/#{token} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+      socket.write(
+        "GET /#{library}/#{what}/#{token} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+      )
       next { token: token, what: what, said: "left" } if leave_s && sleep(leave_s)
 
       { token: token, what: what, **judge(read(socket), what, token, library) }
@@ -159,13 +169,15 @@ class DatabasesMixedTest < Minitest::Test
   end
 
   def one_of(random)
-    "(select pid from pg_stat_activity where application_name = 'mixed' order by md5(pid::text || '#{random.rand(1_000_000)}') limit 1)"
+    "(select pid from pg_stat_activity where application_name = 'mixed' " \
+      "order by md5(pid::text || '#{random.rand(1_000_000)}') limit 1)"
   end
 
   # --- Afterwards ---
 
   def ask(sql)
-    connection = PG.connect(host: "127.0.0.1", port: @service.port, user: "postgres", dbname: "postgres", sslmode: "disable")
+    connection = PG.connect(host: "127.0.0.1", port: @service.port, user: "postgres",
+                            dbname: "postgres", sslmode: "disable")
     connection.exec(sql).values.flatten
   ensure
     connection&.finish
@@ -174,7 +186,8 @@ class DatabasesMixedTest < Minitest::Test
   def assert_written(outcomes)
     written = ask("select token from written")
     assert_equal written.uniq.size, written.size, "a request wrote twice"
-    told = outcomes.select { |outcome| outcome[:what] == "write" && outcome[:said] == "right" }.map { |outcome| outcome[:token] }
+    right = outcomes.select { |outcome| outcome[:what] == "write" && outcome[:said] == "right" }
+    told = right.map { |outcome| outcome[:token] }
     assert_equal [], told - written, "what was answered for was not written"
   end
 
@@ -190,7 +203,8 @@ class DatabasesMixedTest < Minitest::Test
     end
     return if workers > 1 # each has pools of its own
 
-    JSON.parse(get(host, Integer(port, 10), "/rest").split("\r\n\r\n", 2).last).each do |library, rest|
+    body = get(host, Integer(port, 10), "/rest").split("\r\n\r\n", 2).last
+    JSON.parse(body).each do |library, rest|
       assert_equal [0, 0], rest.values_at("held", "waiting"), library
       assert_operator rest["there"], :<=, rest["most"], library
     end

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
-# All descriptors that this machine gives one process in use (ulimit -n), by clients of several processes and addresses. Said at the end: how long after they had left the next
-# was served, and the memory before, then, and afterwards.
+# Tests a server whose clients use all descriptors that this machine gives one process (ulimit -n).
+# The clients are several processes at several addresses.
+# The end of the run reports how long after they had left the next client was served, and the memory
+# before, then, and afterwards.
 
 require_relative "../support/exhaustion"
 
@@ -13,7 +15,8 @@ class AllDescriptorsTest < Minitest::Test
   ROUNDS_MAX = 3 # a machine that others use may stand still in one
   MEMORY_SLACK_BYTES = 48 << 20
 
-  WAYS = { "one process" => [], "two workers" => %w[-w 2], "two I/O threads" => %w[--io-threads 2] }.freeze
+  WAYS = { "one process" => [], "two workers" => %w[-w 2],
+           "two I/O threads" => %w[--io-threads 2] }.freeze
 
   WAYS.each do |way, options|
     define_method("test_all_descriptors_in_use_with #{way}") do
@@ -24,7 +27,9 @@ class AllDescriptorsTest < Minitest::Test
         ROUNDS_MAX.times { (recovery_s = round(server)) <= RECOVERY_S and break }
         report(way, recovery_s, server.server, before)
         assert_operator recovery_s, :<=, RECOVERY_S, "seconds until somebody was served again"
-        Patience.await("the memory to come back", -> { server.server.resident_bytes }) { server.server.resident_bytes < before + MEMORY_SLACK_BYTES }
+        Patience.await("the memory to come back", -> { server.server.resident_bytes }) do
+          server.server.resident_bytes < before + MEMORY_SLACK_BYTES
+        end
         assert_equal "file 7", server.ask("/7.txt").body
       end
     end
@@ -49,6 +54,7 @@ class AllDescriptorsTest < Minitest::Test
 
   def report(way, recovery_s, process, before)
     peak, now = [process.resident_peak_bytes, process.resident_bytes].map { |bytes| bytes >> 20 }
-    warn format("%s: served again after %.3f s; memory %d MB before, %d MB at most, %d MB after", way, recovery_s, before >> 20, peak, now)
+    warn format("%s: served again after %.3f s; memory %d MB before, %d MB at most, %d MB after",
+                way, recovery_s, before >> 20, peak, now)
   end
 end

@@ -17,7 +17,9 @@ class GCStressTest < Minitest::Test
   def run_all(mode, times)
     rng = Random.new(7)
     server = Workload::Process.new(env: { "NB_WORKLOAD_GC" => mode })
-    (Workload::NAMES * times).each { |name| Workload.exchange(server.url, name, rng, deadline_s: 60) }
+    (Workload::NAMES * times).each do |name|
+      Workload.exchange(server.url, name, rng, deadline_s: 60)
+    end
     status = server.stop
     assert_predicate status, :success?, server.log
     refute_match(/BUG|try to mark|should not happen/, server.log)

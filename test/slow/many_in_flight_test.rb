@@ -2,12 +2,14 @@
 
 require_relative "../support/server_process_case"
 
-# Thousands of requests and of event streams that wait at once (-f 5000), all begun before the first may end: none is refused, none waits for another's fiber.
+# Tests thousands of requests and of event streams that wait at once (-f 5000). All begin before the
+# first may end. None is refused, and none waits for another's fiber.
 class ManyInFlightTest < ServerProcessCase
   CROWD = 5_000
   DESCRIPTORS = CROWD + 256
 
-  # GET /wait ends, and an event stream goes on, when the gate is opened, which is when CROWD have come.
+  # GET /wait ends, and an event stream goes on, when the gate opens. It opens when CROWD requests
+  # have come.
   def self.app
     <<~RACKUP
       GATE = Queue.new
@@ -37,7 +39,8 @@ class ManyInFlightTest < ServerProcessCase
   end
 
   def self.server_options
-    { settings: { fibers: CROWD, connections_max: DESCRIPTORS, idle_timeout_ms: 600_000, header_timeout_ms: 600_000 } }
+    { settings: { fibers: CROWD, connections_max: DESCRIPTORS, idle_timeout_ms: 600_000,
+                  header_timeout_ms: 600_000 } }
   end
 
   def setup
@@ -47,12 +50,15 @@ class ManyInFlightTest < ServerProcessCase
   end
 
   def test_five_thousand_requests_are_in_flight_at_once
-    assert_equal({ true => CROWD }, crowd("/wait", "\r\n\r\nhello").map { |answer| answer.start_with?("HTTP/1.1 200 ") }.tally)
+    answers = crowd("/wait", "\r\n\r\nhello")
+    assert_equal({ true => CROWD },
+                 answers.map { |answer| answer.start_with?("HTTP/1.1 200 ") }.tally)
   end
 
   def test_five_thousand_event_streams_wait_at_once
     streams = crowd("/events", "data: last\n\n\r\n0\r\n\r\n")
-    assert_equal({ true => CROWD }, streams.map { |stream| stream.match?(%r{\AHTTP/1.1 200 .*data: first\n\n.*data: last\n\n}m) }.tally)
+    whole = %r{\AHTTP/1.1 200 .*data: first\n\n.*data: last\n\n}m
+    assert_equal({ true => CROWD }, streams.map { |stream| stream.match?(whole) }.tally)
   end
 
   private

@@ -3,7 +3,8 @@
 require_relative "../support/unit"
 require_relative "../support/scheduler_soak"
 
-# Two million waits of every kind over several hundred fibers in two loops, with random cancels, timeouts, closes and forks: about four minutes.
+# Tests two million waits of every kind over several hundred fibers in two loops, with random
+# cancels, timeouts, closes and forks. It takes about four minutes.
 # NB_SOAK_WAITS, NB_SOAK_FIBERS and NB_SOAK_SEED change the run.
 class SchedulerSoakTest < Minitest::Test
   WAITS = Integer(ENV.fetch("NB_SOAK_WAITS", "2_000_000"))

@@ -4,8 +4,9 @@ require "socket"
 require "uri"
 require_relative "../support/server_process_case"
 
-# Thousands of clients that ask for a large streamed body and do not read: what the responses hold stays within limits.response_bytes (and 32 KB for each), the
-# process grows by that and its fibers, others are answered meanwhile, and everything is given back in the end.
+# Tests thousands of clients that ask for a large streamed body and do not read. The responses hold
+# at most limits.response_bytes, and 32 KB for each. The process grows by that and its fibers.
+# Others are answered meanwhile, and everything is given back in the end.
 class SlowReadersTest < ServerProcessCase
   READERS = Integer(ENV.fetch("NB_SLOW_READERS", "2000"), 10)
   CHUNK_BYTES = 65_536
@@ -38,7 +39,8 @@ class SlowReadersTest < ServerProcessCase
   def self.app = APP
 
   def self.server_options
-    { settings: { fibers: READERS + 100, response_bytes_max: BUDGET_BYTES, body_timeout_ms: 3_600_000 } }
+    { settings: { fibers: READERS + 100, response_bytes_max: BUDGET_BYTES,
+                  body_timeout_ms: 3_600_000 } }
   end
 
   %w[each call].each do |kind|
@@ -49,16 +51,26 @@ class SlowReadersTest < ServerProcessCase
 
   def hold(path)
     before = figures["rss"]
-    readers = Array.new(READERS) { connect(receive_buffer_bytes: 4096).tap { |reader| reader.get(path) } }
+    readers = Array.new(READERS) do
+      connect(receive_buffer_bytes: 4096).tap { |reader| reader.get(path) }
+    end
     seen = nil
-    Timeout.timeout(Patience::SECONDS) { seen = figures until seen && seen["running"] > READERS && seen["held"] > BUDGET_BYTES / 2 }
+    Timeout.timeout(Patience::SECONDS) do
+      seen = figures until seen && seen["running"] > READERS && seen["held"] > BUDGET_BYTES / 2
+    end
     bound = BUDGET_BYTES + RINGS_BYTES + (READERS * FLOOR_BYTES)
-    most = Array.new(50) { figures }.each { |now| assert_operator now["held"], :<=, bound }.map { |now| now["rss"] - before }.max
-    puts "#{path}: #{READERS} readers, #{seen["held"] >> 10} KB held, the process grew by #{most >> 10} KB"
+    most = Array.new(50) { figures }.each { |now| assert_operator now["held"], :<=, bound }
+                .map { |now| now["rss"] - before }.max
+    puts "#{path}: #{READERS} readers, #{seen["held"] >> 10} KB held, the process grew by " \
+         "#{most >> 10} KB"
     assert_operator most, :<=, bound + (READERS * FIBER_BYTES)
-    readers.shift(READ_WHOLE).each { |reader| assert_equal CHUNKS * CHUNK_BYTES, reader.response.body.bytesize }
+    readers.shift(READ_WHOLE).each do |reader|
+      assert_equal CHUNKS * CHUNK_BYTES, reader.response.body.bytesize
+    end
     readers.each_slice(2) { |one, other| one.abort || other&.close }
-    Timeout.timeout(Patience::SECONDS) { seen = figures until seen["running"] == 1 && seen["held"] <= CHUNK_BYTES }
+    Timeout.timeout(Patience::SECONDS) do
+      seen = figures until seen["running"] == 1 && seen["held"] <= CHUNK_BYTES
+    end
   end
 
   def figures

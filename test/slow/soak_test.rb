@@ -3,17 +3,24 @@
 require_relative "../support/unit"
 require_relative "workload"
 
-# A minute of every exchange in every mixture against one server process. NB_SOAK_SECONDS and NB_SOAK_SEED change the run.
+# Tests that one server process stays as it is through a minute of every exchange in every mixture.
+# NB_SOAK_SECONDS and NB_SOAK_SEED change the run.
 class SoakTest < Minitest::Test
   CLIENTS = 8
   SECONDS = Integer(ENV.fetch("NB_SOAK_SECONDS", "60"), 10)
   SEED = Integer(ENV.fetch("NB_SOAK_SEED", Random.new_seed.to_s), 10)
-  # Bytes more at the end than after the first sixth: collections, malloc's arenas and pooled fibers move this much and no more.
+  # KB more at the end than after the first sixth. Collections, malloc's arenas and pooled fibers
+  # account for less than this.
   GROWTH_KB = 24 * 1024
-  EXPECTED = /failed: (?:Workload::App::Failure|NeverBlock::Error|Errno::(?:EPIPE|ECONNRESET))|GET \/keeping \(\w+\) (?:has )?kept its executor|^\s|spool|^$/
+  EXPECTED = Regexp.union(
+    /failed: (?:Workload::App::Failure|NeverBlock::Error|Errno::(?:EPIPE|ECONNRESET))/,
+    /GET \/keeping \(\w+\) (?:has )?kept its executor/, /^\s|spool|^$/
+  )
 
   [1, 2].each do |executors|
-    define_method("test_memory_and_descriptors_stay_with_#{executors}_executors") { soak(executors) }
+    define_method("test_memory_and_descriptors_stay_with_#{executors}_executors") do
+      soak(executors)
+    end
   end
 
   private
@@ -26,7 +33,8 @@ class SoakTest < Minitest::Test
     before = server.rss_kb
     counts = run_for(server, SECONDS / 2.0 * 5 / 6, 1).merge(counts) { |_, one, other| one + other }
     settle(server, descriptors)
-    puts "#{executors} executors: #{counts.values.sum} exchanges, #{before} KB before, #{server.rss_kb} KB after, #{server.descriptors} descriptors"
+    puts "#{executors} executors: #{counts.values.sum} exchanges, #{before} KB before, " \
+         "#{server.rss_kb} KB after, #{server.descriptors} descriptors"
     assert_operator server.rss_kb, :<, before + GROWTH_KB
     assert_operator server.descriptors, :<=, descriptors + 2
     assert_predicate server.stop, :success?, server.log[-4000..] || server.log

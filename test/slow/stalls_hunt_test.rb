@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
-# A race hunt beside code that does not yield: slices of 1 ms, spares, a lane, calls that keep their thread, clients that leave and moments in which each
-# allocation collects. Every answer proves itself, whatever has begun ends once, and what hangs says where. In pieces, each with a server of its own and a
-# seed that says what its clients do and how the server is set:
+# Tests for races beside code that does not yield: time slices of 1 ms, standby executors, a lane,
+# calls that keep their thread, clients that leave, and moments in which each allocation collects.
+# Every answer proves itself, whatever has begun ends once, and a hang says where.
+# The run is in pieces. Each has a server of its own, and a seed that sets its clients and its
+# settings:
 #
 #   NB_HUNT_SECONDS=3600   for all pieces; default 180       NB_HUNT_PIECE_SECONDS=45   for one
 #   NB_HUNT_SEED=123       this piece alone                  NB_HUNT_CLIENTS=24
@@ -22,14 +24,22 @@ class StallsHuntTest < Minitest::Test
   SECONDS = Integer(ENV.fetch("NB_HUNT_SECONDS", "180"), 10)
   PIECE_S = Integer(ENV.fetch("NB_HUNT_PIECE_SECONDS", "45"), 10)
   CLIENTS = Integer(ENV.fetch("NB_HUNT_CLIENTS", "24"), 10)
-  SEEDS = ENV.key?("NB_HUNT_SEED") ? [Integer(ENV["NB_HUNT_SEED"], 10)] : Array.new([SECONDS / PIECE_S, 1].max) { |n| (Random.new_seed % 1_000_000) + n }
+  SEEDS = if ENV.key?("NB_HUNT_SEED")
+            [Integer(ENV["NB_HUNT_SEED"], 10)]
+          else
+            Array.new([SECONDS / PIECE_S, 1].max) { |n| (Random.new_seed % 1_000_000) + n }
+          end
   FOLDER = File.expand_path("stalls", __dir__)
   # What the application brings; Rails' own is its own adapter's.
   GEMS = RailsApplication.pinned("pg", "sequel")
   # What the server must not say; it does tell of stalls, and of requests whose clients have left.
   SAID = /(?: error: | fatal: |\[BUG\]|should not happen|terminated with exception)/
   SUMS = Hash.new(0)
-  Minitest.after_run { puts "stalls hunt, seeds #{SEEDS.join(" ")}: #{SUMS.sort_by { |name, _| name.to_s }.to_h}" unless SUMS.empty? }
+  Minitest.after_run do
+    unless SUMS.empty?
+      puts "stalls hunt, seeds #{SEEDS.join(" ")}: #{SUMS.sort_by { |name, _| name.to_s }.to_h}"
+    end
+  end
 
   # Of what a server has said that did not go on.
   LINES = 250
@@ -46,7 +56,9 @@ class StallsHuntTest < Minitest::Test
   private
 
   def piece(random, seed)
-    @mix = StallsHunt::Client::MIXES.keys.sample(random: random).then { |mix| ENV.fetch("NB_HUNT_MIX", mix) }
+    @mix = StallsHunt::Client::MIXES.keys.sample(random: random).then do |mix|
+      ENV.fetch("NB_HUNT_MIX", mix)
+    end
     @rails = @mix == "libraries" || random.rand(3).zero?
     folder = Dir.mktmpdir("neverblock-hunt")
     @admin = "unix://#{folder}/admin"
@@ -65,7 +77,11 @@ class StallsHuntTest < Minitest::Test
     <<~RUBY
       admin "#{@admin}"
       environment "production"
-      executor { slice_ms 1; spares #{random.rand(1..4)}; stall_ms #{[5, 20, 100].sample(random: random)} }
+      executor do
+        slice_ms 1
+        spares #{random.rand(1..4)}
+        stall_ms #{[5, 20, 100].sample(random: random)}
+      end
       io_threads #{random.rand(1..2)}
       cancel_on_disconnect true
       timeouts { idle 3_600; header 3_600; body 3_600 }
@@ -78,7 +94,8 @@ class StallsHuntTest < Minitest::Test
 
   def serve(folder, settings, stress_s:)
     @witness = File.join(folder, "witness")
-    server = (@rails ? rails_server(settings, stress_s) : plain_server(folder, settings, stress_s)).start
+    made = @rails ? rails_server(settings, stress_s) : plain_server(folder, settings, stress_s)
+    server = made.start
     yield server
     server.stop
     assert_empty server.stderr.lines.grep(SAID).first(20).join
@@ -87,21 +104,27 @@ class StallsHuntTest < Minitest::Test
   end
 
   def environment(stress_s)
-    { "NB_HUNT_POSTGRESQL" => Services.postgresql.port.to_s, "NB_HUNT_WITNESS" => @witness, "NB_HUNT_STRESS_S" => stress_s.to_s, "NB_HUNT_APP" => File.join(FOLDER, "app") }
+    { "NB_HUNT_POSTGRESQL" => Services.postgresql.port.to_s, "NB_HUNT_WITNESS" => @witness,
+      "NB_HUNT_STRESS_S" => stress_s.to_s, "NB_HUNT_APP" => File.join(FOLDER, "app") }
   end
 
   def plain_server(folder, settings, stress_s)
     File.write(file = File.join(folder, "neverblock.rb"), settings)
-    ServerProcess.new("require ENV.fetch(\"NB_HUNT_APP\")\nrun StallsHunt::App.new\n", options: ["-C", file], env: environment(stress_s))
+    ServerProcess.new("require ENV.fetch(\"NB_HUNT_APP\")\nrun StallsHunt::App.new\n",
+                      options: ["-C", file], env: environment(stress_s))
   end
 
   def rails_server(settings, stress_s)
     rails = File.join(FOLDER, "rails")
-    write = Dir.glob("**/*", base: rails).select { |path| File.file?(File.join(rails, path)) }.to_h { |path| [path, File.read(File.join(rails, path))] }
-    RailsServer.new(RbConfig.ruby, "-rbundler/setup", File.join(ServerProcess::ROOT, "exe/neverblock"), application: self.class.application,
-                    write: write.merge("config/neverblock.rb" => "bind \"http://127.0.0.1:0\"\n#{settings}"),
-                    env: environment(stress_s).merge("RAILS_LOG_LEVEL" => "error",
-                                                     "DATABASE_URL" => "#{Services.postgresql.url}?pool=5&checkout_timeout=600", "SECRET_KEY_BASE" => "hunt"))
+    write = Dir.glob("**/*", base: rails).select { |path| File.file?(File.join(rails, path)) }
+               .to_h { |path| [path, File.read(File.join(rails, path))] }
+    write["config/neverblock.rb"] = "bind \"http://127.0.0.1:0\"\n#{settings}"
+    database = "#{Services.postgresql.url}?pool=5&checkout_timeout=600"
+    env = environment(stress_s).merge("RAILS_LOG_LEVEL" => "error", "DATABASE_URL" => database,
+                                      "SECRET_KEY_BASE" => "hunt")
+    RailsServer.new(RbConfig.ruby, "-rbundler/setup",
+                    File.join(ServerProcess::ROOT, "exe/neverblock"),
+                    application: self.class.application, write: write, env: env)
   end
 
   # --- The clients ---
@@ -109,13 +132,23 @@ class StallsHuntTest < Minitest::Test
   # @return [Array<Exception>] of those that have met something
   def run_clients(server, seed)
     limit = now + PIECE_S
-    clients = Array.new(CLIENTS) { |n| StallsHunt::Client.new(server.url, mix: @mix, rails: @rails, random: Random.new((seed * 1_000) + n), name: "s#{seed}c#{n}") }
+    clients = Array.new(CLIENTS) do |n|
+      StallsHunt::Client.new(server.url, mix: @mix, rails: @rails,
+                             random: Random.new((seed * 1_000) + n), name: "s#{seed}c#{n}")
+    end
     failed = Queue.new
-    threads = clients.map { |client| Thread.new { client.run { now < limit && failed.empty? } rescue failed << $! } } # rubocop:disable Style/RescueModifier -- short
+    threads = clients.map do |client|
+      Thread.new do
+        client.run { now < limit && failed.empty? }
+      rescue StandardError => e
+        failed << e
+      end
+    end
     state = nil
     until threads.none?(&:alive?)
       sleep(0.05)
-      state ||= state_of(server) if failed.size.positive? && server.running? # while the others still wait: when they leave, what they asked for ends
+      # The state is read while the other clients still wait: their requests end when they leave.
+      state ||= state_of(server) if failed.size.positive? && server.running?
     end
     @state = state || ["none was had: all clients had ended, or the server"]
     clients.each { |client| client.counts.each { |what, count| SUMS[what] += count } }
@@ -127,7 +160,9 @@ class StallsHuntTest < Minitest::Test
   def report(server, errors)
     running = server.running?
     SUMS[:failures] += errors.size
-    said = errors.first(5).map { |error| "#{error.class}: #{error.message} at #{error.backtrace.first(4).join(" ")}" }
+    said = errors.first(5).map do |error|
+      "#{error.class}: #{error.message} at #{error.backtrace.first(4).join(" ")}"
+    end
     said.push("the server has ended: #{server.status.inspect}") unless running
     said.push("--- the server said", *last_words(server))
     said.concat(@state)
@@ -136,7 +171,8 @@ class StallsHuntTest < Minitest::Test
 
   # @return [Array<String>]
   def state_of(server)
-    ["--- its threads and fibers", threads_of_ruby, "--- its status", status, "--- its native threads", native_threads(server.pid), "--- its status now", status]
+    ["--- its threads and fibers", threads_of_ruby, "--- its status", status,
+     "--- its native threads", native_threads(server.pid), "--- its status now", status]
   end
 
   def admin(path)
@@ -163,25 +199,32 @@ class StallsHuntTest < Minitest::Test
   end
 
   def native_threads(pid)
-    IO.popen(["gdb", "-p", pid.to_s, "-batch", "-ex", "thread apply all backtrace 30"], err: %i[child out], &:read)
+    IO.popen(["gdb", "-p", pid.to_s, "-batch", "-ex", "thread apply all backtrace 30"],
+             err: %i[child out], &:read)
   rescue SystemCallError
-    Dir.glob("/proc/#{pid}/task/*/{comm,wchan}").map { |file| "#{file}: #{File.read(file)}" }.join("\n")
+    Dir.glob("/proc/#{pid}/task/*/{comm,wchan}").map { |file| "#{file}: #{File.read(file)}" }
+       .join("\n")
   end
 
   # --- Afterwards ---
 
-  # What has begun has ended, all that was put somewhere was taken, nothing is left of what was undone.
+  # All that has begun has ended, all that was queued was taken, and nothing is left of what was
+  # undone.
   def assert_at_rest(server)
     books = nil
     Patience.await("all requests have ended", -> { books.inspect }) do
       books = told(server)
       counts = books["counts"]
-      %w[requests bodies].all? { |what| counts["#{what} begun"] == counts["#{what} ended"] } && counts["finished"] == counts["requests ended"]
+      %w[requests bodies].all? { |what| counts["#{what} begun"] == counts["#{what} ended"] } &&
+        counts["finished"] == counts["requests ended"]
     end
     note_sums(books)
     assert_empty books["faults"]
-    uneven = books["counts"].select { |name, count| name.end_with?(" begun") && count != books["counts"][name.sub("begun", "ended")] }
-    assert_equal [{}, 0, 0, 0], [uneven, books["counts"]["queued"].to_i, books["counts"]["queued in turn"].to_i, books["rows"]]
+    uneven = books["counts"].select do |name, count|
+      name.end_with?(" begun") && count != books["counts"][name.sub("begun", "ended")]
+    end
+    assert_equal [{}, 0, 0, 0], [uneven, books["counts"]["queued"].to_i,
+                                 books["counts"]["queued in turn"].to_i, books["rows"]]
   end
 
   def told(server)
@@ -191,7 +234,8 @@ class StallsHuntTest < Minitest::Test
   def note_sums(books)
     metrics = admin("/metrics")
     helped = metrics.scan(/^neverblock_executor_helped_total\S* (\d+)/).sum { |count,| count.to_i }
-    sums = { preemptions: books["preemptions"], "hand-overs": helped, "lock hand-offs": books["lock_handoffs"],
+    sums = { preemptions: books["preemptions"], "hand-overs": helped,
+             "lock hand-offs": books["lock_handoffs"],
              "windows of GC.stress": books["counts"]["windows of GC.stress"].to_i }
     sums.each { |name, count| SUMS[name] += count }
     puts "  #{sums}, #{SUMS[:requests]} requests so far"

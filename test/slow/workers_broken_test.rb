@@ -3,8 +3,8 @@
 require "open3"
 require_relative "workers/workers_case"
 
-# Code that cannot boot: after a reload the old version goes on and the command says why; at the first start the address answers 503 until the cause is
-# mended.
+# Tests code that cannot boot. After a reload the old version goes on and the command says why. At
+# the first start the address answers 503 until the cause is mended.
 class WorkersBrokenTest < WorkersCase
   WORKERS = 2
 
@@ -17,7 +17,8 @@ class WorkersBrokenTest < WorkersCase
   }.freeze
 
   BROKEN.each do |name, (code, reason)|
-    define_method("test_#{name.tr(" ", "_")}_in_the_new_version_leaves_the_old_one_at_work_and_reload_says_why") { refused(code, reason) }
+    define_method("test_#{name.tr(" ", "_")}_in_the_new_version_leaves_the_old_one_at_work_" \
+                  "and_reload_says_why") { refused(code, reason) }
   end
 
   # The application loads, and each worker dies in its hook.
@@ -37,8 +38,10 @@ class WorkersBrokenTest < WorkersCase
   end
 
   # The first start: nothing to go on with, so the address says when to come again.
-  { "while_it_loads_the_application" => "Process.kill(:SEGV, Process.pid); sleep", "after_its_fork" => "# broken hook" }.each do |name, code|
-    define_method("test_while_what_boots_crashes_#{name}_the_address_answers_503_and_serves_once_it_is_mended") { mended(code) }
+  { "while_it_loads_the_application" => "Process.kill(:SEGV, Process.pid); sleep",
+    "after_its_fork" => "# broken hook" }.each do |name, code|
+    define_method("test_while_what_boots_crashes_#{name}_the_address_answers_503_" \
+                  "and_serves_once_it_is_mended") { mended(code) }
   end
 
   private
@@ -50,7 +53,8 @@ class WorkersBrokenTest < WorkersCase
 
   # Each worker dies in it where the part says so.
   def hook
-    "after_fork { |_number| Process.kill(:SEGV, Process.pid) && sleep if File.read(#{in_directory("part.rb").inspect}).include?('broken hook') }\n"
+    "after_fork { |_number| Process.kill(:SEGV, Process.pid) && sleep " \
+      "if File.read(#{in_directory("part.rb").inspect}).include?('broken hook') }\n"
   end
 
   def write_part(code)
@@ -86,7 +90,9 @@ class WorkersBrokenTest < WorkersCase
 
   def assert_serves_on(server, old)
     await("end of what could not boot") { (@tree.pids - [server.pid]).sort == old.sort }
-    crowd(server, kinds: { "small" => 4 }) { nil }.then { |account| assert_undisturbed(account) || assert_equal(["1"], account["versions"]) }
+    crowd(server, kinds: { "small" => 4 }) { nil }.then do |account|
+      assert_undisturbed(account) || assert_equal(["1"], account["versions"])
+    end
   end
 
   def mended(code)
@@ -94,7 +100,8 @@ class WorkersBrokenTest < WorkersCase
     File.write(in_directory("config.rb"), hook)
     address = "unix://#{in_directory("socket")}"
     words = ["-w", WORKERS.to_s, "-C", in_directory("config.rb"), "--pidfile", in_directory("pid")]
-    started(ServerProcess.new(broken_rackup, binds: [address], options: words, env: environment), :launch) do |server|
+    started(ServerProcess.new(broken_rackup, binds: [address], options: words, env: environment),
+            :launch) do |server|
       await("socket") { File.socket?(in_directory("socket")) }
       refusal = await("503") { ask(address).then { |answer| answer.status == 503 ? answer : nil } }
       assert_match(/\A[1-9]\d*\z/, refusal["retry-after"])
@@ -110,7 +117,8 @@ class WorkersBrokenTest < WorkersCase
   end
 
   def reload
-    Open3.capture2e(RbConfig.ruby, "-I", File.join(ServerProcess::ROOT, "lib"), File.join(ServerProcess::ROOT, "exe/neverblock"),
+    Open3.capture2e(RbConfig.ruby, "-I", File.join(ServerProcess::ROOT, "lib"),
+                    File.join(ServerProcess::ROOT, "exe/neverblock"),
                     "reload", "--pidfile", in_directory("pid"))
   end
 end

@@ -2,8 +2,9 @@
 
 require_relative "workers/workers_case"
 
-# Connections share the workers by request: who has a worker busy, or many requests in a pipeline, takes no more than these. Order is proven by gates: a heavy
-# request runs until the test makes its file.
+# Tests that connections share the workers by request. A connection that keeps a worker busy, or has
+# many requests in a pipeline, takes no more than these. Gates prove the order: a heavy request runs
+# until the test makes its file.
 class WorkersFairnessTest < WorkersCase
   WORKERS = 2
   LIGHT = 20
@@ -24,7 +25,9 @@ class WorkersFairnessTest < WorkersCase
         heavy = server.connect
         heavy.write(heavy_request(1))
         await("heavy request") { @journal.begun.include?("heavy-1") }
-        2.times { lights.each_with_index { |wire, number| assert_equal 200, light(wire, number).status } }
+        2.times do
+          lights.each_with_index { |wire, number| assert_equal 200, light(wire, number).status }
+        end
         open_gate
         assert_equal 200, heavy.response.status
         (lights << heavy).each(&:close)
@@ -32,10 +35,12 @@ class WorkersFairnessTest < WorkersCase
     end
   end
 
-  # Both workers are busy, and a pipeline waits with more; another connection's request waits behind what came before it and not behind the rest of the pipeline.
-  # It may be in hand at one worker while the others begin with what came after it: one each.
+  # Both workers are busy, and a pipeline waits with more. A request of another connection waits
+  # behind what came before it, and not behind the rest of the pipeline.
+  # One worker may have it in hand while each of the others begins one request that came after it.
   def test_a_pipeline_takes_no_more_turns_than_it_has_requests_at_the_workers
-    gated("sleep 0.01 until File.exist?(gate)", options: ["-f", "1", "--admin", "http://127.0.0.1:0"]) do |server|
+    gated("sleep 0.01 until File.exist?(gate)",
+          options: ["-f", "1", "--admin", "http://127.0.0.1:0"]) do |server|
       pipeline, light = Array.new(2) { server.connect }
       pipeline.write((1..PIPELINED).map { |number| heavy_request(number) }.join)
       await("full queue") { queued(server) == AT_ONCE - WORKERS }
@@ -55,7 +60,8 @@ class WorkersFairnessTest < WorkersCase
     <<~RACKUP
       require #{File.expand_path("workers/app.rb", __dir__).inspect}
       require "fiddle"
-      hold = Fiddle::Function.new(Fiddle::Handle::DEFAULT["usleep"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: true)
+      hold = Fiddle::Function.new(Fiddle::Handle::DEFAULT["usleep"], [Fiddle::TYPE_INT],
+                                  Fiddle::TYPE_INT, need_gvl: true)
       journal = Journal::Writer.new
       light = WorkersApp.new(version: "1", marks: journal)
       run(lambda do |env|
@@ -93,7 +99,9 @@ class WorkersFairnessTest < WorkersCase
   end
 
   def queued(server)
-    status = Wire::Client.open(server.admin_url) { |wire| wire.get("/status.json") && wire.response }
+    status = Wire::Client.open(server.admin_url) do |wire|
+      wire.get("/status.json") && wire.response
+    end
     JSON.parse(status.body).fetch("requests").fetch("queued")
   end
 end

@@ -2,8 +2,9 @@
 
 require_relative "workers/workers_case"
 
-# Workers are killed one after the other under load: what fails is what they were running, nobody else notices, and nothing stays behind.
-# NB_WORKERS_SECONDS (20) is how long it goes on, NB_WORKERS_SEED which ones are killed.
+# Tests that workers are killed one after the other under load. Only what they were running fails,
+# nobody else notices, and nothing stays behind.
+# NB_WORKERS_SECONDS (20) is the length of the run, NB_WORKERS_SEED chooses the workers.
 class WorkersKilledTest < WorkersCase
   SECONDS = Integer(ENV.fetch("NB_WORKERS_SECONDS", "20"), 10)
   MOLDS = 5
@@ -48,25 +49,34 @@ class WorkersKilledTest < WorkersCase
   def kill_mold(server, before)
     old = await("mold") { molds.first }
     Process.kill(:KILL, old)
-    await("new mold") { counted(server)[:processes] == before[:processes] && (molds - [old]).size == 1 }
+    await("new mold") do
+      counted(server)[:processes] == before[:processes] && (molds - [old]).size == 1
+    end
   end
 
-  # What a worker takes it begins with at once, before it takes the next: so each may have had one in hand whose application had not come to its mark.
+  # A worker begins what it takes at once, before it takes the next. So each may have had one
+  # request whose application had not reached its mark.
   def taken(account, killed)
     never_begun = account["failed"].map(&:first) - @journal.begun
-    assert_operator never_begun.size, :<=, killed.size, "failed and never begun, such as #{never_begun.first(8)}"
+    assert_operator never_begun.size, :<=, killed.size,
+                    "failed and never begun, such as #{never_begun.first(8)}"
     never_begun
   end
 
-  # Kills one that has served, now and then two, and waits until there are as many again.
-  # @return [Array(Array<Integer>, Array<Float>)] who was killed; seconds until their successors were there
+  # Kills one worker that has served, now and then two, and waits until there are as many again.
+  # @return [Array(Array<Integer>, Array<Float>)] ids of the killed; seconds until each successor
+  #   was there
   def kill_for(seconds)
     rng = Random.new(SEED)
     killed = []
     recoveries = []
     limit = now + seconds
     while now < limit
-      victims = await("worker that has served") { (@tree.leaves & @journal.workers).sample(rng.rand(5).zero? ? 2 : 1, random: rng).then { |found| found.empty? ? nil : found } }
+      victims = await("worker that has served") do
+        served = @tree.leaves & @journal.workers
+        found = served.sample(rng.rand(5).zero? ? 2 : 1, random: rng)
+        found unless found.empty?
+      end
       at = now
       victims.each { |pid| Process.kill(:KILL, pid) }
       killed.concat(victims)
@@ -79,8 +89,12 @@ class WorkersKilledTest < WorkersCase
 
   def report(account, killed, recoveries)
     puts summary(account)
-    puts "killed #{killed.size}, which had #{@journal.open_on(killed).size} requests begun; successors after " \
-         "#{format("%.2f s (median), %.2f s (longest)", recoveries.sort[recoveries.size / 2], recoveries.max)}"
-    account["failed"].group_by { |_, kind, text| [kind, text[/\A\w+/]] }.each { |(kind, text), all| puts "  #{kind} #{text}: #{all.size}" }
+    after = format("%.2f s (median), %.2f s (longest)", recoveries.sort[recoveries.size / 2],
+                   recoveries.max)
+    puts "killed #{killed.size}, which had #{@journal.open_on(killed).size} requests begun; " \
+         "successors after #{after}"
+    account["failed"].group_by { |_, kind, text| [kind, text[/\A\w+/]] }.each do |(kind, text), all|
+      puts "  #{kind} #{text}: #{all.size}"
+    end
   end
 end

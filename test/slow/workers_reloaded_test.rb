@@ -3,15 +3,18 @@
 require "open3"
 require_relative "workers/workers_case"
 
-# New code again and again, under load: no connection is closed, no request fails, and each time the new version answers.
-# NB_WORKERS_RELOADS (20) is how often.
+# Tests new code again and again, under load. No connection is closed, no request fails, and each
+# time the new version answers.
+# NB_WORKERS_RELOADS (20) is the number of reloads.
 class WorkersReloadedTest < WorkersCase
   RELOADS = Integer(ENV.fetch("NB_WORKERS_RELOADS", "20"), 10)
   IDLE = 2000
-  BUSY = { "small" => 150, "spooled" => 15, "streamed" => 10, "download" => 10, "chunks" => 8, "events" => 7 }.freeze
+  BUSY = { "small" => 150, "spooled" => 15, "streamed" => 10, "download" => 10, "chunks" => 8,
+           "events" => 7 }.freeze
   # Beside it the machine has to load an application twenty times.
   PAUSE_S = 0.5
-  # Answers in a row, each on a connection of its own, that have to be the new version's: four workers are all asked.
+  # Answers in a row, each on a connection of its own, that have to be the new version's. So all
+  # four workers are asked.
   ANSWERS = 20
 
   def test_reloads_cost_no_connection_and_no_request
@@ -19,11 +22,15 @@ class WorkersReloadedTest < WorkersCase
       crowd(server) { nil }
       before = holdings(server)
       seconds = []
-      account = crowd(server, kinds: BUSY, idle: IDLE, pause_s: PAUSE_S) { (2..(RELOADS + 1)).each { |version| seconds << reload(server, version.to_s, before) } }
-      puts summary(account), format("%d reloads, %.1f s (median), %.1f s (longest)", RELOADS, seconds.sort[seconds.size / 2], seconds.max)
+      account = crowd(server, kinds: BUSY, idle: IDLE, pause_s: PAUSE_S) do
+        (2..(RELOADS + 1)).each { |version| seconds << reload(server, version.to_s, before) }
+      end
+      puts summary(account), format("%d reloads, %.1f s (median), %.1f s (longest)", RELOADS,
+                                    seconds.sort[seconds.size / 2], seconds.max)
       assert_undisturbed(account)
       assert_none @journal.begun_twice, "requests that were run twice"
-      assert_empty ("1"..(RELOADS + 1).to_s).to_a - account["versions"], "versions that answered nobody"
+      assert_empty ("1"..(RELOADS + 1).to_s).to_a - account["versions"],
+                   "versions that answered nobody"
       assert_holds_as_before(before, server)
     end
   end
@@ -37,13 +44,18 @@ class WorkersReloadedTest < WorkersCase
     write_version(version)
     at = now
     version.to_i.even? ? Process.kill(:HUP, server.pid) : command
-    await("answers of version #{version}") { Array.new(ANSWERS) { server.connect { |wire| wire.get("/version") && wire.response["x-version"] } }.uniq == [version] }
+    await("answers of version #{version}") do
+      Array.new(ANSWERS) {
+        server.connect { |wire| wire.get("/version") && wire.response["x-version"] }
+      }.uniq == [version]
+    end
     await("end of #{old}") { (@tree.pids & old).empty? && @tree.pids.size == before[:processes] }
     now - at
   end
 
   def command
-    said, status = Open3.capture2e(RbConfig.ruby, "-I", File.join(ServerProcess::ROOT, "lib"), File.join(ServerProcess::ROOT, "exe/neverblock"),
+    said, status = Open3.capture2e(RbConfig.ruby, "-I", File.join(ServerProcess::ROOT, "lib"),
+                                   File.join(ServerProcess::ROOT, "exe/neverblock"),
                                    "reload", "--pidfile", in_directory("pid"))
     assert_predicate status, :success?, said
   end

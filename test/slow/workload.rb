@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# One application that does a little of everything the binding does, and the exchanges that ask for it, each checked by the client. What the slow
-# tests run under GC.stress, under valgrind and for a minute on end.
+# One application that does a little of everything the binding does, and the exchanges that ask for
+# it, each checked by the client. The slow tests run it under GC.stress, under valgrind, and for a
+# minute.
 
 require "digest"
 require "tempfile"
@@ -56,7 +57,8 @@ module Workload
       @kept = Queue.new
     end
 
-    ROUTES = %w[hello echo parts failing cut stored large whole nested refused headers finished parked env lookup streamed hijacked partial events taken sliced keeping
+    ROUTES = %w[hello echo parts failing cut stored large whole nested refused headers finished
+                parked env lookup streamed hijacked partial events taken sliced keeping
                 letting_go].freeze
 
     def call(env)
@@ -73,18 +75,28 @@ module Workload
       [200, { "x-first" => first.unpack1("H*") }, [Digest::MD5.hexdigest(input.read)]]
     end
 
-    def parts(env) = [200, FIELDS, Parts.new(Array.new(env["QUERY_STRING"].to_i) { |n| "part #{n};" })]
+    def parts(env)
+      [200, FIELDS, Parts.new(Array.new(env["QUERY_STRING"].to_i) { |n| "part #{n};" })]
+    end
+
     def failing(_env) = raise(Failure, "in call")
     def cut(_env) = [200, {}, Parts.new(%w[a b c], failing: true)]
     def stored(_env) = [200, {}, Stored.new(@file.path)]
     def large(_env) = [200, {}, Array.new(5) { LARGE }]
     def whole(_env) = [200, {}, Whole.new(%w[a b c])]
-    def nested(_env) = [200, {}, Enumerator.new { |out| Fiber.new { (out << "in") && sleep(0.001) && (out << "side") }.resume || sleep(0.01) }]
+
+    def nested(_env)
+      [200, {}, Enumerator.new { |out|
+        Fiber.new { (out << "in") && sleep(0.001) && (out << "side") }.resume || sleep(0.01)
+      }]
+    end
+
     def refused(_env) = [200, { "x-a" => "b\r\nc: d" }, []]
     def headers(_env) = [200, Array.new(30) { |n| ["x-#{n}", ["v" * n, n.to_s]] }, ["fields"]]
 
     def finished(env)
-      env["rack.response_finished"] << ->(*) { @finished += 1 } << ->(*) { raise Failure, "in finished" }
+      env["rack.response_finished"] << ->(*) { @finished += 1 } <<
+        ->(*) { raise Failure, "in finished" }
       [200, {}, [@finished.to_s]]
     end
 
@@ -93,11 +105,15 @@ module Workload
       [200, {}, [Thread.new { sleep(0.001) && "parked" }.value]]
     end
 
-    def env(env) = [200, {}, [env.keys.grep(/\AHTTP_X/).sort.map { |key| "#{key}=#{env[key]}" }.join("&")]]
+    def env(env)
+      [200, {}, [env.keys.grep(/\AHTTP_X/).sort.map { |key| "#{key}=#{env[key]}" }.join("&")]]
+    end
 
     def streamed(env)
       [200, FIELDS, lambda do |stream|
-        (stream << "first " << stream.read.bytesize).write(sleep(0.001) && 0, :" ", LARGE).then { |bytes| stream << bytes }
+        stream << "first " << stream.read.bytesize
+        bytes = stream.write(sleep(0.001) && 0, :" ", LARGE)
+        stream << bytes
         raise Failure, "in call" if env["QUERY_STRING"] == "failing"
 
         stream.flush.close
@@ -110,11 +126,15 @@ module Workload
       io.close
     end
 
-    def partial(_env) = [101, { "upgrade" => "any", "rack.hijack" => ->(io) { io.write(io.read(5)) && io.close } }, []]
+    def partial(_env)
+      [101, { "upgrade" => "any", "rack.hijack" => ->(io) { io.write(io.read(5)) && io.close } },
+       []]
+    end
 
     # For as long as its reader stays.
     def events(_env)
-      [200, { "content-type" => "text/event-stream" }, ->(stream) { loop { (stream << "data: #{"x" * 100}\n\n") && sleep(0.002) } }]
+      [200, { "content-type" => "text/event-stream" },
+       ->(stream) { loop { (stream << "data: #{"x" * 100}\n\n") && sleep(0.002) } }]
     end
 
     # A body that is read while it comes (workload_server.rb has the route).
@@ -130,7 +150,9 @@ module Workload
     def sliced(_env)
       scheduler = Fiber.scheduler
       before = scheduler.preemptions
-      [200, {}, NeverBlock.all(*Array.new(3) { |n| -> { sleep(0) && computed_until_cut(scheduler, before) && "#{n};" } })]
+      [200, {}, NeverBlock.all(*Array.new(3) { |n|
+        -> { sleep(0) && computed_until_cut(scheduler, before) && "#{n};" }
+      })]
     end
 
     def computed_until_cut(scheduler, before)
@@ -145,12 +167,15 @@ module Workload
     def lookup(_env) = [200, {}, [Addrinfo.tcp("localhost", 80).ip_address]]
   end
 
-  # The exchanges: each is given a new client and a random generator, and raises when what came back is not right.
+  # The exchanges. Each gets a new client and a random generator, and raises when the answer is
+  # wrong.
   module Exchanges
     module_function
 
     def expect(expected, seen)
-      raise "expected #{expected.inspect[0, 200]}, seen #{seen.inspect[0, 200]}" unless expected === seen
+      unless expected === seen
+        raise "expected #{expected.inspect[0, 200]}, seen #{seen.inspect[0, 200]}"
+      end
     end
 
     def get(wire, target, *fields, status: 200)
@@ -180,7 +205,8 @@ module Workload
 
     def env(wire, rng)
       number = rng.rand(1000).to_s
-      expect("HTTP_X_A=#{number}&HTTP_X_B=1, 2", get(wire, "/env", "X-A: #{number}", "X-B: 1", "x-b: 2"))
+      expect("HTTP_X_A=#{number}&HTTP_X_B=1, 2",
+             get(wire, "/env", "X-A: #{number}", "X-B: 1", "x-b: 2"))
     end
 
     def cut(wire, _rng)
@@ -196,13 +222,16 @@ module Workload
     end
 
     def pipelined(wire, _rng)
-      wire.write(%w[hello parts?2 whole none hello].map { |name| "GET /#{name} HTTP/1.1\r\nHost: test\r\n\r\n" }.join)
-      expect(["hello", "part 0;part 1;", "abc", "nothing here", "hello"], Array.new(5) { wire.response.body })
+      names = %w[hello parts?2 whole none hello]
+      wire.write(names.map { |name| "GET /#{name} HTTP/1.1\r\nHost: test\r\n\r\n" }.join)
+      expect(["hello", "part 0;part 1;", "abc", "nothing here", "hello"],
+             Array.new(5) { wire.response.body })
     end
 
     def chunked(wire, rng)
       bytes = rng.bytes(3000)
-      wire.write("POST /echo HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n#{bytes[0, 1000]}\r\n7d0\r\n#{bytes[1000..]}\r\n0\r\n\r\n")
+      wire.write("POST /echo HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n" \
+                 "3e8\r\n#{bytes[0, 1000]}\r\n7d0\r\n#{bytes[1000..]}\r\n0\r\n\r\n")
       expect(Digest::MD5.hexdigest(bytes), wire.response(method: "POST").body)
     end
 
@@ -215,12 +244,14 @@ module Workload
     end
 
     def hijacked(wire, _rng)
-      wire.write("GET /hijacked HTTP/1.1\r\nHost: test\r\nConnection: upgrade\r\nUpgrade: any\r\n\r\nmine!")
+      wire.write("GET /hijacked HTTP/1.1\r\nHost: test\r\n" \
+                 "Connection: upgrade\r\nUpgrade: any\r\n\r\nmine!")
       expect("mine!", wire.response.body)
     end
 
     def partial(wire, _rng)
-      wire.write("GET /partial HTTP/1.1\r\nHost: test\r\nConnection: upgrade\r\nUpgrade: any\r\n\r\nmi")
+      wire.write("GET /partial HTTP/1.1\r\nHost: test\r\n" \
+                 "Connection: upgrade\r\nUpgrade: any\r\n\r\nmi")
       wire.await_bytes("\r\n\r\n")
       wire.write("ne!")
       expect(/\AHTTP\/1.1 101 .*\r\n\r\nmine!\z/m, wire.take_to_end.first)
@@ -230,7 +261,8 @@ module Workload
 
     def uploaded(wire, rng)
       bytes = rng.bytes(100_000 + rng.rand(200_000))
-      wire.write("POST /taken HTTP/1.1\r\nHost: test\r\nContent-Length: #{bytes.bytesize}\r\n\r\n#{bytes}")
+      wire.write("POST /taken HTTP/1.1\r\nHost: test\r\n" \
+                 "Content-Length: #{bytes.bytesize}\r\n\r\n#{bytes}")
       expect(Digest::MD5.hexdigest(bytes), wire.response(method: "POST").body)
     end
 
@@ -245,13 +277,16 @@ module Workload
     # Answered only when another client is answered meanwhile.
     def keeping(wire, _rng)
       wire.get("/keeping")
-      Wire::Client.open("http://127.0.0.1:#{wire.socket.remote_address.ip_port}") { |other| expect("let go", get(other, "/letting_go")) }
+      Wire::Client.open("http://127.0.0.1:#{wire.socket.remote_address.ip_port}") do |other|
+        expect("let go", get(other, "/letting_go"))
+      end
       expect("kept", wire.response.body)
     end
 
     # Another in the middle of an upload that is being read.
     def half_uploaded(wire, _rng)
-      wire.write("POST /taken HTTP/1.1\r\nHost: test\r\nContent-Length: 900000\r\n\r\n#{"x" * 300_000}")
+      wire.write("POST /taken HTTP/1.1\r\nHost: test\r\n" \
+                 "Content-Length: 900000\r\n\r\n#{"x" * 300_000}")
       wire.abort
     end
 
@@ -268,7 +303,8 @@ module Workload
     end
 
     def half(wire, _rng)
-      wire.write("POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 90000\r\n\r\n#{"x" * 70_000}")
+      wire.write("POST /echo HTTP/1.1\r\nHost: test\r\n" \
+                 "Content-Length: 90000\r\n\r\n#{"x" * 70_000}")
       wire.close
     end
 
@@ -278,14 +314,18 @@ module Workload
     end
 
     def post(wire, bytes)
-      wire.write("POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: #{bytes.bytesize}\r\n\r\n#{bytes}")
+      wire.write("POST /echo HTTP/1.1\r\nHost: test\r\n" \
+                 "Content-Length: #{bytes.bytesize}\r\n\r\n#{bytes}")
       response = wire.response(method: "POST")
-      expect([200, bytes[0, 10].unpack1("H*"), Digest::MD5.hexdigest(bytes)], [response.status, response["x-first"], response.body])
+      expect([200, bytes[0, 10].unpack1("H*"), Digest::MD5.hexdigest(bytes)],
+             [response.status, response["x-first"], response.body])
     end
   end
 
-  NAMES = %i[hello missing parts no_parts failing refused stored large whole nested headers finished parked lookup small spooled env cut head pipelined chunked leaving half
-             wrong streamed hijacked partial deserting kept uploaded events half_uploaded sliced keeping].freeze
+  NAMES = %i[hello missing parts no_parts failing refused stored large whole nested headers finished
+             parked lookup small spooled env cut head pipelined chunked leaving half
+             wrong streamed hijacked partial deserting kept uploaded events half_uploaded sliced
+             keeping].freeze
 
   # Runs one exchange on a connection of its own.
   # @raise [RuntimeError] naming the exchange and what was wrong
@@ -306,11 +346,13 @@ module Workload
       @stdin = nil
       reader, out = IO.pipe
       server_stdin, @stdin = IO.pipe
-      @pid = ::Process.spawn(env, *command, RbConfig.ruby, "--disable-yjit", File.expand_path("workload_server.rb", __dir__),
+      @pid = ::Process.spawn(env, *command, RbConfig.ruby, "--disable-yjit",
+                             File.expand_path("workload_server.rb", __dir__),
                              in: server_stdin, out: out, err: @log.path)
       [server_stdin, out].each(&:close)
       @reader = reader
-      @url = Timeout.timeout(start_s) { reader.gets&.chomp } or raise "the server did not start: #{log}"
+      @url = Timeout.timeout(start_s) { reader.gets&.chomp } or
+        raise "the server did not start: #{log}"
     end
 
     def log = File.read(@log.path)

@@ -1,7 +1,11 @@
 # frozen_string_literal: true
 
-# The workload's application in a server that ends when its standard input does. NB_WORKLOAD_GC: "stress" collects at every allocation, "compact" compacts
-# at every collection besides, "between" between requests. NB_WORKLOAD_EXECUTORS: default 1. NB_WORKLOAD_STALL_MS: how soon the watch looks into a fiber.
+# The workload's application in a server that ends with its standard input.
+#
+# NB_WORKLOAD_GC: "stress" collects at every allocation, "compact" also compacts at every
+# collection, "between" does it between requests.
+# NB_WORKLOAD_EXECUTORS: default 1.
+# NB_WORKLOAD_STALL_MS: after how long the watchdog looks into a fiber.
 
 ENV["BUNDLE_GEMFILE"] ||= File.expand_path("../../Gemfile", __dir__)
 require "bundler/setup" unless ENV["NB_WORKLOAD_BARE"]
@@ -17,13 +21,20 @@ app = Workload::App.new
 if ENV["NB_WORKLOAD_GC"] == "between"
   inner = app
   app = lambda do |env|
-    GC.respond_to?(:verify_compaction_references) && env["PATH_INFO"] == "/hello" ? GC.verify_compaction_references(toward: :empty) : GC.compact
+    if GC.respond_to?(:verify_compaction_references) && env["PATH_INFO"] == "/hello"
+      GC.verify_compaction_references(toward: :empty)
+    else
+      GC.compact
+    end
     inner.call(env)
   end
 end
-watch = ENV.key?("NB_WORKLOAD_STALL_MS") ? { stall_ms: Integer(ENV["NB_WORKLOAD_STALL_MS"], 10) } : {}
-config = NeverBlock::Config.new(**watch, binds: ["http://127.0.0.1:0"], executors: ENV.fetch("NB_WORKLOAD_EXECUTORS", "1"), fibers: 256, slice_ms: 1, spares: SPARES,
-                                         body_timeout_ms: 60_000, routes: [["/taken", { input: :stream }]])
+watch = {}
+watch[:stall_ms] = Integer(ENV["NB_WORKLOAD_STALL_MS"], 10) if ENV.key?("NB_WORKLOAD_STALL_MS")
+config = NeverBlock::Config.new(binds: ["http://127.0.0.1:0"],
+                                executors: ENV.fetch("NB_WORKLOAD_EXECUTORS", "1"), fibers: 256,
+                                slice_ms: 1, spares: SPARES, body_timeout_ms: 60_000,
+                                routes: [["/taken", { input: :stream }]], **watch)
 server = NeverBlock::Server.new(config, app).start
 $stdout.puts(server.urls.first)
 $stdout.flush

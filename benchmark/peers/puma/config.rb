@@ -1,4 +1,5 @@
 # frozen_string_literal: true
 
-# Puma closes a connection after 999 requests; nginx and NeverBlock are measured without such a limit, so Puma is too.
+# Puma closes a connection after 999 requests by default. nginx and NeverBlock are measured without
+# such a limit, so Puma is too.
 max_keep_alive Float::INFINITY

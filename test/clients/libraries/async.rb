@@ -4,7 +4,8 @@ require_relative "../support/library"
 
 Clients.library("async") do
   requires "async"
-  note "`Async { }` and `Sync { }` in a request have a thread and a loop of their own for the time (NB.offload), and what the request keeps; at most as many at once " \
+  note "`Async { }` and `Sync { }` in a request have a thread and a loop of their own for the " \
+       "time (NB.offload), and what the request keeps; at most as many at once " \
        "as NB.offload_threads"
 
   check(:together, "20 fibers in Sync { } at once, each with three tasks that wait") do
@@ -16,7 +17,8 @@ Clients.library("async") do
         Sync do |task|
           entered << true
           opened.pop
-          Array.new(3) { |index| task.async { sleep(0.05) && "#{mine}#{index}" } }.map(&:wait).then { |parts| parts.first.delete_suffix("0") }
+          Array.new(3) { |index| task.async { sleep(0.05) && "#{mine}#{index}" } }.map(&:wait)
+               .then { |parts| parts.first.delete_suffix("0") }
         end
       end
     end
@@ -31,7 +33,9 @@ Clients.library("async") do
   check(:state, "thread variables are the caller's in there, and what is set there stays") do
     fibers(5) do |index|
       Thread.current.thread_variable_set(:mine, index)
-      same(index, Sync { |task| task.async { sleep(0.01) && Thread.current.thread_variable_get(:mine) }.wait })
+      same(index, Sync { |task|
+        task.async { sleep(0.01) && Thread.current.thread_variable_get(:mine) }.wait
+      })
       Sync { Thread.current.thread_variable_set(:mine, index + 10) }
       same(index + 10, Thread.current.thread_variable_get(:mine))
     end
@@ -55,6 +59,11 @@ Clients.library("async") do
   check(:scheduler, "a reactor of one's own is refused, and the error says where it can be") do
     error = raises(NeverBlock::Error) { ::Async::Reactor.new.run { nil } }
     hold(error.message.include?("NB.offload"), error.message)
-    same(4, NB.offload { ::Async::Reactor.new.then { |reactor| reactor.run { 4 }.wait.tap { Fiber.set_scheduler(nil) } } })
+    found = NB.offload do
+      ::Async::Reactor.new.then do |reactor|
+        reactor.run { 4 }.wait.tap { Fiber.set_scheduler(nil) }
+      end
+    end
+    same(4, found)
   end
 end

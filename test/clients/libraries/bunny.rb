@@ -2,14 +2,16 @@
 
 require_relative "../support/library"
 
-# Bunny reads each connection on a thread of its own, outside of the loop; its callers wait for that thread in queues.
+# Bunny reads each connection on a thread of its own, outside of the loop. Its callers wait for that
+# thread in queues.
 Clients.library("bunny") do
   requires "bunny"
   needs :rabbitmq
   note "reads on threads of its own; what waits for them parks"
 
   define(:session) do |port = port(:rabbitmq), host: "127.0.0.1", **options|
-    Bunny.new(host: host, port: port, user: "guest", password: "guest", heartbeat: 0, recover_from_connection_close: false, automatically_recover: false,
+    Bunny.new(host: host, port: port, user: "guest", password: "guest", heartbeat: 0,
+              recover_from_connection_close: false, automatically_recover: false,
               connection_timeout: 5, logger: Logger.new(IO::NULL), **options)
   end
 
@@ -28,7 +30,9 @@ Clients.library("bunny") do
     "20 connections"
   end
 
-  check(:together, "20 connections opened at once, by address; each is given its own message") { connect_together("127.0.0.1") }
+  check(:together, "20 connections opened at once, by address; each is given its own message") do
+    connect_together("127.0.0.1")
+  end
   check(:by_name, "20 by the name localhost") { connect_together("localhost") }
 
   # A plain thread is the other side: it answers when all have asked.
@@ -37,8 +41,12 @@ Clients.library("bunny") do
       connection = session.start
       channel = connection.create_channel
       requests = Thread::Queue.new
-      channel.queue(name, auto_delete: false).subscribe { |_, properties, body| requests << [properties, body] }
-      Array.new(count) { requests.pop }.each { |properties, body| channel.default_exchange.publish("re #{body}", routing_key: properties.reply_to) }
+      channel.queue(name, auto_delete: false).subscribe do |_, properties, body|
+        requests << [properties, body]
+      end
+      Array.new(count) { requests.pop }.each do |properties, body|
+        channel.default_exchange.publish("re #{body}", routing_key: properties.reply_to)
+      end
       sleep
     ensure
       connection&.close
@@ -81,15 +89,27 @@ Clients.library("bunny") do
 
   check(:tls, "TLS (a relay's), certificate verified") do
     relayed = relay(port(:rabbitmq), tls: true)
-    connection = session(relayed, host: "localhost", tls: true, tls_ca_certificates: [ca_file], verify_peer: true).start
+    connection = session(relayed, host: "localhost", tls: true, tls_ca_certificates: [ca_file],
+                         verify_peer: true).start
     hold(connection.open?, "not open")
     connection.close
   end
 
   check(:timeout, "its own timeout, while others go on") do
-    stalled = session(port(:stall), read_timeout: 1, connection_timeout: 1, continuation_timeout: 500)
-    while_ticking { raises(Timeout::Error, Bunny::Exception, AMQ::Protocol::EmptyResponseError) { stalled.start } }.class.name
+    stalled = session(port(:stall), read_timeout: 1, connection_timeout: 1,
+                                    continuation_timeout: 500)
+    while_ticking {
+      raises(Timeout::Error, Bunny::Exception, AMQ::Protocol::EmptyResponseError) { stalled.start }
+    }.class.name
   end
-  check(:refused, "its own error for a closed port") { raises(Bunny::TCPConnectionFailed) { session(port(:refused), host: "localhost").start }.class.name }
-  check(:dropped, "its own error when the server hangs up") { raises(Bunny::Exception, AMQ::Protocol::EmptyResponseError) { session(port(:drop)).start }.class.name }
+  check(:refused, "its own error for a closed port") do
+    raises(Bunny::TCPConnectionFailed) {
+      session(port(:refused), host: "localhost").start
+    }.class.name
+  end
+  check(:dropped, "its own error when the server hangs up") do
+    raises(Bunny::Exception, AMQ::Protocol::EmptyResponseError) {
+      session(port(:drop)).start
+    }.class.name
+  end
 end

@@ -8,10 +8,12 @@ Clients.library("dalli", Clients::Ends) do
   needs :memcached
 
   define(:connect) do |port = port(:memcached), host: "127.0.0.1", **options|
-    Dalli::Client.new("#{host}:#{port}", protocol: :meta, socket_timeout: 10, namespace: nil, **options)
+    Dalli::Client.new("#{host}:#{port}", protocol: :meta, socket_timeout: 10, namespace: nil,
+                                         **options)
   end
 
-  # A client of one fiber: set and get through a relay that lets nothing pass until every fiber has asked.
+  # One client in one fiber: set and get through a relay that lets nothing pass until every fiber
+  # has asked.
   define(:together) do |host|
     setter = connect
     tokens = Array.new(50) { |index| "gate-#{index}-#{token}" }
@@ -64,7 +66,9 @@ Clients.library("dalli", Clients::Ends) do
   # A get waits in the relay for a second one, behind which its answer comes all the same.
   define(:get_ended) do |way|
     setter = connect
-    others, mine = Array.new(2) { |index| "gate-#{index}-#{token}".tap { |key| setter.set(key, key) } }
+    others, mine = Array.new(2) do |index|
+      "gate-#{index}-#{token}".tap { |key| setter.set(key, key) }
+    end
     relayed = relay(port(:memcached), 2)
     client = connect(relayed)
     client.get("key-#{token}")
@@ -73,23 +77,35 @@ Clients.library("dalli", Clients::Ends) do
     3.times { same(mine, client.get(mine)) }
     "by #{way}"
   end
-  check(:cancelled, "after a get that NB.all has cancelled, each is given its own answer") { get_ended(:cancelled) }
+  check(:cancelled, "after a get that NB.all has cancelled, each is given its own answer") do
+    get_ended(:cancelled)
+  end
   check(:deadline, "after one that NB.deadline has ended") { get_ended(:deadline) }
   check(:timed_out, "after one that Timeout.timeout has ended") { get_ended(:timeout) }
 
   define(:errors) { [Dalli::RingError, Dalli::NetworkError] }
 
   if RUBY_VERSION < "3.2"
-    # socket_timeout is SO_RCVTIMEO there, which Ruby's non-blocking sockets do not heed: without any scheduler it waits for ever as well.
-    note "on Ruby 3.1 its `socket_timeout` has no effect with any or no scheduler; `NB.deadline` has"
+    # There socket_timeout is SO_RCVTIMEO, which Ruby's non-blocking sockets ignore. So it waits for
+    # ever without a scheduler too.
+    note "on Ruby 3.1 its `socket_timeout` has no effect with any or no scheduler; " \
+         "`NB.deadline` has"
     check(:timeout, "NB.deadline ends a get, while others go on") do
-      while_ticking { raises(NB::DeadlineExceeded) { NB.deadline(0.4) { connect(port(:stall)).get("a") } } }.class.name
+      while_ticking {
+        raises(NB::DeadlineExceeded) { NB.deadline(0.4) { connect(port(:stall)).get("a") } }
+      }.class.name
     end
   else
     check(:timeout, "its own timeout, while others go on") do
-      while_ticking { raises(*errors) { connect(port(:stall), socket_timeout: 0.4).get("a") } }.class.name
+      while_ticking {
+        raises(*errors) { connect(port(:stall), socket_timeout: 0.4).get("a") }
+      }.class.name
     end
   end
-  check(:refused, "its own error for a closed port") { raises(*errors) { connect(port(:refused), host: "localhost").get("a") }.class.name }
-  check(:dropped, "its own error when the server hangs up") { raises(*errors) { connect(port(:drop)).get("a") }.class.name }
+  check(:refused, "its own error for a closed port") do
+    raises(*errors) { connect(port(:refused), host: "localhost").get("a") }.class.name
+  end
+  check(:dropped, "its own error when the server hangs up") do
+    raises(*errors) { connect(port(:drop)).get("a") }.class.name
+  end
 end

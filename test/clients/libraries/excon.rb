@@ -12,12 +12,15 @@ Clients.library("excon", Clients::HttpChecks) do
   define(:refused_errors) { [Excon::Error::Socket] }
   define(:dropped_errors) { [Excon::Error::Socket] }
 
-  note "a persistent connection keeps a socket for each thread, so that fibers were given each other's answers; lib/neverblock/compat/excon.rb gives each " \
+  note "a persistent connection keeps a socket for each thread, so that fibers were given each " \
+       "other's answers; lib/neverblock/compat/excon.rb gives each " \
        "fiber's request one of its own"
 
   define(:shared) do |&block|
     uri = URI(url("/"))
     client = Excon.new("#{uri.scheme}://#{uri.host}:#{uri.port}", persistent: true, **options)
-    block.call(->(url) { client.get(path: URI(url).path).then { |response| [response.body, response.headers] } })
+    block.call(->(url) {
+      client.get(path: URI(url).path).then { |response| [response.body, response.headers] }
+    })
   end
 end

@@ -5,7 +5,9 @@ require_relative "../support/http_checks"
 # Faraday asks through an adapter; what each adapter keeps of its connections is its own affair.
 module FaradayCalls
   def connection(**options)
-    ::Faraday.new(ssl: { ca_file: ca_file }, request: options) { |faraday| faraday.adapter(adapter) }
+    ::Faraday.new(ssl: { ca_file: ca_file }, request: options) do |faraday|
+      faraday.adapter(adapter)
+    end
   end
 
   def get(url)

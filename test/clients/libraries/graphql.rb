@@ -6,7 +6,8 @@ require_relative "../support/library"
 module GraphqlCalls
   # Defined when the library is there.
   def schemas
-    @schemas ||= { blocking: {}, nonblocking: { nonblocking: true }, async: nil }.transform_values { |options| schema(options) }
+    @schemas ||= { blocking: {}, nonblocking: { nonblocking: true }, async: nil }
+                 .transform_values { |options| schema(options) }
   end
 
   def schema(options)
@@ -29,13 +30,16 @@ module GraphqlCalls
   end
 
   def source_type
-    Class.new(::GraphQL::Dataloader::Source) { define_method(:fetch) { |urls| urls.map { |url| Net::HTTP.get(URI(url)) } } }
+    Class.new(::GraphQL::Dataloader::Source) do
+      define_method(:fetch) { |urls| urls.map { |url| Net::HTTP.get(URI(url)) } }
+    end
   end
 
   def pages(kind, count)
     name = "graphql-#{token}"
     each_its_own(count) do |mine|
-      answer = schemas.fetch(kind).execute("query($url: String!) { page(url: $url) }", variables: { url: url(gate_path(name, count, mine)) })
+      answer = schemas.fetch(kind).execute("query($url: String!) { page(url: $url) }",
+                                           variables: { url: url(gate_path(name, count, mine)) })
       answer.to_h.dig("data", "page") || answer.to_h.inspect
     end
   end
@@ -44,7 +48,14 @@ end
 Clients.library("graphql", GraphqlCalls) do
   requires "async", "graphql"
 
-  check(:blocking, "20 queries by GraphQL::Dataloader, whose fibers are blocking, inside at once") { while_ticking(at_least: 1) { pages(:blocking, 20) } }
-  check(:nonblocking, "20 with `nonblocking: true`, which runs the scheduler inside a fiber") { while_ticking(at_least: 1) { pages(:nonblocking, 20) } }
-  check(:async, "20 by GraphQL::Dataloader::AsyncDataloader") { while_ticking(at_least: 1) { pages(:async, 20) } }
+  check(:blocking,
+        "20 queries by GraphQL::Dataloader, whose fibers are blocking, inside at once") do
+    while_ticking(at_least: 1) { pages(:blocking, 20) }
+  end
+  check(:nonblocking, "20 with `nonblocking: true`, which runs the scheduler inside a fiber") do
+    while_ticking(at_least: 1) { pages(:nonblocking, 20) }
+  end
+  check(:async, "20 by GraphQL::Dataloader::AsyncDataloader") do
+    while_ticking(at_least: 1) { pages(:async, 20) }
+  end
 end

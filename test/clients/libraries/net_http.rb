@@ -12,8 +12,14 @@ Clients.library("net-http (Ruby's own)", Clients::HttpChecks) do
     options = { use_ssl: uri.scheme == "https", ca_file: ca_file, max_retries: 0, **options }
     Net::HTTP.start(uri.host, uri.port, nil, nil, nil, nil, options, &block)
   end
-  define(:get) { |url| URI(url).then { |uri| start(uri) { |http| http.get(uri.request_uri).body } } }
-  define(:get_within) { |url, seconds| URI(url).then { |uri| start(uri, read_timeout: seconds) { |http| http.get(uri.request_uri).body } } }
+  define(:get) do |url|
+    URI(url).then { |uri| start(uri) { |http| http.get(uri.request_uri).body } }
+  end
+  define(:get_within) do |url, seconds|
+    URI(url).then do |uri|
+      start(uri, read_timeout: seconds) { |http| http.get(uri.request_uri).body }
+    end
+  end
   define(:timeout_errors) { [Net::ReadTimeout] }
   define(:refused_errors) { [Errno::ECONNREFUSED] }
   define(:dropped_errors) { [EOFError, Errno::ECONNRESET] }
@@ -23,7 +29,9 @@ Clients.library("net-http (Ruby's own)", Clients::HttpChecks) do
     mine = {}.compare_by_identity
     block.call(lambda do |url|
       uri = URI(url)
-      http = mine[Fiber.current] ||= Net::HTTP.new(uri.host, uri.port).tap { |it| it.keep_alive_timeout = 30 }
+      http = mine[Fiber.current] ||= Net::HTTP.new(uri.host, uri.port).tap do |made|
+        made.keep_alive_timeout = 30
+      end
       http.start unless http.started?
       response = http.get(uri.request_uri)
       [response.body, response]
@@ -33,6 +41,8 @@ Clients.library("net-http (Ruby's own)", Clients::HttpChecks) do
   end
 
   check(:thousand, "1000 inside at once, by name") do
-    each_its_own(1000) { |mine| Net::HTTP.get(URI(url(gate_path("thousand", 1000, mine), host: "localhost"))) }
+    each_its_own(1000) do |mine|
+      Net::HTTP.get(URI(url(gate_path("thousand", 1000, mine), host: "localhost")))
+    end
   end
 end

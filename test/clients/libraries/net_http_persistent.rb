@@ -14,13 +14,21 @@ Clients.library("net-http-persistent", Clients::HttpChecks) do
     client&.shutdown
   end
   define(:get) { |url| with_client { |client| client.request(URI(url)).body } }
-  define(:get_within) { |url, seconds| with_client(seconds) { |client| client.request(URI(url)).body } }
-  define(:shared) { |&block| with_client { |client| block.call(->(url) { client.request(URI(url)).then { |response| [response.body, response] } }) } }
+  define(:get_within) do |url, seconds|
+    with_client(seconds) { |client| client.request(URI(url)).body }
+  end
+  define(:shared) do |&block|
+    with_client do |client|
+      block.call(->(url) { client.request(URI(url)).then { |response| [response.body, response] } })
+    end
+  end
   define(:timeout_errors) { [Net::ReadTimeout, Net::HTTP::Persistent::Error] }
   define(:refused_errors) { [Errno::ECONNREFUSED, Net::HTTP::Persistent::Error] }
   define(:dropped_errors) { [EOFError, Errno::ECONNRESET, Net::HTTP::Persistent::Error] }
 
-  note "gives up after 0.5 s without a free connection of its pool (ConnectionPool::TimeoutError), which cannot be set: let `pool_size` be what is wanted at once"
+  note "gives up after 0.5 s without a free connection of its pool " \
+       "(ConnectionPool::TimeoutError), which cannot be set: let `pool_size` be what is wanted " \
+       "at once"
 
   # Whoever is told that the pool had none for half a second asks again.
   define(:ask) do |client, url|

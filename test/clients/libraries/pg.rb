@@ -3,14 +3,17 @@
 require "tempfile"
 require_relative "../support/library"
 
-# Each call of pg that talks to the server: FIBERS of them are held in a turnstile before the server, on a connection each, until all have been sent.
+# Each call of pg that talks to the server. A turnstile before the server holds FIBERS of them, on a
+# connection each, until all have been sent.
 module PgCalls
   FIBERS = 6
-  # Longer than any answer takes, shorter than a check may: a call that keeps the thread ends with it.
+  # Longer than any answer takes, and shorter than a check may take. It ends a call that keeps the
+  # thread.
   STATEMENT_MS = 20_000
 
   def address(**options)
-    { host: "127.0.0.1", port: port(:postgresql), user: "postgres", dbname: "postgres", sslmode: "disable", options: "-c statement_timeout=#{STATEMENT_MS}" }
+    { host: "127.0.0.1", port: port(:postgresql), user: "postgres", dbname: "postgres",
+      sslmode: "disable", options: "-c statement_timeout=#{STATEMENT_MS}" }
       .merge(options)
   end
 
@@ -26,7 +29,8 @@ module PgCalls
   end
 
   # Runs each call in FIBERS fibers at once.
-  # @param calls [Hash{Symbol => Proc}] are given a connection and a token; what a call gives must include the token, or be true
+  # @param calls [Hash{Symbol => Proc}] each gets a connection and a token; its value includes the
+  #   token, or is true
   # @param prepare [Proc] is called before, on each connection
   def all_together(calls, **options)
     turn = turnstile(port(:postgresql))
@@ -43,7 +47,8 @@ module PgCalls
     inside_at_once(FIBERS, through: turn) do |index|
       mine = "#{index}-#{token}"
       value = call.call(connections[index], mine)
-      hold(value == true || value.to_s.include?(mine), "#{name}: wanted #{mine}, got #{value.inspect[0, 100]}")
+      hold(value == true || value.to_s.include?(mine),
+           "#{name}: wanted #{mine}, got #{value.inspect[0, 100]}")
     end
   rescue Clients::Blocked => e
     raise Clients::Blocked, "#{name}: #{e.message}"
@@ -67,7 +72,8 @@ module PgCalls
     gate.exec("select pg_advisory_lock(#{key})")
     together = false
     Fiber.schedule do
-      waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted and (classid::bigint << 32 | objid::bigint) = #{key}"
+      waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted and " \
+                "(classid::bigint << 32 | objid::bigint) = #{key}"
       eventually("#{count} inside") { gate.exec(waiting).getvalue(0, 0).to_i >= count }
       together = true
     rescue Clients::Blocked
@@ -102,23 +108,34 @@ module PgCalls
       exec: [->(c, mine) { text(c.exec("select '#{mine}'")) }],
       query: [->(c, mine) { text(c.query("select '#{mine}'")) }],
       exec_params: [->(c, mine) { text(c.exec_params("select $1::text", [mine])) }],
-      prepare: [->(c, mine) { c.prepare("p", "select $1::text") && text(c.exec_prepared("p", [mine])) }, prepare],
+      prepare: [
+        ->(c, mine) { c.prepare("p", "select $1::text") && text(c.exec_prepared("p", [mine])) },
+        prepare
+      ],
       exec_prepared: [->(c, mine) { text(c.exec_prepared("told", [mine])) }, prepare],
       describe_prepared: [->(c, _) { c.describe_prepared("told").nparams == 1 }, prepare],
       describe_portal: [->(c, _) { c.describe_portal("portal").nfields == 1 },
                         ->(c) { c.exec("rollback; begin; declare portal cursor for select 1") }],
       commit: [->(c, _) { c.exec("commit").cmd_status == "COMMIT" }],
-      set_client_encoding: [->(c, _) { c.set_client_encoding("UTF8") || c.get_client_encoding == "UTF8" }],
-      encrypt_password: [->(c, _) { c.encrypt_password("secret", "postgres").start_with?("SCRAM-SHA-256$") }],
+      set_client_encoding: [
+        ->(c, _) { c.set_client_encoding("UTF8") || c.get_client_encoding == "UTF8" }
+      ],
+      encrypt_password: [
+        ->(c, _) { c.encrypt_password("secret", "postgres").start_with?("SCRAM-SHA-256$") }
+      ],
       transaction: [->(c, mine) { c.transaction { text(c.exec("select '#{mine}'")) } }],
       send_query: [->(c, mine) { c.send_query("select '#{mine}'") || text(c.get_last_result) }],
-      get_result: [->(c, mine) { c.send_query("select '#{mine}'") || text(c.get_result).tap { c.discard_results } }],
+      get_result: [->(c, mine) {
+        c.send_query("select '#{mine}'") || text(c.get_result).tap { c.discard_results }
+      }],
       stream_each: [lambda { |c, mine|
         c.send_query("select '#{mine}' as mine from generate_series(1, 3)")
         c.set_single_row_mode
         c.get_result.stream_each.map { |row| row["mine"] }.tap { c.get_result }
       }],
-      discard_results: [->(c, _) { c.send_query("select 1") || c.discard_results || c.exec("select 1").ntuples == 1 }],
+      discard_results: [->(c, _) {
+        c.send_query("select 1") || c.discard_results || c.exec("select 1").ntuples == 1
+      }],
       block: [->(c, _) { c.send_query("select 1") || (c.block && c.get_last_result.ntuples == 1) }],
       pipeline: [lambda { |c, mine|
         c.enter_pipeline_mode
@@ -138,7 +155,8 @@ module PgCalls
   def closing
     return {} unless PG::Connection.method_defined?(:close_prepared)
 
-    { close_prepared: [->(c, _) { c.close_prepared("told").result_status == PG::PGRES_COMMAND_OK }, ->(c) { c.exec("deallocate all") && c.prepare("told", "select 1") }],
+    { close_prepared: [->(c, _) { c.close_prepared("told").result_status == PG::PGRES_COMMAND_OK },
+                       ->(c) { c.exec("deallocate all") && c.prepare("told", "select 1") }],
       close_portal: [->(c, _) { c.close_portal("none").result_status == PG::PGRES_COMMAND_OK }] }
   end
 
@@ -147,16 +165,30 @@ module PgCalls
     calls = {
       sync_exec: [->(c, mine) { text(c.sync_exec("select '#{mine}'")) }],
       sync_exec_params: [->(c, mine) { text(c.sync_exec_params("select $1::text", [mine])) }],
-      sync_prepare: [->(c, _) { c.sync_prepare("p", "select 1").result_status == PG::PGRES_COMMAND_OK }, prepare],
+      sync_prepare: [
+        ->(c, _) { c.sync_prepare("p", "select 1").result_status == PG::PGRES_COMMAND_OK }, prepare
+      ],
       sync_exec_prepared: [->(c, mine) { text(c.sync_exec_prepared("told", [mine])) }, prepare],
       sync_describe_prepared: [->(c, _) { c.sync_describe_prepared("told").nparams == 1 }, prepare],
-      sync_get_result: [->(c, mine) { c.send_query("select '#{mine}'") || text(c.sync_get_result).tap { c.discard_results } }],
-      sync_get_last_result: [->(c, mine) { c.send_query("select '#{mine}'") || text(c.sync_get_last_result) }],
-      sync_set_client_encoding: [->(c, _) { c.sync_set_client_encoding("UTF8") || c.get_client_encoding == "UTF8" }],
-      sync_encrypt_password: [->(c, _) { c.sync_encrypt_password("secret", "postgres").start_with?("SCRAM-SHA-256$") }],
+      sync_get_result: [->(c, mine) {
+        c.send_query("select '#{mine}'") || text(c.sync_get_result).tap { c.discard_results }
+      }],
+      sync_get_last_result: [
+        ->(c, mine) { c.send_query("select '#{mine}'") || text(c.sync_get_last_result) }
+      ],
+      sync_set_client_encoding: [
+        ->(c, _) { c.sync_set_client_encoding("UTF8") || c.get_client_encoding == "UTF8" }
+      ],
+      sync_encrypt_password: [
+        ->(c, _) { c.sync_encrypt_password("secret", "postgres").start_with?("SCRAM-SHA-256$") }
+      ],
       sync_cancel: [->(c, _) { c.sync_cancel.nil? }]
     }
-    PG::Connection.method_defined?(:async_close_prepared) ? calls.merge(sync_close_prepared: [->(c, _) { c.sync_close_prepared("told").result_status == 1 }, prepare]) : calls
+    return calls unless PG::Connection.method_defined?(:async_close_prepared)
+
+    calls.merge(
+      sync_close_prepared: [->(c, _) { c.sync_close_prepared("told").result_status == 1 }, prepare]
+    )
   end
 
   # Each in a transaction that is open, on an object of its own.
@@ -179,12 +211,17 @@ module PgCalls
       lo_truncate: [->(c, _) { c.lo_truncate(made[c][1], 10).nil? }, opened],
       lo_close: [->(c, _) { c.lo_close(made[c][1]).nil? }, opened],
       lo_unlink: [->(c, _) { c.lo_unlink(made[c][0]).nil? }, opened],
-      lo_import: [->(c, _) { (made[c] = c.lo_import(__FILE__)).positive? }, ->(c) { c.exec("rollback; begin") }],
-      lo_export: [->(c, _) { Tempfile.create("nb-pg") { |file| c.lo_export(made[c], file.path) || File.read(file.path) == File.read(__FILE__) } }]
+      lo_import: [->(c, _) { (made[c] = c.lo_import(__FILE__)).positive? },
+                  ->(c) { c.exec("rollback; begin") }],
+      lo_export: [->(c, _) {
+        Tempfile.create("nb-pg") { |file|
+          c.lo_export(made[c], file.path) || File.read(file.path) == File.read(__FILE__)
+        }
+      }]
     }
   end
 
-  # Ends a wait for the lock by whatever the block of the check does, and asks again on the same connection.
+  # The block ends a wait for the lock. Then the same connection is asked again.
   def ended_midway
     connection = connect
     held do |lock, gate|
@@ -200,13 +237,20 @@ module PgCalls
   # Once somebody waits for the lock.
   def when_waiting(gate)
     Fiber.schedule do
-      eventually("a waiter") { gate.exec("select count(*) from pg_locks where locktype = 'advisory' and not granted").getvalue(0, 0).to_i.positive? }
+      eventually("a waiter") do
+        gate.exec("select count(*) from pg_locks where locktype = 'advisory' and not granted")
+            .getvalue(0, 0).to_i.positive?
+      end
       yield
     end
   end
 
   def sockets
-    Dir.children("/proc/self/fd").count { |number| (File.readlink("/proc/self/fd/#{number}") rescue "").start_with?("socket:") } # rubocop:disable Style/RescueModifier
+    Dir.children("/proc/self/fd").count do |number|
+      File.readlink("/proc/self/fd/#{number}").start_with?("socket:")
+    rescue SystemCallError
+      false
+    end
   end
 end
 
@@ -229,12 +273,17 @@ Clients.library("pg", PgCalls) do
   end
   check(:unix, "by a UNIX socket") do
     behind_a_lock(PgCalls::FIBERS) do |lock|
-      fibers(PgCalls::FIBERS) { connect(host: port(:postgresql_folder)).tap { |connection| connection.exec("select #{lock}") }.finish }
+      fibers(PgCalls::FIBERS) do
+        connect(host: port(:postgresql_folder)).tap { |connection|
+          connection.exec("select #{lock}")
+        }.finish
+      end
     end
   end
   check(:tls, "with TLS, certificate verified") do
     turn = turnstile(port(:postgresql))
-    connect_together(turn, port: turn, host: "localhost", sslmode: "verify-full", sslrootcert: File.join(port(:postgresql_folder), "server.pem"))
+    connect_together(turn, port: turn, host: "localhost", sslmode: "verify-full",
+                     sslrootcert: File.join(port(:postgresql_folder), "server.pem"))
   end
   check(:library, "libpq's own reading while it connects (a certificate's file that comes late)") do
     Dir.mktmpdir do |folder|
@@ -254,13 +303,17 @@ Clients.library("pg", PgCalls) do
   check(:reset, "reset") do
     turn = turnstile(port(:postgresql))
     with_connections(port: turn) do |connections|
-      inside_at_once(PgCalls::FIBERS, through: turn, connections: 2 * PgCalls::FIBERS) { |index| connections[index].reset.exec("select 1") }
+      inside_at_once(PgCalls::FIBERS, through: turn, connections: 2 * PgCalls::FIBERS) do |index|
+        connections[index].reset.exec("select 1")
+      end
     end
     nil
   end
   check(:ping, "PG::Connection.ping") do
     turn = turnstile(port(:postgresql))
-    same([PG::PQPING_OK] * PgCalls::FIBERS, inside_at_once(PgCalls::FIBERS, through: turn) { PG::Connection.ping(address(port: turn)) })
+    same([PG::PQPING_OK] * PgCalls::FIBERS, inside_at_once(PgCalls::FIBERS, through: turn) {
+      PG::Connection.ping(address(port: turn))
+    })
     nil
   end
   check(:queries, "all that asks and waits, call by call") { all_together(queries) }
@@ -297,7 +350,8 @@ Clients.library("pg", PgCalls) do
     behind_a_lock(PgCalls::FIBERS) do |lock|
       fibers(PgCalls::FIBERS) do
         connection = connect
-        connection.send_query("select i, case when i = 500 then #{lock}::text end from generate_series(1, 1000) i")
+        connection.send_query("select i, case when i = 500 then #{lock}::text end " \
+                              "from generate_series(1, 1000) i")
         connection.set_single_row_mode
         same(1000, connection.get_result.stream_each.count)
         connection.get_result
@@ -308,7 +362,9 @@ Clients.library("pg", PgCalls) do
   end
   check(:big, "a result of 50 MB in 50 rows, of 500,000 rows, and rows one by one: others go on") do
     connection = connect
-    same(50, while_ticking { connection.exec("select repeat('x', 1000000) from generate_series(1, 50)") }.ntuples)
+    same(50, while_ticking {
+      connection.exec("select repeat('x', 1000000) from generate_series(1, 50)")
+    }.ntuples)
     many = while_ticking { connection.exec("select i, i + 1 from generate_series(1, 500000) i") }
     same(%w[500000 500001], while_ticking { many.values }.last)
     same({ "i" => "1", "?column?" => "2" }, while_ticking { many.to_a }.first)
@@ -327,7 +383,10 @@ Clients.library("pg", PgCalls) do
       fibers(PgCalls::FIBERS) do
         connection = connect
         rows = 0
-        connection.copy_data("copy (select i, case when i = 500 then #{lock}::text end from generate_series(1, 1000) i) to stdout") { rows += 1 while connection.get_copy_data }
+        connection.copy_data("copy (select i, case when i = 500 then #{lock}::text end " \
+                             "from generate_series(1, 1000) i) to stdout") do
+          rows += 1 while connection.get_copy_data
+        end
         same(1000, rows)
         connection.finish
       end
@@ -340,9 +399,13 @@ Clients.library("pg", PgCalls) do
       fibers(PgCalls::FIBERS) do
         connection = connect
         connection.exec("create temp table lines (line text)")
-        connection.exec("create function pg_temp.wait() returns trigger as $$ begin perform #{lock}; return new; end $$ language plpgsql")
-        connection.exec("create trigger wait before insert on lines execute function pg_temp.wait()")
-        connection.copy_data("copy lines from stdin") { 300.times { connection.put_copy_data(line) } }
+        connection.exec("create function pg_temp.wait() returns trigger as $$ " \
+                        "begin perform #{lock}; return new; end $$ language plpgsql")
+        connection.exec("create trigger wait before insert on lines " \
+                        "execute function pg_temp.wait()")
+        connection.copy_data("copy lines from stdin") do
+          300.times { connection.put_copy_data(line) }
+        end
         same("300", text(connection.exec("select count(*) from lines")))
         connection.finish
       end
@@ -352,23 +415,36 @@ Clients.library("pg", PgCalls) do
   check(:copy_turns, "COPY of rows that need not be waited for: others go on") do
     connection = connect
     connection.exec("create temp table numbers (number int)")
-    while_ticking { connection.copy_data("copy numbers from stdin") { 200_000.times { |number| connection.put_copy_data("#{number}\n") } } }
+    while_ticking do
+      connection.copy_data("copy numbers from stdin") do
+        200_000.times { |number| connection.put_copy_data("#{number}\n") }
+      end
+    end
     rows = 0
-    while_ticking { connection.copy_data("copy numbers to stdout") { rows += 1 while connection.get_copy_data } }
+    while_ticking do
+      connection.copy_data("copy numbers to stdout") { rows += 1 while connection.get_copy_data }
+    end
     same(200_000, rows)
     connection.finish
   end
 
-  check(:deadline, "a query that a deadline, a Timeout or Fiber#raise has ended leaves no row to the next") do
-    ended_midway { |connection, sql| raises(NB::DeadlineExceeded) { NB.deadline(0.2) { connection.exec(sql) } } }
-    ended_midway { |connection, sql| raises(Timeout::Error) { Timeout.timeout(0.2) { connection.exec_params(sql, []) } } }
+  check(:deadline,
+        "a query that a deadline, a Timeout or Fiber#raise has ended leaves no row to the next") do
+    ended_midway do |connection, sql|
+      raises(NB::DeadlineExceeded) { NB.deadline(0.2) { connection.exec(sql) } }
+    end
+    ended_midway do |connection, sql|
+      raises(Timeout::Error) { Timeout.timeout(0.2) { connection.exec_params(sql, []) } }
+    end
     ended_midway do |connection, sql, gate|
       fiber = Fiber.current
       when_waiting(gate) { fiber.raise(ArgumentError, "enough") }
       raises(ArgumentError) { connection.exec(sql) }
     end
     ended_midway do |connection, sql|
-      raises(NB::DeadlineExceeded) { NB.deadline(0.2) { connection.transaction { connection.exec(sql) } } }
+      raises(NB::DeadlineExceeded) do
+        NB.deadline(0.2) { connection.transaction { connection.exec(sql) } }
+      end
       same(PG::PQTRANS_IDLE, connection.transaction_status)
     end
     nil
@@ -379,7 +455,11 @@ Clients.library("pg", PgCalls) do
     connection.set_single_row_mode
     connection.get_result.stream_each_row { |row| break row }
     same([["mine"]], connection.exec("select 'mine'").values)
-    raises(ArgumentError) { connection.copy_data("copy (select i from generate_series(1, 100000) i) to stdout") { connection.get_copy_data && raise(ArgumentError) } }
+    raises(ArgumentError) do
+      connection.copy_data("copy (select i from generate_series(1, 100000) i) to stdout") do
+        connection.get_copy_data && raise(ArgumentError)
+      end
+    end
     same([["mine"]], connection.exec("select 'mine'").values)
     connection.finish
   end
@@ -390,18 +470,25 @@ Clients.library("pg", PgCalls) do
     raises(NB::DeadlineExceeded) { NB.deadline(0.2) { connect(port: turn) } }
     same(before, sockets)
   end
-  check(:pool, "NB's pool: a connection that was cut is replaced; a query that a deadline has ended is ended in the server too") do
+  check(:pool, "NB's pool: a connection that was cut is replaced; a query that a deadline has " \
+               "ended is ended in the server too") do
     pool = NB::Pool::FiberedConnectionPool.new(size: 1) { connect }
     ask = ->(sql) { pool.hold { |connection| text(connection.exec(sql)) } }
     first = ask.call("select pg_backend_pid()")
     admin = connect
     admin.exec("select pg_terminate_backend(#{first})")
-    eventually("its end") { admin.exec("select 1 from pg_stat_activity where pid = #{first}").ntuples.zero? }
+    eventually("its end") do
+      admin.exec("select 1 from pg_stat_activity where pid = #{first}").ntuples.zero?
+    end
     raises(PG::Error) { ask.call("select 1") }
-    hold(ask.call("select pg_backend_pid()") != first, "the connection that was cut was given again")
+    hold(ask.call("select pg_backend_pid()") != first,
+         "the connection that was cut was given again")
     held do |lock|
       raises(NB::DeadlineExceeded) { NB.deadline(0.2) { ask.call("select #{lock}") } }
-      eventually("no query before the lock") { admin.exec("select 1 from pg_locks where locktype = 'advisory' and not granted").ntuples.zero? }
+      eventually("no query before the lock") do
+        admin.exec("select 1 from pg_locks where locktype = 'advisory' and not granted")
+             .ntuples.zero?
+      end
       same("1", ask.call("select 1"))
     end
     same({ size: 1, free: 1, held: 0, waiting: 0 }, pool.stats)
@@ -418,7 +505,8 @@ Clients.library("pg", PgCalls) do
     same(["t", 3, true], Thread.new do
       connection.transaction do
         descriptor = connection.lo_open(connection.lo_create(0), PG::INV_READ | PG::INV_WRITE)
-        [text(connection.sync_exec("select true")), connection.lo_write(descriptor, "abc"), NeverBlock::Offload.pool.figures[:threads] == NeverBlock::Offload.pool.figures[:idle]]
+        [text(connection.sync_exec("select true")), connection.lo_write(descriptor, "abc"),
+         NeverBlock::Offload.pool.figures[:threads] == NeverBlock::Offload.pool.figures[:idle]]
       end
     end.value)
     connection.finish

@@ -5,7 +5,8 @@ require_relative "../support/redis_checks"
 # By redis-client, with the driver that is its default or the one named.
 module RedisClientCalls
   def connect(host: "127.0.0.1", port: port(:redis), timeout: 10, ssl: false, attempts: 0)
-    RedisClient.config(host: host, port: port, timeout: timeout, reconnect_attempts: attempts, ssl: ssl, ssl_params: (ssl ? { ca_file: ca_file } : nil)).new_client
+    RedisClient.config(host: host, port: port, timeout: timeout, reconnect_attempts: attempts,
+                       ssl: ssl, ssl_params: (ssl ? { ca_file: ca_file } : nil)).new_client
   end
 
   def call(client, *command)
@@ -31,7 +32,8 @@ Clients.library("redis-client", Clients::RedisChecks, RedisClientCalls) do
   note "its Ruby driver, the default without hiredis-client"
 
   check(:pool, "1000 fibers through RedisClient's own pool of 50") do
-    pool = RedisClient.config(host: "127.0.0.1", port: port(:redis), timeout: 10).new_pool(size: 50, timeout: 20)
+    pool = RedisClient.config(host: "127.0.0.1", port: port(:redis), timeout: 10)
+                      .new_pool(size: 50, timeout: 20)
     each_its_own(1000) { |mine| pool.call("ECHO", mine) }.tap { pool.close }
   end
 end
@@ -42,10 +44,12 @@ Clients.library("hiredis-client", Clients::RedisChecks, RedisClientCalls) do
   without :by_name, :tls, :cancelled, :deadline, :timed_out # no end reaches what waits in C
   define(:waiters) { [3, 1] }
   sentence :together, "3 BLPOP wait inside at once"
-  reason = "it waits in C (rb_thread_fd_select in hiredis_connection.c), which no hook of a scheduler reaches; redis/hiredis-rb#77"
+  reason = "it waits in C (rb_thread_fd_select in hiredis_connection.c), which no hook of a " \
+           "scheduler reaches; redis/hiredis-rb#77"
   blocks :together, because: reason
   blocks :timeout, because: reason
-  note "leave it out under NeverBlock (`RedisClient.default_driver = :ruby`, or `driver: :ruby`); the loop says so once when it meets it"
+  note "leave it out under NeverBlock (`RedisClient.default_driver = :ruby`, " \
+       "or `driver: :ruby`); the loop says so once when it meets it"
 
   check(:notice, "NeverBlock says so, once, and how to mend it") do
     told = StringIO.new
@@ -72,7 +76,8 @@ Clients.library("redis", Clients::RedisChecks) do
   needs :redis
 
   define(:connect) do |host: "127.0.0.1", port: port(:redis), timeout: 10, ssl: false, attempts: 0|
-    Redis.new(host: host, port: port, timeout: timeout, reconnect_attempts: attempts, ssl: ssl, **(ssl ? { ssl_params: { ca_file: ca_file } } : {}))
+    Redis.new(host: host, port: port, timeout: timeout, reconnect_attempts: attempts, ssl: ssl,
+              **(ssl ? { ssl_params: { ca_file: ca_file } } : {}))
   end
   define(:call) { |client, *command| client.call(*command) }
   define(:timeout_errors) { [Redis::TimeoutError] }
@@ -82,7 +87,11 @@ Clients.library("redis", Clients::RedisChecks) do
   check(:subscribe, "20 subscriptions wait inside at once, each is sent its own message") do
     ready = Thread::Queue.new
     sender = connect
-    Fiber.schedule { 20.times { ready.pop }.then { 20.times { |index| sender.publish("channel-#{index}", "message #{index}") } } }
+    Fiber.schedule do
+      20.times { ready.pop }.then do
+        20.times { |index| sender.publish("channel-#{index}", "message #{index}") }
+      end
+    end
     fibers(20) do |index|
       got = nil
       client = connect
@@ -124,18 +133,23 @@ Clients.library("connection_pool", RedisClientCalls, Clients::Ends) do
   define(:shared) do |&block|
     uri = URI(url("/"))
     pool = ConnectionPool.new(size: 2, timeout: 20) { Net::HTTP.new(uri.host, uri.port).start }
-    block.call(->(url) { pool.with { |http| http.get(URI(url).path) }.then { |response| [response.body, response] } })
+    block.call(->(url) {
+      pool.with { |http| http.get(URI(url).path) }.then { |response| [response.body, response] }
+    })
   ensure
     pool&.shutdown(&:finish)
   end
   %i[cancelled deadline timeout].each do |way|
-    check(:"http_#{way}", "Net::HTTP in it: after a request that was ended (#{way}), each is given its own answer") { share_ended(way) }
+    check(:"http_#{way}", "Net::HTTP in it: after a request that was ended (#{way}), " \
+                          "each is given its own answer") { share_ended(way) }
   end
 
   check(:held, "a fiber is given the connection it holds again, another fiber not") do
     pool = pool(2, 5)
     pool.with do |client|
-      fibers(1) { pool.with { |other| hold(!other.equal?(client), "two fibers had one connection") } }
+      fibers(1) do
+        pool.with { |other| hold(!other.equal?(client), "two fibers had one connection") }
+      end
       pool.with { |again| hold(again.equal?(client), "the connection held was not given again") }
     end
     pool.shutdown(&:close)
@@ -143,6 +157,10 @@ Clients.library("connection_pool", RedisClientCalls, Clients::Ends) do
 
   check(:timeout, "ConnectionPool::TimeoutError when none comes free, while others go on") do
     pool = pool(1, 0.4)
-    pool.with { while_ticking { fibers(1) { raises(ConnectionPool::TimeoutError) { pool.with { nil } } }.first.class.name } }
+    pool.with do
+      while_ticking do
+        fibers(1) { raises(ConnectionPool::TimeoutError) { pool.with { nil } } }.first.class.name
+      end
+    end
   end
 end

@@ -32,7 +32,8 @@ module SqliteCalls
     holder&.close
   end
 
-  # FIBERS fibers, each with a connection of its own, wait for the write lock, and are let go when all have come to their busy handler.
+  # FIBERS fibers wait for the write lock, each with a connection of its own. The lock is freed when
+  # all have come to their busy handler.
   # @yieldparam database [SQLite3::Database] for its busy handler
   def write_together(&handler)
     with_file do |path|
@@ -78,11 +79,19 @@ Clients.library("sqlite3", SqliteCalls) do
   requires "sqlite3"
   note "a statement computes and reads files with Ruby's lock: docs/guides/sqlite.md"
 
-  check(:busy_timeout, "#{SqliteCalls::FIBERS} wait for a write lock at once, with busy_timeout=") { write_together { |database| database.busy_timeout = 30_000 } }
-  check(:busy_handler_timeout, "with busy_handler_timeout=") { write_together { |database| database.busy_handler_timeout = 30_000 } }
-  check(:busy_handler, "with a handler that only counts (ActiveRecord's `retries`)") { write_together { |database| database.busy_handler { |count| count <= 30_000 } } }
+  check(:busy_timeout,
+        "#{SqliteCalls::FIBERS} wait for a write lock at once, with busy_timeout=") do
+    write_together { |database| database.busy_timeout = 30_000 }
+  end
+  check(:busy_handler_timeout, "with busy_handler_timeout=") do
+    write_together { |database| database.busy_handler_timeout = 30_000 }
+  end
+  check(:busy_handler, "with a handler that only counts (ActiveRecord's `retries`)") do
+    write_together { |database| database.busy_handler { |count| count <= 30_000 } }
+  end
 
-  check(:transactions, "#{SqliteCalls::FIBERS} fibers write at once, each in a transaction it waits in: none is refused") do
+  check(:transactions, "#{SqliteCalls::FIBERS} fibers write at once, each in a transaction it " \
+                       "waits in: none is refused") do
     with_file do |path|
       connect(path) { |database| database.execute("pragma journal_mode = wal") }.close
       fibers(SqliteCalls::FIBERS) do |index|
@@ -93,21 +102,34 @@ Clients.library("sqlite3", SqliteCalls) do
         end
         database.close
       end
-      same(SqliteCalls::FIBERS, connect(path).get_first_value("select count(distinct value) from rows"))
+      same(SqliteCalls::FIBERS,
+           connect(path).get_first_value("select count(distinct value) from rows"))
     end
     nil
   end
   check(:refused, "SQLite3::BusyException when the time is over, while others go on") do
     with_file do |path|
       locked(path) do
-        while_ticking { raises(SQLite3::BusyException) { connect(path) { |database| database.busy_timeout = 300 }.execute("insert into rows values (1)") } }.class.name
+        while_ticking {
+          raises(SQLite3::BusyException) {
+            database = connect(path) { |made| made.busy_timeout = 300 }
+            database.execute("insert into rows values (1)")
+          }
+        }.class.name
       end
     end
   end
-  check(:ended, "a wait that a deadline, a Timeout or Fiber#raise ends: with its own error, and the connection goes on") do
+  check(:ended, "a wait that a deadline, a Timeout or Fiber#raise ends: with its own error, and " \
+                "the connection goes on") do
     insert = ->(database) { database.execute("insert into rows values ('ended')") }
-    ended_midway { |database| raises(NB::DeadlineExceeded) { NB.deadline(0.1) { insert.call(database) } } }
-    ended_midway { |database| raises(Timeout::Error) { Timeout.timeout(0.1) { database.execute_batch2("insert into rows values ('ended')") } } }
+    ended_midway do |database|
+      raises(NB::DeadlineExceeded) { NB.deadline(0.1) { insert.call(database) } }
+    end
+    ended_midway do |database|
+      raises(Timeout::Error) do
+        Timeout.timeout(0.1) { database.execute_batch2("insert into rows values ('ended')") }
+      end
+    end
     ended_midway do |database|
       fiber = Fiber.current
       Fiber.schedule { sleep(0.05) && fiber.raise(ArgumentError, "enough") }
@@ -120,14 +142,16 @@ Clients.library("sqlite3", SqliteCalls) do
     end
     nil
   end
-  check(:shared, "one connection used by 20 fibers: who comes while another waits for a lock, waits as well") do
+  check(:shared, "one connection used by 20 fibers: " \
+                 "who comes while another waits for a lock, waits as well") do
     with_file do |path|
       database = connect(path) { |made| made.busy_timeout = 30_000 }
       locked(path) do |holder|
         Fiber.schedule { sleep(0.1) && holder.execute("commit") }
         fibers(20) do |index|
           database.execute("insert into rows values (?)", [index.to_s])
-          same([[index.to_s]], database.execute("select value from rows where value = ?", [index.to_s]))
+          same([[index.to_s]],
+               database.execute("select value from rows where value = ?", [index.to_s]))
         end
       end
       same(20, database.get_first_value("select count(distinct value) from rows"))
@@ -154,7 +178,12 @@ Clients.library("sqlite3", SqliteCalls) do
     Thread.new do
       with_file do |path|
         locked(path) do |holder|
-          writers = Array.new(5) { Thread.new { connect(path) { |database| database.busy_timeout = 30_000 }.execute("insert into rows values (1)") } }
+          writers = Array.new(5) do
+            Thread.new do
+              connect(path) { |database| database.busy_timeout = 30_000 }
+                .execute("insert into rows values (1)")
+            end
+          end
           Thread.pass
           holder.execute("commit")
           writers.each(&:join)

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-# As much of S3 (REST, XML), SQS and DynamoDB (AWS JSON 1.0 by X-Amz-Target) as the client libraries' calls in libraries/aws*.rb use. Signatures are not
-# checked; the digests that the libraries verify are right. A key or a body "gate/<name>/<size>/<token>" waits at that gate, and what is read by such a key is
-# the token.
+# The part of S3 (REST, XML), SQS and DynamoDB (AWS JSON 1.0 by X-Amz-Target) that libraries/aws*.rb
+# calls. Signatures are not checked. The digests that the libraries verify are right.
+# A key or a body "gate/<name>/<size>/<token>" waits at that gate. Reading such a key gives the
+# token.
 
 require "digest"
 require "json"
@@ -33,7 +34,9 @@ module ClientServices
 
       operation = target.split(".").last
       reply = send(:"json_#{operation}", JSON.parse(request.body))
-      [200, { "content-type" => "application/x-amz-json-1.0", "x-amzn-requestid" => SecureRandom.uuid }, JSON.generate(reply)]
+      [200,
+       { "content-type" => "application/x-amz-json-1.0", "x-amzn-requestid" => SecureRandom.uuid },
+       JSON.generate(reply)]
     end
 
     private
@@ -66,15 +69,19 @@ module ClientServices
     def s3_list
       keys = @lock.synchronize { @objects.keys }
       contents = keys.map { |key| "<Contents><Key>#{key}</Key><Size>1</Size></Contents>" }.join
-      xml(200, "<ListBucketResult xmlns=\"#{XML}\"><Name>bucket</Name><KeyCount>#{keys.size}</KeyCount><IsTruncated>false</IsTruncated>#{contents}</ListBucketResult>")
+      xml(200, "<ListBucketResult xmlns=\"#{XML}\"><Name>bucket</Name>" \
+               "<KeyCount>#{keys.size}</KeyCount><IsTruncated>false</IsTruncated>" \
+               "#{contents}</ListBucketResult>")
     end
 
     def s3_missing(key)
-      xml(404, "<Error><Code>NoSuchKey</Code><Message>The specified key does not exist.</Message><Key>#{key}</Key></Error>")
+      xml(404, "<Error><Code>NoSuchKey</Code>" \
+               "<Message>The specified key does not exist.</Message><Key>#{key}</Key></Error>")
     end
 
     def xml(status, text)
-      [status, { "content-type" => "application/xml" }, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n#{text}"]
+      [status, { "content-type" => "application/xml" },
+       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n#{text}"]
     end
 
     def etag(body)
@@ -85,14 +92,16 @@ module ClientServices
       body = input.fetch("MessageBody")
       said = wait(body)
       @lock.synchronize { @messages[input.fetch("QueueUrl")] }.push(body)
-      { "MessageId" => said || SecureRandom.uuid, "MD5OfMessageBody" => Digest::MD5.hexdigest(body) }
+      { "MessageId" => said || SecureRandom.uuid,
+        "MD5OfMessageBody" => Digest::MD5.hexdigest(body) }
     end
 
     # A long poll: keeps the client for as long as there is no message.
     def json_ReceiveMessage(input) # rubocop:disable Naming/MethodName
       queue = @lock.synchronize { @messages[input.fetch("QueueUrl")] }
       body = queue.pop
-      { "Messages" => [{ "MessageId" => SecureRandom.uuid, "ReceiptHandle" => "r", "Body" => body, "MD5OfBody" => Digest::MD5.hexdigest(body) }] }
+      { "Messages" => [{ "MessageId" => SecureRandom.uuid, "ReceiptHandle" => "r", "Body" => body,
+                         "MD5OfBody" => Digest::MD5.hexdigest(body) }] }
     end
 
     def json_PutItem(input) # rubocop:disable Naming/MethodName
@@ -104,7 +113,12 @@ module ClientServices
     def json_GetItem(input) # rubocop:disable Naming/MethodName
       id = input.fetch("Key").fetch("id").fetch("S")
       said = wait(id)
-      { "Item" => said ? { "id" => { "S" => id }, "value" => { "S" => said } } : @lock.synchronize { @items[id] } }.compact
+      item = if said
+               { "id" => { "S" => id }, "value" => { "S" => said } }
+             else
+               @lock.synchronize { @items[id] }
+             end
+      { "Item" => item }.compact
     end
   end
 end

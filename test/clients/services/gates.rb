@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# A gate opens when as many have come as it was said to wait for. If they do not come in time it is broken, and answers at once to whoever comes later, so
-# that a client that sends one request after another is found out in one waiting time.
+# A gate opens when the given number of callers have come. If they do not come in time it is broken,
+# and later callers get an answer at once. So a client that sends its requests one after another
+# costs only one such time.
 
 module ClientServices
   class Gates

@@ -4,15 +4,17 @@
 #
 #   /echo/TOKEN            TOKEN
 #   /gate/NAME/SIZE/TOKEN  TOKEN, when SIZE requests are inside at once; 503 when they do not come
-#   /half/NAME/SIZE/TOKEN  as /gate, but its head and the first half of TOKEN are sent before it waits
+#   /half/NAME/SIZE/TOKEN  as /gate, but the head and the first half of TOKEN come before the wait
 #   /inside/NAME           how many are inside now
 #   /last/TOKEN            TOKEN, and the connection is closed without a word
 #   /stall                 no answer, for as long as the client stays
 #   /drop                  no answer, the connection is closed
-#   /relay/PORT/SIZE       a new Relay's port; /relay/PORT/SIZE/tls one with TLS
-#   /turnstile/PORT        a new Turnstile's port; /turnstile/ITS PORT/arm/SIZE arms it; /turnstile/ITS PORT/most tells how many have waited at once
+#   /relay/PORT/SIZE       the port of a new Relay; /relay/PORT/SIZE/tls: one with TLS
+#   /turnstile/PORT        the port of a new Turnstile, called OWN below
+#   /turnstile/OWN/arm/SIZE  arms it
+#   /turnstile/OWN/most    the most connections that have waited at once
 #
-# Each answer says on which connection it went, and as which answer of it: X-Connection, X-Served.
+# X-Connection of an answer is the number of its connection, X-Served its own number there.
 
 require_relative "../../support/plain_http"
 require_relative "aws"
@@ -40,7 +42,9 @@ module ClientServices
         return socket.read if request.path == "/stall"
 
         write(socket, request, answer(request), number, served += 1)
-        return if request.path.start_with?("/last/") || request.headers["connection"]&.downcase == "close"
+        if request.path.start_with?("/last/") || request.headers["connection"]&.downcase == "close"
+          return
+        end
       end
     end
 
@@ -55,8 +59,16 @@ module ClientServices
     end
 
     def body(socket, headers)
-      body = headers["transfer-encoding"] ? PlainHttp.chunks(socket) : socket.read(Integer(headers.fetch("content-length", "0"), 10))
-      headers["content-encoding"].to_s.include?("aws-chunked") ? PlainHttp.chunks(StringIO.new(body)) : body
+      body = if headers["transfer-encoding"]
+               PlainHttp.chunks(socket)
+             else
+               socket.read(Integer(headers.fetch("content-length", "0"), 10))
+             end
+      if headers["content-encoding"].to_s.include?("aws-chunked")
+        PlainHttp.chunks(StringIO.new(body))
+      else
+        body
+      end
     end
 
     # @return [Array(Integer, Hash, String)]
@@ -69,7 +81,9 @@ module ClientServices
       when "gate" then gate(*rest)
       when "half" then [200, {}, rest.last]
       when "inside" then [200, {}, @gates.inside(rest.first).to_s]
-      when "relay" then [200, {}, Relay.new(Integer(rest[0], 10), Integer(rest[1], 10), context: rest[2] && @context).port.to_s]
+      when "relay"
+        [200, {}, Relay.new(Integer(rest[0], 10), Integer(rest[1], 10),
+                            context: rest[2] && @context).port.to_s]
       when "turnstile" then [200, {}, turnstile(*rest).to_s]
       else [404, {}, "no #{request.path}"]
       end
@@ -92,9 +106,12 @@ module ClientServices
 
     def write(socket, request, answer, number, served)
       status, headers, body = answer
-      head = +"HTTP/1.1 #{status} #{REASONS[status]}\r\ncontent-length: #{body.bytesize}\r\nx-connection: #{number}\r\nx-served: #{served}\r\n"
+      head = +"HTTP/1.1 #{status} #{REASONS[status]}\r\ncontent-length: #{body.bytesize}\r\n" \
+              "x-connection: #{number}\r\nx-served: #{served}\r\n"
       headers.each { |name, value| head << "#{name}: #{value}\r\n" }
-      return write_halves(socket, request, "#{head}\r\n", body) if request.path.start_with?("/half/")
+      if request.path.start_with?("/half/")
+        return write_halves(socket, request, "#{head}\r\n", body)
+      end
 
       socket.write("#{head}\r\n#{body unless request.verb == "HEAD"}")
     end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# A loopback port with a plain thread for each connection: nothing of the scheduler under test serves its tests.
+# A loopback port with a plain thread for each connection. The scheduler under test takes no part in
+# serving its tests.
 
 require "socket"
 require_relative "../../support/self_signed_certificate"

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# The process that serves the client libraries: plain Ruby, no scheduler. Writes its ports as one line of JSON and ends when its standard input does, which is
-# when whoever started it has ended.
+# The process that serves the client libraries: plain Ruby, no scheduler. It writes its ports as one
+# line of JSON. It ends with its standard input, so with the process that started it.
 #
-#   ruby test/clients/services/main.rb FOLDER     FOLDER/ca.pem is what clients are to trust
+#   ruby test/clients/services/main.rb FOLDER     clients trust FOLDER/ca.pem
 
 require "json"
 require "stringio"
@@ -18,10 +18,14 @@ http = ClientServices::Http.new(certificate.server_context)
 converse = http.method(:converse)
 refused = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
 
-$stdout.puts JSON.generate("http" => ClientServices::Listener.new(&converse).port,
-                           "https" => ClientServices::Listener.new(context: certificate.server_context, &converse).port,
-                           "stall" => ClientServices::Listener.new { |socket| socket.read }.port,
-                           "drop" => ClientServices::Listener.new { |socket| socket.readpartial(1) }.port,
+listening = lambda do |context = nil, &block|
+  ClientServices::Listener.new(context: context, &block).port
+end
+
+$stdout.puts JSON.generate("http" => listening.call(&converse),
+                           "https" => listening.call(certificate.server_context, &converse),
+                           "stall" => listening.call { |socket| socket.read },
+                           "drop" => listening.call { |socket| socket.readpartial(1) },
                            "refused" => refused, "ca" => File.join(folder, "ca.pem"))
 $stdout.flush
 $stdin.read

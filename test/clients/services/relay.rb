@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
-# Stands before a real server. What a client sends passes through, except that a part with the word "gate" waits until that many clients have sent one:
-# how many requests are under way at once is then known without the server's help. With TLS it also speaks that for servers that were not given a certificate.
+# A relay before a real server. What a client sends passes through, except a part with the word
+# "gate". That part waits until the given number of clients have sent one. So the number of requests
+# under way is known without the server's help.
+# With TLS the relay also speaks TLS for servers that have no certificate.
 
 require_relative "gates"
 require_relative "listener"
@@ -59,7 +61,8 @@ module ClientServices
     end
   end
 
-  # A relay that lets everything pass until it is armed: then what a client sends waits, whatever it is, until that many connections have sent something.
+  # A relay that lets everything pass until it is armed. Then all that clients send waits, until the
+  # given number of connections have sent something.
   class Turnstile < Relay
     # The most that have waited at once since it was armed.
     attr_reader :most

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# What the libraries talk to: our HTTP process and, from Debian, Redis, memcached and RabbitMQ; each started once, when first asked for, on free loopback
-# ports, and ended with the test process. A server that is not installed is a reason to skip, not a failure.
+# The servers of the libraries: our HTTP process and, from Debian, Redis, memcached and RabbitMQ.
+# Each starts once, when it is first needed, on free loopback ports, and ends with the test process.
+# A missing server is a reason to skip, not a failure.
 
 require "json"
 require "rbconfig"
@@ -32,7 +33,8 @@ module Services
     end
   end
 
-  # One RabbitMQ node without clustering, with a port mapper (epmd) of its own: Erlang would otherwise start one for the machine, and leave it running.
+  # One RabbitMQ node without clustering, with a port mapper (epmd) of its own. Otherwise Erlang
+  # starts one for the machine and leaves it running.
   class Rabbitmq < Service
     def start
       @names = free_port
@@ -56,15 +58,18 @@ module Services
       [server, find("epmd")]
     end
 
-    # The program itself: /usr/sbin/rabbitmq-server is a wrapper that only root and rabbitmq may use.
+    # The program itself. /usr/sbin/rabbitmq-server is a wrapper for root and rabbitmq only.
     def server
-      ["/usr/lib/rabbitmq/bin/rabbitmq-server"].find { |path| File.executable?(path) } || find("rabbitmq-server")
+      ["/usr/lib/rabbitmq/bin/rabbitmq-server"].find { |path| File.executable?(path) } ||
+        find("rabbitmq-server")
     end
 
     def prepare
       File.write(File.join(@folder, "plugins"), "[].\n")
       FileUtils.chown(owner, nil, File.join(@folder, "plugins")) if owner
-      @mapper = Process.spawn(environment, *as_owner([find("epmd"), "-port", @names.to_s, "-address", HOST]), %i[in out err] => File::NULL)
+      @mapper = Process.spawn(environment,
+                              *as_owner([find("epmd"), "-port", @names.to_s, "-address", HOST]),
+                              %i[in out err] => File::NULL)
     end
 
     def end_mapper
@@ -81,11 +86,16 @@ module Services
     end
 
     def environment
-      super.merge("RABBITMQ_NODENAME" => "nb#{@names}@localhost", "RABBITMQ_NODE_IP_ADDRESS" => HOST, "RABBITMQ_NODE_PORT" => @port.to_s,
-                  "RABBITMQ_DIST_PORT" => @distribution.to_s, "ERL_EPMD_PORT" => @names.to_s, "ERL_EPMD_ADDRESS" => HOST,
-                  "RABBITMQ_MNESIA_BASE" => File.join(@folder, "data"), "RABBITMQ_LOG_BASE" => File.join(@folder, "log"), "RABBITMQ_LOGS" => "-",
-                  "RABBITMQ_ENABLED_PLUGINS_FILE" => File.join(@folder, "plugins"), "RABBITMQ_CONF_ENV_FILE" => File::NULL,
-                  "RABBITMQ_CONFIG_FILE" => File.join(@folder, "none"), "RABBITMQ_PID_FILE" => File.join(@folder, "pid"))
+      super.merge("RABBITMQ_NODENAME" => "nb#{@names}@localhost",
+                  "RABBITMQ_NODE_IP_ADDRESS" => HOST, "RABBITMQ_NODE_PORT" => @port.to_s,
+                  "RABBITMQ_DIST_PORT" => @distribution.to_s, "ERL_EPMD_PORT" => @names.to_s,
+                  "ERL_EPMD_ADDRESS" => HOST,
+                  "RABBITMQ_MNESIA_BASE" => File.join(@folder, "data"),
+                  "RABBITMQ_LOG_BASE" => File.join(@folder, "log"), "RABBITMQ_LOGS" => "-",
+                  "RABBITMQ_ENABLED_PLUGINS_FILE" => File.join(@folder, "plugins"),
+                  "RABBITMQ_CONF_ENV_FILE" => File::NULL,
+                  "RABBITMQ_CONFIG_FILE" => File.join(@folder, "none"),
+                  "RABBITMQ_PID_FILE" => File.join(@folder, "pid"))
     end
 
     def ready
@@ -97,14 +107,17 @@ end
 module Clients
   class Backends
     STOP_S = 5
-    KINDS = { redis: Services::Redis, memcached: Services::Memcached, rabbitmq: Services::Rabbitmq, postgresql: Services::Postgresql }.freeze
+    KINDS = { redis: Services::Redis, memcached: Services::Memcached, rabbitmq: Services::Rabbitmq,
+              postgresql: Services::Postgresql }.freeze
     OPTIONS = { postgresql: { tls: true } }.freeze
 
     # @param names [Array<Symbol>] of KINDS
     # @return [Hash{String => Object}] ports and files for a library's process
     # @raise [Services::Unavailable] when one of them cannot be had here
     def for(names)
-      names.flat_map { |name| [[name.to_s, service(name).port], ["#{name}_folder", service(name).folder]] }.to_h.merge(own)
+      names.flat_map { |name|
+        [[name.to_s, service(name).port], ["#{name}_folder", service(name).folder]]
+      }.to_h.merge(own)
     end
 
     # Ends what was started.
@@ -132,7 +145,8 @@ module Clients
     def own
       @own ||= begin
         @folder = Dir.mktmpdir("nb-clients-")
-        @process = IO.popen([RbConfig.ruby, File.join(__dir__, "../services/main.rb"), @folder], "r+")
+        @process = IO.popen([RbConfig.ruby, File.join(__dir__, "../services/main.rb"), @folder],
+                            "r+")
         JSON.parse(@process.gets)
       end
     end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# The gems of test/clients/Gemfile, installed once for each Ruby below vendor/, beside the lock file that was made of them, and again when the Gemfile changes.
+# The gems of test/clients/Gemfile, installed once for each Ruby below vendor/, and again when the
+# Gemfile changes. The lock file lies beside them.
 
 require "digest"
 require "fileutils"
@@ -28,7 +29,8 @@ module Clients
 
     # @return [String] of the source Gemfile and of this Ruby
     def wanted
-      Digest::SHA256.hexdigest(File.read(File.join(ROOT, "test/clients/Gemfile")) + RUBY_DESCRIPTION + ENV.fetch("NB_PG", ""))
+      Digest::SHA256.hexdigest(File.read(File.join(ROOT, "test/clients/Gemfile")) +
+                               RUBY_DESCRIPTION + ENV.fetch("NB_PG", ""))
     end
 
     def installed?
@@ -39,7 +41,8 @@ module Clients
       File.join(FOLDER, "stamp")
     end
 
-    # Installs what is missing ahead of the first test, which has less time; what fails is told by #environment.
+    # Installs what is missing before the first test, which has less time. #environment reports a
+    # failure.
     def prepare
       environment
     rescue Unavailable => e
@@ -65,8 +68,12 @@ module Clients
 
     def run_bundler
       command = %w[bundle install --quiet]
-      variables = { "BUNDLE_GEMFILE" => GEMFILE, "BUNDLE_APP_CONFIG" => File.join(FOLDER, ".bundle"), "BUNDLE_SILENCE_ROOT_WARNING" => "1" }
-      output = Bundler.with_unbundled_env { IO.popen(variables, command, chdir: FOLDER, err: %i[child out], &:read) }
+      variables = { "BUNDLE_GEMFILE" => GEMFILE,
+                    "BUNDLE_APP_CONFIG" => File.join(FOLDER, ".bundle"),
+                    "BUNDLE_SILENCE_ROOT_WARNING" => "1" }
+      output = Bundler.with_unbundled_env do
+        IO.popen(variables, command, chdir: FOLDER, err: %i[child out], &:read)
+      end
       raise Unavailable, "bundle install failed: #{output[-1500..] || output}" unless $?.success?
     end
   end

@@ -22,7 +22,9 @@ module Clients
     # @param inside [#call] returns, with nil, when it is held
     def end_work(way, inside, &work)
       error = raises(StandardError) { WAYS.fetch(way).call(inside, work) }
-      ends = NeverBlock::Causes.of(error).grep_v(Wrong).select { |one| [Failed, NB::DeadlineExceeded, Timeout::Error].any? { |kind| kind === one } }
+      ends = NeverBlock::Causes.of(error).grep_v(Wrong).select do |one|
+        [Failed, NB::DeadlineExceeded, Timeout::Error].any? { |kind| kind === one }
+      end
       hold(ends.any?, "it ended by #{error.class}: #{error.message}")
     end
 

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# One client library: what it is called, what it needs, and its checks. A file of libraries/ defines one or a few; the test process reads names and sentences,
-# a process of the library's own runs the blocks (support/probe.rb).
+# One client library: its name, its needs and its checks. A file of libraries/ defines one or more.
+# The test process reads names and sentences. A process of the library's own runs the blocks
+# (support/probe.rb).
 #
 #   Clients.library("excon") do
 #     requires "excon"
@@ -23,7 +24,8 @@ module Clients
       @libraries ||= {}
     end
 
-    # @param parts [Array<Module>] with what the checks share; `included_checks(library)` of each adds its checks
+    # @param parts [Array<Module>] shared by the checks; `included_checks(library)` of each adds its
+    #   checks
     def library(name, *parts, &block)
       libraries[name] = Library.new(name, parts).tap { |library| library.instance_eval(&block) }
     end
@@ -55,7 +57,8 @@ module Clients
       @files.concat(files)
     end
 
-    # @param name [String, nil] of the gem whose version is reported; nil: Ruby's own library, run without any gems
+    # @param name [String, nil] the gem whose version is reported; nil: Ruby's own library, without
+    #   gems
     def gem(name)
       @gem = name
     end
@@ -86,7 +89,9 @@ module Clients
     # Says that a check finds the thread blocked, and why; it then has to.
     # @param on [String, nil] a Gem::Requirement of RUBY_VERSION
     def blocks(name, because:, on: nil)
-      @expected[name] = because if on.nil? || Gem::Requirement.new(on).satisfied_by?(Gem::Version.new(RUBY_VERSION))
+      if on.nil? || Gem::Requirement.new(on).satisfied_by?(Gem::Version.new(RUBY_VERSION))
+        @expected[name] = because
+      end
     end
 
     # A sentence for docs/COMPATIBILITY.md.

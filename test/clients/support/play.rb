@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# What a check can say: fibers, the services' addresses, and the proofs that the loop went on. Its methods are called in a fiber of NB.run.
+# The methods that a check may call: fibers, the addresses of the services, and the proofs that the
+# loop went on. They are called in a fiber of NB.run.
 
 require "net/http"
 require "securerandom"
@@ -101,7 +102,9 @@ module Clients
         end
       end
       value = yield
-      raise Blocked, "another fiber that sleeps #{TICK_S} s had #{ticks} turns meanwhile" if ticks < at_least
+      if ticks < at_least
+        raise Blocked, "another fiber that sleeps #{TICK_S} s had #{ticks} turns meanwhile"
+      end
 
       value
     ensure
@@ -115,10 +118,11 @@ module Clients
       Integer(Net::HTTP.get(URI(url("/relay/#{target}/#{size}#{"/tls" if tls}"))), 10)
     end
 
-    # Runs the block in `count` fibers; what each first sends through the turnstile waits there until all have sent something.
+    # Runs the block in `count` fibers. The first thing that each sends waits in the turnstile until
+    # all have sent something.
     # @param through [Integer] port of a turnstile
     # @param connections [Integer] how many connections take part
-    # @return [Array] what the fibers gave
+    # @return [Array] the values of the fibers
     # @raise [Blocked] when they came one after another
     def inside_at_once(count, through:, connections: count, &block)
       Net::HTTP.get(URI(url("/turnstile/#{through}/arm/#{connections}")))
@@ -139,7 +143,9 @@ module Clients
     def eventually(what, seconds: 8)
       deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
       until yield
-        raise Blocked, "#{what}: not within #{seconds} s" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+        if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+          raise Blocked, "#{what}: not within #{seconds} s"
+        end
 
         sleep(TICK_S)
       end

@@ -18,30 +18,42 @@ module Clients
     class << self
       # @param library [Library]
       def add_checks(library)
-        library.check(:together, "#{FIBERS} BLPOP wait inside at once, by address") { pop_together("127.0.0.1") }
+        library.check(:together, "#{FIBERS} BLPOP wait inside at once, by address") do
+          pop_together("127.0.0.1")
+        end
         library.check(:by_name, "#{FIBERS} by the name localhost") { pop_together("localhost") }
         library.check(:tls, "10 with TLS (a relay's), certificate verified") { over_tls }
         library.check(:kept, "20 fibers x 50 commands on kept connections, none mixed") { keep }
         library.check(:timeout, "its own timeout, while others go on") do
-          while_ticking { raises(*timeout_errors) { call(connect(timeout: 0.4), "BLPOP", token, 3) } }.class.name
+          while_ticking {
+            raises(*timeout_errors) { call(connect(timeout: 0.4), "BLPOP", token, 3) }
+          }.class.name
         end
         add_ends(library)
         library.check(:refused, "its own error for a closed port") do
-          raises(*refused_errors) { call(connect(port: port(:refused), host: "localhost"), "PING") }.class.name
+          raises(*refused_errors) {
+            call(connect(port: port(:refused), host: "localhost"), "PING")
+          }.class.name
         end
-        library.check(:dropped, "its own error when the server hangs up") { raises(*dropped_errors) { call(connect(port: port(:drop)), "PING") }.class.name }
+        library.check(:dropped, "its own error when the server hangs up") do
+          raises(*dropped_errors) { call(connect(port: port(:drop)), "PING") }.class.name
+        end
       end
 
       private
 
       def add_ends(library)
-        library.check(:cancelled, "after a command that NB.all has cancelled, each is given its own answer") { pop_ended(:cancelled) }
+        library.check(:cancelled, "after a command that NB.all has cancelled, " \
+                                  "each is given its own answer") { pop_ended(:cancelled) }
         library.check(:deadline, "after one that NB.deadline has ended") { pop_ended(:deadline) }
-        library.check(:timed_out, "after one that Timeout.timeout has ended") { pop_ended(:timeout) }
+        library.check(:timed_out, "after one that Timeout.timeout has ended") do
+          pop_ended(:timeout)
+        end
       end
     end
 
-    # A BLPOP that was ended is served all the same: whoever asks next by the same client must not be given that.
+    # Redis still serves a BLPOP that has ended here. The next call of the same client must not get
+    # that answer.
     def pop_ended(way)
       client = connect(attempts: 1)
       server = connect
@@ -61,14 +73,19 @@ module Clients
       [FIBERS, 6]
     end
 
-    # Every fiber waits in BLPOP for a list of its own; Redis says how many wait, and only then are they served.
+    # Every fiber waits in BLPOP for a list of its own. They are served only when Redis says that
+    # all wait.
     def pop_together(host)
       count, limit = waiters
       prefix = token
       server = connect
       results = {}
-      count.times { |index| Fiber.schedule { results[index] = pop(host, "#{prefix}-#{index}", limit) } }
-      eventually("#{count} blocked clients of Redis") { results.any? || call(server, "INFO", "clients")[/blocked_clients:(\d+)/, 1].to_i >= count }
+      count.times do |index|
+        Fiber.schedule { results[index] = pop(host, "#{prefix}-#{index}", limit) }
+      end
+      eventually("#{count} blocked clients of Redis") do
+        results.any? || call(server, "INFO", "clients")[/blocked_clients:(\d+)/, 1].to_i >= count
+      end
       not_served(results)
       count.times { |index| call(server, "RPUSH", "#{prefix}-#{index}", "value #{index}") }
       eventually("#{count} answers") { results.size == count }

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A library's checks, run once in a process of the library's own, so that none sees what another has loaded, and one that hangs or crashes loses only what it
-# had not shown by then.
+# The checks of one library, run once in a process of its own. No library sees what another has
+# loaded. A library that hangs or crashes loses only the results that it has not written yet.
 
 require "json"
 require "rbconfig"
@@ -24,7 +24,8 @@ module Clients
       @backends = backends
     end
 
-    # @return [Hash, nil] of a check: "verdict", "seconds", "detail"; nil when the process ended before
+    # @return [Hash, nil] of a check: "verdict", "seconds", "detail"; nil when the process ended
+    #   before
     # @raise [Services::Unavailable, Bundle::Unavailable] when it cannot be run here
     def result(check)
       results[check.to_s]
@@ -46,7 +47,8 @@ module Clients
       environment = @library.gem_name ? Bundle.environment : {}
       lines = Tempfile.create("nb-clients") do |output|
         Tempfile.create("nb-clients-errors") do |errors|
-          ended = spawn(environment.merge("CLIENT_SERVICES" => JSON.generate(services)), output, errors)
+          ended = spawn(environment.merge("CLIENT_SERVICES" => JSON.generate(services)), output,
+                        errors)
           @trouble = "#{ended}: #{File.read(errors.path)[-3000..] || File.read(errors.path)}"
           File.readlines(output.path).map { |line| JSON.parse(line) }
         end
@@ -57,8 +59,12 @@ module Clients
 
     # @return [String] how it ended
     def spawn(environment, output, errors)
-      command = [RbConfig.ruby, "-I#{File.join(Bundle::ROOT, "lib")}", *("-rbundler/setup" if @library.gem_name), File.join(__dir__, "probe.rb"), @library.name]
-      pid = Bundler.with_unbundled_env { Process.spawn(environment, *command, in: File::NULL, out: errors, err: errors, 3 => output) }
+      command = [RbConfig.ruby, "-I#{File.join(Bundle::ROOT, "lib")}",
+                 *("-rbundler/setup" if @library.gem_name), File.join(__dir__, "probe.rb"),
+                 @library.name]
+      pid = Bundler.with_unbundled_env do
+        Process.spawn(environment, *command, in: File::NULL, out: errors, err: errors, 3 => output)
+      end
       Timeout.timeout(LIMIT_S) { Process.wait2(pid).last.to_s }
     rescue Timeout::Error
       Process.kill("KILL", pid)

@@ -16,34 +16,46 @@ module Differential
     SECONDS = "60"
 
     def self.run(*command, input: "")
-      output, error, status = Open3.capture3("timeout", SECONDS, *command, stdin_data: input, binmode: true)
+      output, error, status = Open3.capture3("timeout", SECONDS, *command,
+                                             stdin_data: input, binmode: true)
       raise "#{command.first}: #{status}: #{error}" unless status.success?
 
       output
     end
 
     def self.present?(name)
-      ENV.fetch("PATH", "").split(File::PATH_SEPARATOR).any? { |folder| File.executable?(File.join(folder, name)) }
+      ENV.fetch("PATH", "").split(File::PATH_SEPARATOR).any? do |folder|
+        File.executable?(File.join(folder, name))
+      end
     end
   end
 
-  # Our parser, framing and chunk decoder, built from the core with the small program test/c/http1/probe.c.
+  # NeverBlock's parser, framing and chunk decoder, built from the core with the small program
+  # test/c/http1/probe.c.
   class Ours
-    SOURCES = %w[ext/neverblock/core/http/*.c ext/neverblock/core/http1/*.c ext/neverblock/core/base/status.c ext/neverblock/core/base/assert.c test/c/http1/probe.c].freeze
+    SOURCES = %w[ext/neverblock/core/http/*.c ext/neverblock/core/http1/*.c
+                 ext/neverblock/core/base/status.c ext/neverblock/core/base/assert.c
+                 test/c/http1/probe.c].freeze
 
     def initialize
-      compiler = %w[cc gcc clang].find { |name| Program.present?(name) } or raise Missing, "no C compiler"
+      compiler = %w[cc gcc clang].find { |name| Program.present?(name) } or
+        raise Missing, "no C compiler"
       @program = File.join(ROOT, "build", "differential", "probe")
       FileUtils.mkdir_p(File.dirname(@program))
       fresh = "#{@program}.#{Process.pid}"
-      sources = SOURCES.flat_map { |pattern| Dir.glob(pattern, base: ROOT).sort }.map { |path| File.join(ROOT, path) }
-      Program.run(compiler, "-std=c11", "-D_GNU_SOURCE", "-O1", "-I#{ROOT}/ext/neverblock/core", "-I#{ROOT}/test/c", *sources, "-o", fresh)
+      sources = SOURCES.flat_map { |pattern| Dir.glob(pattern, base: ROOT).sort }.map do |path|
+        File.join(ROOT, path)
+      end
+      Program.run(compiler, "-std=c11", "-D_GNU_SOURCE", "-O1", "-I#{ROOT}/ext/neverblock/core",
+                  "-I#{ROOT}/test/c", *sources, "-o", fresh)
       File.rename(fresh, @program)
     end
 
     # The vectors of test/c/http1/vectors.h: [name, bytes].
     def vectors
-      JSON.parse(Program.run(@program, "--vectors")).map { |row| ["#{row["number"]} #{row["name"]}", [row["bytes"]].pack("H*")] }
+      JSON.parse(Program.run(@program, "--vectors")).map do |row|
+        ["#{row["number"]} #{row["name"]}", [row["bytes"]].pack("H*")]
+      end
     end
 
     # @param inputs [Array<String>]
@@ -61,7 +73,9 @@ module Differential
       case last["status"]
       when "NB_OK" then Reading.new(messages: messages, ending: :done)
       when "NB_INCOMPLETE" then Reading.new(messages: messages, ending: :incomplete)
-      else Reading.new(messages: messages, ending: :refused, detail: "#{last["refused"]}: #{last["reason"]}")
+      else
+        Reading.new(messages: messages, ending: :refused,
+                    detail: "#{last["refused"]}: #{last["reason"]}")
       end
     end
 
@@ -75,7 +89,8 @@ module Differential
     end
   end
 
-  # llhttp as the gem llhttp-ffi packs it, strict as it comes. It is a parser alone: Host, Expect and the target's forms are left to its users.
+  # llhttp as the gem llhttp-ffi packs it, in its strict default. It is a parser alone: it leaves
+  # Host, Expect and the target's forms to its callers.
   class LLHttpFFI
     def initialize
       require "llhttp"
@@ -100,7 +115,8 @@ module Differential
     rescue ::LLHttp::Error => e
       # On an upgrade it stops and hands the rest of the connection to its user: no refusal.
       switched = e.message.include?("PAUSED_UPGRADE")
-      Reading.new(messages: collector.messages, ending: switched ? :done : :refused, detail: e.message)
+      Reading.new(messages: collector.messages, ending: switched ? :done : :refused,
+                  detail: e.message)
     end
 
     # Gathers what the callbacks tell.
@@ -147,14 +163,17 @@ module Differential
       def on_body(bytes) = @body << bytes
 
       def on_message_complete
-        fields = @fields.map { |name, value| [name.b.downcase, value.b.gsub(/\A[ \t]+|[ \t]+\z/n, "")] }
+        fields = @fields.map do |name, value|
+          [name.b.downcase, value.b.gsub(/\A[ \t]+|[ \t]+\z/n, "")]
+        end
         @messages << [@parser.method_name.b, @target.b, fields, @body.b[0, 64]]
         @target = nil
       end
     end
   end
 
-  # node's http.createServer on a port of its own, over real sockets: llhttp and what node adds (Host, Expect, limits).
+  # node's http.createServer on a port of its own, over real sockets: llhttp and what node adds
+  # (Host, Expect, limits).
   class Node
     MAJOR = "v20" # the table holds what this one does
 
@@ -162,7 +181,9 @@ module Differential
       raise Missing, "node is not installed" unless Program.present?("node")
 
       version = Program.run("node", "--version").strip
-      raise Missing, "the table is for node #{MAJOR}, here is #{version}" unless version.start_with?("#{MAJOR}.")
+      unless version.start_with?("#{MAJOR}.")
+        raise Missing, "the table is for node #{MAJOR}, here is #{version}"
+      end
     end
 
     # All inputs in one run of node.
@@ -170,9 +191,11 @@ module Differential
     # @return [Array<Reading>]
     def read_all(inputs)
       script = File.join(__dir__, "node_reader.js")
-      rows = JSON.parse(Program.run("node", script, input: JSON.generate(inputs.map { |input| input.unpack1("H*") })))
-      rows.map do |row|
-        messages = row["messages"].map { |message| binary(*message.values_at("method", "target", "fields", "body")) }
+      hex = JSON.generate(inputs.map { |input| input.unpack1("H*") })
+      JSON.parse(Program.run("node", script, input: hex)).map do |row|
+        messages = row["messages"].map do |message|
+          binary(*message.values_at("method", "target", "fields", "body"))
+        end
         Reading.new(messages: messages, ending: row["ending"].to_sym, detail: row["detail"])
       end
     end
@@ -181,7 +204,10 @@ module Differential
 
     def binary(method, target, fields, body)
       pack = ->(hex) { [hex].pack("H*") }
-      [pack[method], pack[target], fields.map { |name, value| [pack[name].downcase, pack[value].gsub(/\A[ \t]+|[ \t]+\z/n, "")] }, pack[body][0, 64]]
+      fields = fields.map do |name, value|
+        [pack[name].downcase, pack[value].gsub(/\A[ \t]+|[ \t]+\z/n, "")]
+      end
+      [pack[method], pack[target], fields, pack[body][0, 64]]
     end
   end
 end

@@ -1,23 +1,27 @@
 # frozen_string_literal: true
 
 module Differential
-  # What one parser made of one input: the requests it took for whole, in order, and how it ended.
+  # What one parser made of one input: the requests that it read as complete, in order, and how it
+  # ended.
   #
-  # messages: [method, target, [[name in lower case, value], ...], body], binary strings; of the body the first 64 bytes.
-  # ending: :done, :refused or :incomplete. detail: why it refused, in its own words.
+  # messages: [method, target, [[name in lower case, value], ...], body], binary strings; only the
+  # first 64 bytes of the body.
+  # ending: :done, :refused or :incomplete. detail: the parser's own reason for refusing.
   Reading = Struct.new(:messages, :ending, :detail, keyword_init: true) do
     # Ours, as the table names it.
     def summary
       describe(messages, ending, detail)
     end
 
-    # Another parser's beside ours: "same", or what it did up to the first request it took where we did not. Its reason for refusing matters
-    # where we do not refuse.
+    # Compares another parser's reading with ours. "same", or what it did up to the first request
+    # that it read and we did not. Its reason for refusing matters where we do not refuse.
     def beside(ours)
       beyond = messages.size > ours.messages.size
       kept = messages.first(ours.messages.size + 1)
       text = describe(kept, beyond ? :done : ending, (detail if ours.ending != :refused))
-      text += ", read otherwise" unless kept.zip(ours.messages).all? { |theirs, mine| mine.nil? || theirs == mine }
+      unless kept.zip(ours.messages).all? { |theirs, mine| mine.nil? || theirs == mine }
+        text += ", read otherwise"
+      end
       same = kept == ours.messages && ending == ours.ending
       same ? "same" : text
     end

@@ -4,10 +4,11 @@ require "yaml"
 require_relative "parsers"
 
 module Differential
-  # The checked-in table of differences, and the differences there are.
+  # The checked-in table of differences, and the differences that are found.
   #
-  # A row is a class of inputs: what we do (with our reason), what llhttp and node do beside it ("same" where they agree), the section of the RFC,
-  # why we are right, and the vectors in which it shows. Rows without vectors show in the fuzzers' corpora only.
+  # A row is a class of inputs. It has our result with its reason, the results of llhttp and node
+  # ("same" where they agree), the section of the RFC, why we are right, and the vectors that show
+  # it. Rows without vectors show only in the fuzzers' corpora.
   class Table
     PATH = File.join(__dir__, "differences.yml")
     COLUMNS = { "llhttp" => LLHttpFFI, "node" => Node }.freeze
@@ -21,12 +22,15 @@ module Differential
       @rows = YAML.safe_load_file(PATH) || []
       @ours = Ours.new
       @vectors = @ours.vectors.to_h
-      @corpus = Dir.glob(CORPUS_GLOB).sort.to_h { |path| [path.delete_prefix("#{ROOT}/"), corpus_input(path)] }.reject { |_, bytes| bytes.empty? }
+      @corpus = Dir.glob(CORPUS_GLOB).sort
+                   .to_h { |path| [path.delete_prefix("#{ROOT}/"), corpus_input(path)] }
+                   .reject { |_, bytes| bytes.empty? }
     end
 
     # What the table says of one column: { [ours, theirs] => names of vectors }.
     def expected(column)
-      rows.reject { |row| row[column] == "same" }.group_by { |row| [row["ours"], row[column]] }.transform_values { |group| group.flat_map { |row| row["inputs"] }.sort }
+      rows.reject { |row| row[column] == "same" }.group_by { |row| [row["ours"], row[column]] }
+          .transform_values { |group| group.flat_map { |row| row["inputs"] }.sort }
     end
 
     # What there is, in the same form.
@@ -47,17 +51,24 @@ module Differential
       by_reason = rows.to_h { |row| [row["ours"], row] }
       found = Hash.new { |hash, key| hash[key] = [] }
       classes(vectors).each { |name, key| found[key] << name }
-      covered = COLUMNS.keys.to_h { |column| [column, found.keys.map { |key| [key.first, key[COLUMNS.keys.index(column) + 1]] }] }
+      covered = COLUMNS.keys.to_h do |column|
+        [column, found.keys.map { |key| [key.first, key[COLUMNS.keys.index(column) + 1]] }]
+      end
       classes(corpus).each_value do |key|
-        new = COLUMNS.keys.each_with_index.any? { |column, index| key[index + 1] != "same" && !covered[column].include?([key.first, key[index + 1]]) }
+        new = COLUMNS.keys.each_with_index.any? do |column, index|
+          key[index + 1] != "same" && !covered[column].include?([key.first, key[index + 1]])
+        end
         next unless new
 
         found[key] # a row without vectors
-        COLUMNS.keys.each_with_index { |column, index| covered[column] << [key.first, key[index + 1]] }
+        COLUMNS.keys.each_with_index do |column, index|
+          covered[column] << [key.first, key[index + 1]]
+        end
       end
       found.sort.map do |(ours, *theirs), names|
         old = known[[ours, *theirs]] || by_reason[ours] || {}
-        { "ours" => ours, **COLUMNS.keys.zip(theirs).to_h, "rfc" => old["rfc"].to_s, "why" => old["why"].to_s, "inputs" => names.sort }
+        { "ours" => ours, **COLUMNS.keys.zip(theirs).to_h, "rfc" => old["rfc"].to_s,
+          "why" => old["why"].to_s, "inputs" => names.sort }
       end
     end
 
@@ -65,7 +76,9 @@ module Differential
 
     def classes(inputs)
       columns = COLUMNS.keys.map { |column| readings(column, inputs) }
-      keys = inputs.keys.to_h { |name| [name, ours(inputs)[name]].then { |n, mine| [n, [mine.summary, *columns.map { |theirs| theirs[n].beside(mine) }]] } }
+      keys = ours(inputs).to_h do |name, mine|
+        [name, [mine.summary, *columns.map { |theirs| theirs[name].beside(mine) }]]
+      end
       keys.reject { |_, key| key.drop(1).uniq == ["same"] }
     end
 
@@ -75,16 +88,19 @@ module Differential
     end
 
     def ours(inputs)
-      (@read ||= {}.compare_by_identity)[inputs] ||= inputs.keys.zip(@ours.read_all(inputs.values)).to_h
+      @read ||= {}.compare_by_identity
+      @read[inputs] ||= inputs.keys.zip(@ours.read_all(inputs.values)).to_h
     end
 
     def readings(column, inputs)
-      inputs.keys.zip((@parsers ||= Hash.new { |hash, name| hash[name] = COLUMNS.fetch(name).new })[column].read_all(inputs.values)).to_h
+      @parsers ||= Hash.new { |hash, name| hash[name] = COLUMNS.fetch(name).new }
+      inputs.keys.zip(@parsers[column].read_all(inputs.values)).to_h
     end
   end
 end
 
-# Run alone it prints the table as it should be now: rows that are new have an empty "why", to be written by hand.
+# Run alone, it prints the table as it should be now. New rows have an empty "why", to be written by
+# hand.
 if $PROGRAM_NAME == __FILE__
   ENV["BUNDLE_GEMFILE"] ||= File.join(Differential::ROOT, "Gemfile")
   require "bundler/setup"

@@ -1,7 +1,10 @@
 # frozen_string_literal: true
 
-# Gems in C that call Ruby in the middle of what they do, each by a method of GemCallbacks: what it calls goes through a turn, which computes past a slice, waits, and raises
-# for every third who asks. /NAME?me=N is answered by that method. As a program it prints what all methods answer on plain threads, one after the other:
+# Gems in C that call Ruby in the middle of their work, each by a method of GemCallbacks. Each call
+# goes through a turn, which computes past a time slice and waits. For every third request it
+# raises.
+# GET /NAME?me=N is answered by the method NAME. As a program it prints the answers of all methods
+# on plain threads, one after the other:
 #
 #   ruby app_callbacks.rb ASKERS NAME...
 
@@ -62,7 +65,8 @@ class GemCallbacks
   end
 
   # What is required for the methods whose names begin so; for others their own name.
-  LIBRARIES = { "json" => "json", "libxml" => "libxml-ruby", "miniracer" => "mini_racer", "mysql" => "mysql2", "protobuf" => "google/protobuf", "racc" => "nokogiri",
+  LIBRARIES = { "json" => "json", "libxml" => "libxml-ruby", "miniracer" => "mini_racer",
+                "mysql" => "mysql2", "protobuf" => "google/protobuf", "racc" => "nokogiri",
                 "rubyprof" => "ruby-prof", "sqlite" => "sqlite3", "vips" => "ruby-vips" }.freeze
 
   class << self
@@ -110,7 +114,9 @@ class GemCallbacks
   end
 
   def nokogiri_enumerator(me, turn)
-    parts = Enumerator.new { |out| xml(me, 400).scan(/.{1,400}/m) { |part| turn.call && out << part } }
+    parts = Enumerator.new do |out|
+      xml(me, 400).scan(/.{1,400}/m) { |part| turn.call && out << part }
+    end
     io = Object.new
     io.define_singleton_method(:read) do |*|
       parts.next
@@ -121,7 +127,8 @@ class GemCallbacks
     Nokogiri::XML(io).then { |document| [document.xpath("//*").size, document.errors.map(&:to_s)] }
   end
 
-  # libxslt keeps the classes for the process: registered once, and the request is told by an argument.
+  # libxslt keeps the classes for the whole process. They are registered once, and an argument names
+  # the request.
   class Functions
     def self.turns = @turns ||= {}
     def slowly(me, text) = Functions.turns.fetch(Integer(me)).call("#{text}-#{me}")
@@ -131,19 +138,30 @@ class GemCallbacks
     Functions.turns[me] = turn
     @@registered ||= Nokogiri::XSLT.register("urn:slow", Functions) || true
     sheet = Nokogiri::XSLT(<<~XML)
-      <xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform" xmlns:s="urn:slow" extension-element-prefixes="s">
-      <xsl:template match="/"><out><xsl:for-each select="//b"><c><xsl:value-of select="s:slowly('#{me}', string(.))"/></c></xsl:for-each></out></xsl:template>
+      <xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform"
+                      xmlns:s="urn:slow" extension-element-prefixes="s">
+        <xsl:template match="/">
+          <out>
+            <xsl:for-each select="//b">
+              <c><xsl:value-of select="s:slowly('#{me}', string(.))"/></c>
+            </xsl:for-each>
+          </out>
+        </xsl:template>
       </xsl:stylesheet>
     XML
-    sheet.transform(Nokogiri::XML("<a><b>1</b><b>2</b><b>3</b><b>4</b></a>")).xpath("//c").map(&:text)
+    sheet.transform(Nokogiri::XML("<a><b>1</b><b>2</b><b>3</b><b>4</b></a>")).xpath("//c")
+         .map(&:text)
   end
 
   # Neither calls Ruby but for what is read: errors of each are its own.
   def nokogiri_schema(me, turn)
     schema = Nokogiri::XML::Schema(Drops.new(<<~XML, turn, 80))
-      <xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"><xs:element name="a#{me}" type="xs:integer"/></xs:schema>
+      <xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">
+        <xs:element name="a#{me}" type="xs:integer"/>
+      </xs:schema>
     XML
-    [schema.validate(Nokogiri::XML("<a#{me}>#{me.odd? ? "x" : 1}</a#{me}>")).map(&:message), Nokogiri::XML(xml(me)).errors.map(&:to_s)]
+    [schema.validate(Nokogiri::XML("<a#{me}>#{me.odd? ? "x" : 1}</a#{me}>")).map(&:message),
+     Nokogiri::XML(xml(me)).errors.map(&:to_s)]
   end
 
   def nokogiri_html5(me, turn)
@@ -229,7 +247,8 @@ class GemCallbacks
   def msgpack(me, turn)
     type = Struct.new(:number)
     factory = MessagePack::Factory.new
-    factory.register_type(1, type, packer: ->(one) { turn.call([one.number].pack("N")) }, unpacker: ->(text) { turn.call(type.new(text.unpack1("N"))) })
+    factory.register_type(1, type, packer: ->(one) { turn.call([one.number].pack("N")) },
+                          unpacker: ->(text) { turn.call(type.new(text.unpack1("N"))) })
     factory.load(factory.dump(Array.new(4) { |n| type.new((n * 100) + me) })).map(&:number)
   end
 
@@ -245,19 +264,26 @@ class GemCallbacks
   # --- Parsers and markup ---
 
   def racc(me, turn)
-    parser = Class.new(Nokogiri::CSS::Parser) { define_method(:next_token) { turn.call && super() } }
+    parser = Class.new(Nokogiri::CSS::Parser) do
+      define_method(:next_token) { turn.call && super() }
+    end
     parser.new.parse("a#{me} > b.c#{me}, d").map(&:to_type)
   end
 
   def redcarpet(me, turn)
-    page = Class.new(Redcarpet::Render::HTML) { define_method(:link) { |link, _title, content| turn.call("[#{content}|#{link}]") } }
-    Redcarpet::Markdown.new(page.new, tables: true).render("# #{me}\n\n#{Array.new(5) { |n| "* [a *#{n}*](/#{me})" }.join("\n")}\n")
+    page = Class.new(Redcarpet::Render::HTML) do
+      define_method(:link) { |link, _title, content| turn.call("[#{content}|#{link}]") }
+    end
+    Redcarpet::Markdown.new(page.new, tables: true).render(
+      "# #{me}\n\n#{Array.new(5) { |n| "* [a *#{n}*](/#{me})" }.join("\n")}\n"
+    )
   end
 
   def miniracer(me, turn)
     context = MiniRacer::Context.new
     context.attach("slowly", ->(number, *) { turn.call(number * me) })
-    [context.eval("[1, 2, 3, 4].map(slowly)"), (context.eval("throw new Error('#{me}')") rescue $!.message)]
+    [context.eval("[1, 2, 3, 4].map(slowly)"),
+     (context.eval("throw new Error('#{me}')") rescue $!.message)]
   ensure
     context&.dispose
   end
@@ -268,9 +294,13 @@ class GemCallbacks
   def bigdecimal_modes(me, turn)
     BigDecimal.save_rounding_mode do
       BigDecimal.save_limit do
-        BigDecimal.mode(BigDecimal::ROUND_MODE, [BigDecimal::ROUND_UP, BigDecimal::ROUND_DOWN, BigDecimal::ROUND_HALF_EVEN][me % 3])
+        modes = [BigDecimal::ROUND_UP, BigDecimal::ROUND_DOWN, BigDecimal::ROUND_HALF_EVEN]
+        BigDecimal.mode(BigDecimal::ROUND_MODE, modes[me % 3])
         BigDecimal.limit(3 + (me % 5))
-        Array.new(5) { |n| turn.call && [(BigDecimal(me + 2) / (n + 7)).to_s, BigDecimal("#{n}.125").round(2).to_s, BigDecimal.limit] }
+        Array.new(5) do |n|
+          turn.call && [(BigDecimal(me + 2) / (n + 7)).to_s, BigDecimal("#{n}.125").round(2).to_s,
+                        BigDecimal.limit]
+        end
       end
     end
   end
@@ -292,20 +322,31 @@ class GemCallbacks
 
   # Calls nothing; hashes without Ruby's lock.
   def bcrypt(me, turn)
-    Array.new(3) { |n| turn.call && BCrypt::Password.create("word#{me}-#{n}", cost: 4).then { |hash| [hash == "word#{me}-#{n}", hash == "word#{me}-4", hash.cost] } }
+    Array.new(3) do |n|
+      turn.call && BCrypt::Password.create("word#{me}-#{n}", cost: 4).then do |hash|
+        [hash == "word#{me}-#{n}", hash == "word#{me}-4", hash.cost]
+      end
+    end
   end
 
   # Its C calls nothing: what reads and writes is Ruby.
   def snappy(me, turn)
     out = StringIO.new
-    Snappy::Writer.new(out) { |writer| 4.times { |n| turn.call && writer << ("#{me}-#{n}" * 50) && writer.dump! } }
-    [Snappy::Reader.new(StringIO.new(out.string)).read.sum, (Snappy.inflate("x#{me}") rescue $!.class.name)]
+    Snappy::Writer.new(out) do |writer|
+      4.times { |n| turn.call && writer << ("#{me}-#{n}" * 50) && writer.dump! }
+    end
+    [Snappy::Reader.new(StringIO.new(out.string)).read.sum,
+     (Snappy.inflate("x#{me}") rescue $!.class.name)]
   end
 
   def commonmarker(me, turn)
-    page = Class.new(CommonMarker::HtmlRenderer) { define_method(:link) { |node| turn.call && out("[#{me}|#{node.url}]") } }
+    page = Class.new(CommonMarker::HtmlRenderer) do
+      define_method(:link) { |node| turn.call && out("[#{me}|#{node.url}]") }
+    end
     list = Array.new(5) { |n| "* [a *#{n}*](/#{me})" }.join("\n")
-    document = CommonMarker.render_doc("# #{me}\n\n#{list}\n\n| a | b |\n|---|---|\n| #{me} | ~~c~~ |\n", :DEFAULT, %i[table strikethrough])
+    document = CommonMarker.render_doc("# #{me}\n\n#{list}\n\n" \
+                                       "| a | b |\n|---|---|\n| #{me} | ~~c~~ |\n",
+                                       :DEFAULT, %i[table strikethrough])
     types = []
     document.walk { |node| types << node.type && node.type == :emph && turn.call }
     [types, document.to_html, page.new.render(document)]
@@ -316,21 +357,33 @@ class GemCallbacks
   # Fibers apart: the methods of this one alone.
   def rubyprof(me, turn)
     values = nil
-    result = RubyProf::Profile.new(include_threads: [Thread.current]).profile { values = Array.new(5 + (me % 4)) { turn.call rescue $!.message } }
+    result = RubyProf::Profile.new(include_threads: [Thread.current]).profile do
+      values = Array.new(5 + (me % 4)) { turn.call rescue $!.message }
+    end
     own = result.threads.find { |thread| thread.fiber_id == Fiber.current.object_id }
     [values, own.methods.select { |method| method.full_name.include?("Turn#call") }.map(&:called)]
   end
 
-  def stackprof_wall(me, turn) = self.class.profiled(:wall, 500) { Array.new(5) { |n| turn.call("#{me}-#{n}") } }
-  def stackprof_cpu(me, turn) = self.class.profiled(:cpu, 500) { Array.new(5) { |n| turn.call("#{me}-#{n}") } }
-  def stackprof_object(me, turn) = self.class.profiled(:object, 5) { Array.new(5) { |n| turn.call("#{me}-#{n}") } }
+  def stackprof_wall(me, turn)
+    self.class.profiled(:wall, 500) { Array.new(5) { |n| turn.call("#{me}-#{n}") } }
+  end
+
+  def stackprof_cpu(me, turn)
+    self.class.profiled(:cpu, 500) { Array.new(5) { |n| turn.call("#{me}-#{n}") } }
+  end
+
+  def stackprof_object(me, turn)
+    self.class.profiled(:object, 5) { Array.new(5) { |n| turn.call("#{me}-#{n}") } }
+  end
 
   @profiling = 0
   @profiles = Mutex.new
 
-  # The profile is the process's: begun by the first who asks, ended by the last.
+  # The process has one profile. The first request begins it, and the last ends it.
   def self.profiled(mode, interval)
-    @profiles.synchronize { (@profiling += 1) == 1 && StackProf.start(mode: mode, interval: interval, raw: true) }
+    @profiles.synchronize do
+      (@profiling += 1) == 1 && StackProf.start(mode: mode, interval: interval, raw: true)
+    end
     begin
       [(yield rescue $!.message), StackProf.running?]
     ensure
@@ -342,7 +395,8 @@ class GemCallbacks
 
   def zlib_reader(me, turn)
     text = Zlib.gzip(Random.new(me).bytes(600))
-    [Zlib::GzipReader.new(Drops.new(text, turn, 200)).read.sum, (Zlib::GzipReader.new(Drops.new("x#{me}" * 100, turn, 200)).read rescue $!.class.name)]
+    [Zlib::GzipReader.new(Drops.new(text, turn, 200)).read.sum,
+     (Zlib::GzipReader.new(Drops.new("x#{me}" * 100, turn, 200)).read rescue $!.class.name)]
   end
 
   def zlib_writer(me, turn)
@@ -359,24 +413,47 @@ class GemCallbacks
   def vips(me, turn)
     source = Vips::SourceCustom.new
     image = StringIO.new("P5 16 16 255\n".b + Random.new(me).bytes(256))
-    source.on_read { |size| (me % 3 == 2 ? sleep(0.001) : turn.call) && image.read([size, 100].min) } # what is raised there is nobody's: GLib has called it
+    # GLib calls the block, so nobody sees what it raises: every third request waits instead.
+    source.on_read do |size|
+      (me % 3 == 2 ? sleep(0.001) : turn.call) && image.read([size, 100].min)
+    end
     Vips::Image.new_from_source(source, "", access: :sequential).avg
   end
 
   def rmagick(me, turn)
-    image = Magick::Image.new(3, 3) { |options| turn.call && options.background_color = "rgb(#{me},#{me * 2},9)" }
+    image = Magick::Image.new(3, 3) do |options|
+      turn.call && options.background_color = "rgb(#{me},#{me * 2},9)"
+    end
     seen = []
-    image.each_pixel { |pixel, column, row| turn.call && seen << [pixel.red / 257, pixel.green / 257, column, row] } rescue seen << $!.message
-    bigger = image.blur_image(0, 1).resize(8, 8).get_pixels(2, 2, 2, 1).map { |pixel| pixel.green / 257 }
+    begin
+      image.each_pixel do |pixel, column, row|
+        turn.call && seen << [pixel.red / 257, pixel.green / 257, column, row]
+      end
+    rescue StandardError => e
+      seen << e.message
+    end
+    bigger = image.blur_image(0, 1).resize(8, 8).get_pixels(2, 2, 2, 1).map do |pixel|
+      pixel.green / 257
+    end
     blob = image.to_blob { |options| turn.call && options.format = "PPM" }
-    [seen, bigger, Magick::Image.from_blob(blob).first.columns, (Magick::Image.from_blob("x#{me}") { |one| one.format = "PNG" } rescue $!.class.name)]
+    [seen, bigger, Magick::Image.from_blob(blob).first.columns,
+     (Magick::Image.from_blob("x#{me}") { |one| one.format = "PNG" } rescue $!.class.name)]
   end
 
   def sassc(me, turn)
-    functions = Module.new { define_method(:slowly) { |text| SassC::Script::Value::String.new(turn.call("#{text.value}-#{me}")) } }
-    importer = Class.new(SassC::Importer) { define_method(:imports) { |path, _from| sleep(0.001) && SassC::Importer::Import.new(path, source: ".#{path} { of: #{me} }") } }
+    functions = Module.new do
+      define_method(:slowly) do |text|
+        SassC::Script::Value::String.new(turn.call("#{text.value}-#{me}"))
+      end
+    end
+    importer = Class.new(SassC::Importer) do
+      define_method(:imports) do |path, _from|
+        sleep(0.001) && SassC::Importer::Import.new(path, source: ".#{path} { of: #{me} }")
+      end
+    end
     calls = Array.new(5) { |n| "p#{n}: slowly(x#{n});" }.join
-    SassC::Engine.new("@import 'i#{me}', 'j'; .a { #{calls} }", functions: functions, importer: importer, style: :compressed).render
+    SassC::Engine.new("@import 'i#{me}', 'j'; .a { #{calls} }",
+                      functions: functions, importer: importer, style: :compressed).render
   end
 
   # --- Databases and networks ---
@@ -393,8 +470,11 @@ class GemCallbacks
 
   def sqlite_function(me, turn)
     with_sqlite do |database|
-      database.create_function("slowly", 1) { |function, value| function.result = turn.call(value * me) }
-      database.execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5) SELECT slowly(i) FROM n").flatten
+      database.create_function("slowly", 1) do |function, value|
+        function.result = turn.call(value * me)
+      end
+      database.execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL " \
+                       "SELECT i + 1 FROM n WHERE i < 5) SELECT slowly(i) FROM n").flatten
     end
   end
 
@@ -406,12 +486,17 @@ class GemCallbacks
         define_method(:finalize) { @sum }
       end
       database.define_aggregator("slow_sum", sum.new)
-      database.execute("WITH RECURSIVE n(i) AS (SELECT #{me} UNION ALL SELECT i + 1 FROM n WHERE i < #{me + 4}) SELECT slow_sum(i) FROM n").flatten
+      database.execute("WITH RECURSIVE n(i) AS (SELECT #{me} UNION ALL " \
+                       "SELECT i + 1 FROM n WHERE i < #{me + 4}) " \
+                       "SELECT slow_sum(i) FROM n").flatten
     end
   end
 
   def openssl_password(me, turn)
-    keys = (@@keys ||= Array.new(2) { |n| OpenSSL::PKey::EC.generate("prime256v1").to_pem(OpenSSL::Cipher.new("aes-128-cbc"), "word#{n}") })
+    keys = @@keys ||= Array.new(2) do |n|
+      cipher = OpenSSL::Cipher.new("aes-128-cbc")
+      OpenSSL::PKey::EC.generate("prime256v1").to_pem(cipher, "word#{n}")
+    end
     2.times.map do |n|
       OpenSSL::PKey.read(keys[n]) { turn.call(me.odd? ? "wrong" : "word#{n}") }.class.name
     rescue OpenSSL::PKey::PKeyError => e
@@ -427,7 +512,9 @@ class GemCallbacks
     accepts = Thread.new { server.accept && server.write("for #{me}\n") rescue nil }
     context = OpenSSL::SSL::SSLContext.new
     context.verify_mode = OpenSSL::SSL::VERIFY_PEER
-    context.verify_callback = ->(_ok, store) { 2.times { turn.call } && (verified << store.error) && me.even? }
+    context.verify_callback = ->(_ok, store) {
+      2.times { turn.call } && (verified << store.error) && me.even?
+    }
     client = OpenSSL::SSL::SSLSocket.new(pair[1], context)
     [(client.connect && client.gets rescue $!.class.name), verified]
   ensure
@@ -478,14 +565,20 @@ class GemCallbacks
     client.close
   end
 
-  # Where there is a scheduler curb would run it in another fiber, which has not what is kept in Thread.current[] (compat/curb.rb).
+  # With a scheduler curb runs it in another fiber, which does not have the values of
+  # Thread.current[] (compat/curb.rb).
   def curb(me, turn)
     seen = []
     easy = Curl::Easy.new("#{self.class.service}/#{me}")
-    easy.on_header { |line| (seen.empty? ? turn.call : sleep(0.001)) && seen << line.size && line.size }
+    easy.on_header do |line|
+      (seen.empty? ? turn.call : sleep(0.001)) && seen << line.size && line.size
+    end
     asked_by = []
     Thread.current[:asks] = me
-    easy.on_body { |part| (seen.last.is_a?(Integer) ? turn.call : sleep(0.001)) && seen << part && asked_by << Thread.current[:asks] && part.size }
+    easy.on_body do |part|
+      (seen.last.is_a?(Integer) ? turn.call : sleep(0.001)) && seen << part &&
+        asked_by << Thread.current[:asks] && part.size
+    end
     easy.on_progress { |*| sleep(0.0005) || true }
     easy.on_complete { turn.call }
     easy.perform
@@ -507,8 +600,14 @@ class GemCallbacks
 
   def rdkafka(me, turn)
     producer = self.class.producer
-    handles = Array.new(4) { |n| producer.produce(topic: "of-#{me}", key: "k", payload: "#{me}-#{n}", label: [me, n]) }
-    handles.map { |handle| turn.call && handle.wait(max_wait_timeout: 20).then { |report| [report.topic_name, report.label, self.class.delivered.delete(report.label)] } }
+    handles = Array.new(4) do |n|
+      producer.produce(topic: "of-#{me}", key: "k", payload: "#{me}-#{n}", label: [me, n])
+    end
+    handles.map { |handle|
+      turn.call && handle.wait(max_wait_timeout: 20).then { |report|
+        [report.topic_name, report.label, self.class.delivered.delete(report.label)]
+      }
+    }
   end
 
   @delivered = {}
@@ -522,7 +621,9 @@ class GemCallbacks
       @kafka.synchronize do
         Rdkafka::Config.logger.level = Logger::WARN
         @producer ||= Rdkafka::Config.new("test.mock.num.brokers": 1).producer.tap do |producer|
-          producer.delivery_callback = ->(report) { sleep(0.0003) && delivered[report.label] = report.partition >= 0 }
+          producer.delivery_callback = ->(report) {
+            sleep(0.0003) && delivered[report.label] = report.partition >= 0
+          }
         end
       end
     end
@@ -530,8 +631,12 @@ class GemCallbacks
 
   def pg_types(me, turn)
     with_pg do |connection|
-      decoder = Class.new(PG::SimpleDecoder) { define_method(:decode) { |text, *| turn.call("#{text}!") } }
-      encoder = Class.new(PG::SimpleEncoder) { define_method(:encode) { |value, *| turn.call("<#{value}>") } }
+      decoder = Class.new(PG::SimpleDecoder) do
+        define_method(:decode) { |text, *| turn.call("#{text}!") }
+      end
+      encoder = Class.new(PG::SimpleEncoder) do
+        define_method(:encode) { |value, *| turn.call("<#{value}>") }
+      end
       params = PG::TypeMapByColumn.new([encoder.new])
       result = connection.exec_params("SELECT $1::text AS a, '#{me}' AS b", ["x#{me}"], 0, params)
       result.type_map = PG::TypeMapByColumn.new([decoder.new, decoder.new])
@@ -543,15 +648,19 @@ class GemCallbacks
     with_pg do |connection|
       seen = []
       connection.set_notice_processor { |text| seen << (turn.call(text) rescue $!.message) }
-      connection.exec("DO $$ BEGIN FOR i IN 1..4 LOOP RAISE NOTICE 'of % %', #{me}, i; END LOOP; END $$")
+      connection.exec(
+        "DO $$ BEGIN FOR i IN 1..4 LOOP RAISE NOTICE 'of % %', #{me}, i; END LOOP; END $$"
+      )
       seen << connection.exec("SELECT #{me}").getvalue(0, 0)
     end
   end
 
   def mysql_stream(me, turn)
-    client = Mysql2::Client.new(host: "127.0.0.1", port: Integer(ENV.fetch("NB_MYSQL_PORT")), username: "root", database: "test")
+    client = Mysql2::Client.new(host: "127.0.0.1", port: Integer(ENV.fetch("NB_MYSQL_PORT")),
+                                username: "root", database: "test")
     rows = []
-    client.query("SELECT #{me} AS a UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4", stream: true, cache_rows: false).each { |row| turn.call && rows << row["a"] }
+    client.query("SELECT #{me} AS a UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4",
+                 stream: true, cache_rows: false).each { |row| turn.call && rows << row["a"] }
     rows
   ensure
     client&.close
@@ -560,16 +669,27 @@ class GemCallbacks
   def ffi_sorted(me, turn)
     numbers = [4, 2, 3, 1].map { |number| number * (me + 1) }
     memory = FFI::MemoryPointer.new(:int, 4).write_array_of_int(numbers)
-    sort = FFI::Function.new(:void, %i[pointer size_t size_t pointer], FFI::DynamicLibrary.open(nil, FFI::DynamicLibrary::RTLD_LAZY).find_function("qsort"))
-    sort.call(memory, 4, 4, FFI::Function.new(:int, %i[pointer pointer]) { |one, other| turn.call(one.read_int <=> other.read_int) })
+    library = FFI::DynamicLibrary.open(nil, FFI::DynamicLibrary::RTLD_LAZY)
+    sort = FFI::Function.new(:void, %i[pointer size_t size_t pointer],
+                             library.find_function("qsort"))
+    compare = FFI::Function.new(:int, %i[pointer pointer]) do |one, other|
+      turn.call(one.read_int <=> other.read_int)
+    end
+    sort.call(memory, 4, 4, compare)
     memory.read_array_of_int(4)
   end
 
   private
 
   # Bad for odd ones.
-  def xml(me, text = 4) = "<all>#{Array.new(5) { |n| "<e#{me}-#{n}>#{"x" * text}</e#{me}-#{n}>" }.join}#{"<wrong></rong>" if me.odd?}</all>"
-  def json(me) = "{\"a\":[1,#{me},{\"b\":2}],\"c\":{\"d\":#{me}},\"e\":\"#{"f" * me}\"#{"," if me.odd?}}"
+  def xml(me, text = 4)
+    elements = Array.new(5) { |n| "<e#{me}-#{n}>#{"x" * text}</e#{me}-#{n}>" }
+    "<all>#{elements.join}#{"<wrong></rong>" if me.odd?}</all>"
+  end
+
+  def json(me)
+    "{\"a\":[1,#{me},{\"b\":2}],\"c\":{\"d\":#{me}},\"e\":\"#{"f" * me}\"#{"," if me.odd?}}"
+  end
 
   def with_sqlite
     database = SQLite3::Database.new(":memory:")
@@ -579,7 +699,8 @@ class GemCallbacks
   end
 
   def with_pg
-    connection = PG.connect(host: "127.0.0.1", port: Integer(ENV.fetch("NB_PG_PORT")), user: "postgres", dbname: "postgres")
+    connection = PG.connect(host: "127.0.0.1", port: Integer(ENV.fetch("NB_PG_PORT")),
+                            user: "postgres", dbname: "postgres")
     yield connection
   ensure
     connection&.close
@@ -588,7 +709,9 @@ end
 
 if $PROGRAM_NAME == __FILE__
   askers, *names = ARGV
-  answers = names.to_h { |name| [name, Array.new(Integer(askers)) { |me| Thread.new { GemCallbacks.answer(name, me) }.value }] }
+  answers = names.to_h do |name|
+    [name, Array.new(Integer(askers)) { |me| Thread.new { GemCallbacks.answer(name, me) }.value }]
+  end
   puts JSON.generate(answers)
 end
 

@@ -10,7 +10,8 @@ module Gems
   # A use as a program of OnThreads.
   class Asked
     STYLES = { get: [["GET", ""]], post: [["POST", "a=1&b=2"], ["GET", ""]] }.freeze
-    HEADERS = { "host" => "example.org", "accept" => "*/*", "origin" => "http://other.example.org" }.freeze
+    HEADERS = { "host" => "example.org", "accept" => "*/*",
+                "origin" => "http://other.example.org" }.freeze
 
     attr_reader :use
 
@@ -22,8 +23,12 @@ module Gems
 
     # @return [Array(String, String, Hash, String)] method, query, headers, body
     def at(number)
-      method, body = STYLES.fetch(use.questions_style).then { |styles| styles[number % styles.size] }
-      [method, "?n=#{number % 7}", HEADERS.merge(body.empty? ? {} : { "content-type" => "application/x-www-form-urlencoded" }), body]
+      method, body = STYLES.fetch(use.questions_style).then do |styles|
+        styles[number % styles.size]
+      end
+      [method, "?n=#{number % 7}",
+       HEADERS.merge(body.empty? ? {} : { "content-type" => "application/x-www-form-urlencoded" }),
+       body]
     end
 
     # @param programs [Array<Asked>] the one
@@ -52,7 +57,9 @@ module Gems
     # @return [#env]
     # @raise [Services::Unavailable]
     def for(services)
-      ports = (services & KINDS.keys).to_h { |name| ["NB_GEMS_#{name.to_s.upcase}", (@started[name] ||= KINDS.fetch(name).new.start).port.to_s] }
+      ports = (services & KINDS.keys).to_h do |name|
+        ["NB_GEMS_#{name.to_s.upcase}", (@started[name] ||= KINDS.fetch(name).new.start).port.to_s]
+      end
       Struct.new(:env).new(BUNDLE.env.merge(ports, "LD_PRELOAD" => nil))
     end
 
@@ -60,7 +67,8 @@ module Gems
 
     # @return [Hash{String => String}] versions by name
     def self.versions
-      @versions ||= File.read("#{BUNDLE.env.fetch("BUNDLE_GEMFILE")}.lock").scan(/^    (\S+) \((\S+?)(?:-x86\S+|-aarch\S+)?\)$/).to_h
+      @versions ||= File.read("#{BUNDLE.env.fetch("BUNDLE_GEMFILE")}.lock")
+                        .scan(/^    (\S+) \((\S+?)(?:-x86\S+|-aarch\S+)?\)$/).to_h
     end
   end
 end

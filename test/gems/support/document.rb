@@ -8,9 +8,20 @@ module Gems
     RESULTS = File.expand_path("../results", __dir__)
     WORDS = { "same" => "as on threads", "differs" => "differs", "skipped" => "-" }.freeze
 
+    # The document's lines are longer than those of this file.
+    METHOD =
+      "An ordinary use of each gem\n" \
+      "(`test/gems/uses`), 20 requests at once beside two that compute, time slices of 1 ms: " \
+      "every answer is compared with what Puma's threads give, and so is what is left of " \
+      "descriptors,\n" \
+      "connections, threads and fibers. **as on threads**: no answer was another. " \
+      "**differs**: below."
+    private_constant :METHOD
+
     # @return [Document] of what runs have found
     def self.read
-      new(Dir[File.join(RESULTS, "*.json")].map { |file| JSON.parse(File.read(file)) }.sort_by { |report| Gem::Version.new(report["ruby"]) })
+      reports = Dir[File.join(RESULTS, "*.json")].map { |file| JSON.parse(File.read(file)) }
+      new(reports.sort_by { |report| Gem::Version.new(report["ruby"]) })
     end
 
     # @param reports [Array<Hash>] by Ruby, oldest first
@@ -26,13 +37,15 @@ module Gems
 
     private
 
+    def rubies
+      @reports.map { |report| "Ruby #{report["ruby"]} (#{report["date"]})" }.join(", ")
+    end
+
     def head
       <<~TEXT.chomp
         # Gems of Rails applications
 
-        Generated as the part above, from runs of `bin/test --gems` on #{@reports.map { |report| "Ruby #{report["ruby"]} (#{report["date"]})" }.join(", ")}. An ordinary use of each gem
-        (`test/gems/uses`), 20 requests at once beside two that compute, time slices of 1 ms: every answer is compared with what Puma's threads give, and so is what is left of descriptors,
-        connections, threads and fibers. **as on threads**: no answer was another. **differs**: below.
+        Generated as the part above, from runs of `bin/test --gems` on #{rubies}. #{METHOD}
       TEXT
     end
 
@@ -45,13 +58,18 @@ module Gems
 
     def row(name)
       entries = @reports.map { |report| report["gems"][name] }
-      [name, entries.compact.filter_map { |entry| entry["version"] }.uniq.join(", "), *entries.map { |entry| WORDS.fetch(entry&.fetch("verdict") || "skipped") },
+      [name, entries.compact.filter_map { |entry| entry["version"] }.uniq.join(", "),
+       *entries.map { |entry| WORDS.fetch(entry&.fetch("verdict") || "skipped") },
        entries.compact.filter_map { |entry| entry["note"] }.uniq.join("; ")]
     end
 
     def reasons
       lines = @reports.flat_map do |report|
-        report["gems"].filter_map { |name, entry| "- **#{name}** (#{report["ruby"][/\A\d+\.\d+/]}): #{entry["detail"].gsub(/\s+/, " ")}" unless entry["verdict"] == "same" }
+        report["gems"].filter_map do |name, entry|
+          unless entry["verdict"] == "same"
+            "- **#{name}** (#{report["ruby"][/\A\d+\.\d+/]}): #{entry["detail"].gsub(/\s+/, " ")}"
+          end
+        end
       end
       ["## What differs, and how", "", *(lines.empty? ? ["Nothing."] : lines)].join("\n")
     end

@@ -13,10 +13,12 @@ module Gems
 
     # @param verdict [String] "same", "differs" or "skipped"
     def record(use, verdict, detail)
-      @gems[use.name] = { "version" => Surroundings.versions[use.name], "verdict" => verdict, "detail" => detail, "note" => use.word }.compact
+      @gems[use.name] = { "version" => Surroundings.versions[use.name], "verdict" => verdict,
+                          "detail" => detail, "note" => use.word }.compact
     end
 
-    # Gems that were not run now are as the last run of this Ruby and version has found them; nothing is written when one was never run.
+    # Gems that did not run now keep the result of the last run of this Ruby and version. Nothing is
+    # written when a gem has no result at all.
     def write(folder, uses = Gems.uses)
       file = File.join(folder, "#{RUBY_VERSION[/\A\d+\.\d+/]}.json")
       gems = last(file).slice(*uses.keys).merge(@gems)
@@ -28,11 +30,18 @@ module Gems
 
     private
 
-    def head = { "ruby" => RUBY_VERSION, "neverblock" => NeverBlock::VERSION, "date" => Time.now.utc.strftime("%Y-%m-%d") }
+    def head
+      { "ruby" => RUBY_VERSION, "neverblock" => NeverBlock::VERSION,
+        "date" => Time.now.utc.strftime("%Y-%m-%d") }
+    end
 
     def last(file)
       report = File.exist?(file) ? JSON.parse(File.read(file)) : {}
-      report.values_at("ruby", "neverblock") == head.values_at("ruby", "neverblock") ? report.fetch("gems") : {}
+      if report.values_at("ruby", "neverblock") == head.values_at("ruby", "neverblock")
+        report.fetch("gems")
+      else
+        {}
+      end
     end
   end
 end

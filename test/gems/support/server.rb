@@ -28,7 +28,9 @@ module Gems
   # @param id [Boolean] whether it has one
   def table(name, id: true, **columns)
     ActiveRecord::Schema.define do
-      create_table(name, id: (:primary_key if id) || false, force: true) { |table| columns.each { |column, type| table.column(column, type) } }
+      create_table(name, id: (:primary_key if id) || false, force: true) do |table|
+        columns.each { |column, type| table.column(column, type) }
+      end
     end
   end
 
@@ -36,7 +38,8 @@ module Gems
     ActiveRecord::Base.establish_connection(ENV.fetch("NB_HUNT_DATABASE"))
   end
 
-  # Rows of this request alone, gone afterwards: on threads and here a connection is the request's while it is in a transaction.
+  # The rows exist for this request only and are gone afterwards. On threads and here, a connection
+  # belongs to the request while it is in a transaction.
   def undone
     found = nil
     ActiveRecord::Base.transaction do

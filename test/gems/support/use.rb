@@ -1,14 +1,16 @@
 # frozen_string_literal: true
 
-# One gem's ordinary use, as a file of uses/ has it. The test process reads what it is called and what it needs; a server of each kind calls the blocks.
+# One gem's ordinary use, as a file of uses/ defines it. The test process reads its name and its
+# needs. A server of each kind calls the blocks.
 #
 #   Gems.use "oj" do
 #     requires "oj"
 #     answer { |id| Oj.load(Oj.dump({ "id" => id })) }
 #   end
 #
-# `answer` gets the request's own text and its environment; its value must depend on nothing else, on threads. Instead, `app` returns a Rack application,
-# which is asked for "/ID", and `rails` a small Rails application around such a block (rails.rb).
+# `answer` gets the request's own text and its environment. On threads its value must depend on
+# nothing else. Instead, `app` returns a Rack application, which is asked for "/ID", or `rails` a
+# small Rails application around such a block (rails.rb).
 
 module Gems
   class << self
@@ -70,9 +72,13 @@ module Gems
       files.each { |file| require file }
       @setups.each(&:call)
       inner = @app&.call
-      return ->(env) { inner.call(env.merge("PATH_INFO" => "/#{id_of(env)}", "SCRIPT_NAME" => "")) } if inner
+      return ->(env) {
+        inner.call(env.merge("PATH_INFO" => "/#{id_of(env)}", "SCRIPT_NAME" => ""))
+      } if inner
 
-      ->(env) { [200, { "content-type" => "text/plain" }, [Hunt.text(Array(@answer.call(id_of(env), env)))]] }
+      ->(env) {
+        [200, { "content-type" => "text/plain" }, [Hunt.text(Array(@answer.call(id_of(env), env)))]]
+      }
     end
 
     private

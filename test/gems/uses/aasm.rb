@@ -6,7 +6,11 @@ Gems.use "aasm" do
     class Job
       include AASM
 
-      aasm { state(:waiting, initial: true) && state(:running) && event(:run) { transitions(from: :waiting, to: :running, guard: -> { Hunt.nap }) } }
+      aasm {
+        state(:waiting, initial: true) && state(:running) && event(:run) {
+          transitions(from: :waiting, to: :running, guard: -> { Hunt.nap })
+        }
+      }
     end
   end
   answer { |id|

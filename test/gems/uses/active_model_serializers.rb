@@ -18,5 +18,8 @@ Gems.use "active_model_serializers" do
       attributes :id, :name
     end
   end
-  answer { |id| ActiveModelSerializers::SerializableResource.new(Person.new(id), serializer: PersonSerializer, adapter: :attributes).to_json }
+  answer do |id|
+    ActiveModelSerializers::SerializableResource.new(Person.new(id), serializer: PersonSerializer,
+                                                     adapter: :attributes).to_json
+  end
 end

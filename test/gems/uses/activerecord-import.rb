@@ -15,7 +15,9 @@ Gems.use "activerecord-import" do
     Gems.undone {
       Item.import([:name, :size], Array.new(9) { |n|
         ["#{id}-#{n}", n]
-      }, validate: true).then { |done| [done.ids.size, Item.where("name like ?", "#{id}-%").sum(:size)] }
+      }, validate: true).then do |done|
+        [done.ids.size, Item.where("name like ?", "#{id}-%").sum(:size)]
+      end
     }
   }
 end

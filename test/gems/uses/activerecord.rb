@@ -8,7 +8,8 @@ Gems.use "activerecord" do
     Gems.undone {
       Item.insert_all!(Array.new(4) { |n|
         { name: "#{id}-#{n}", size: n }
-      }) && [Item.where("name like ?", "#{id}-%").find_each.next.name, Item.where("name like ?", "#{id}-%").sum(:size)]
+      }) && [Item.where("name like ?", "#{id}-%").find_each.next.name,
+             Item.where("name like ?", "#{id}-%").sum(:size)]
     }
   }
 end

@@ -5,7 +5,8 @@ Gems.use "audited" do
   requires "rails", "active_record", "audited"
   setup do
     Gems.records()
-    texts = %i[auditable_type associated_type user_type username action comment remote_address request_uuid].to_h { |name| [name, :string] }
+    texts = %i[auditable_type associated_type user_type username action comment remote_address
+               request_uuid].to_h { |name| [name, :string] }
     numbers = %i[auditable_id associated_id user_id version].to_h { |name| [name, :bigint] }
     Gems.table(:audits, **texts, **numbers, audited_changes: :jsonb, created_at: :datetime)
     require "audited/audit"

@@ -2,5 +2,7 @@
 
 Gems.use "bcrypt" do
   requires "bcrypt"
-  answer { |id| BCrypt::Password.create(id, cost: 5).then { |hash| [hash == id, hash == "other", hash.cost] } }
+  answer do |id|
+    BCrypt::Password.create(id, cost: 5).then { |hash| [hash == id, hash == "other", hash.cost] }
+  end
 end

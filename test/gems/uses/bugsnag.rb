@@ -13,6 +13,8 @@ Gems.use "bugsnag" do
     Bugsnag.configuration.set_request_data(:id, id)
     Bugsnag.leave_breadcrumb(id)
     Hunt.nap
-    [Bugsnag.configuration.request_data[:id], Bugsnag.breadcrumbs.map(&:name)].tap { Bugsnag.configuration.clear_request_data }
+    [Bugsnag.configuration.request_data[:id], Bugsnag.breadcrumbs.map(&:name)].tap do
+      Bugsnag.configuration.clear_request_data
+    end
   end
 end

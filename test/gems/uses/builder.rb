@@ -2,5 +2,7 @@
 
 Gems.use "builder" do
   requires "builder"
-  answer { |id| (xml = Builder::XmlMarkup.new(indent: 1)).a { xml.b(id, "c" => 1) && Hunt.nap && xml.d } }
+  answer do |id|
+    (xml = Builder::XmlMarkup.new(indent: 1)).a { xml.b(id, "c" => 1) && Hunt.nap && xml.d }
+  end
 end

@@ -11,5 +11,10 @@ Gems.use "cancancan" do
       def initialize(user) = can(:read, Item, owner: user)
     end
   end
-  answer { |id| Gems.undone { Item.create!(owner: id) && [Item.accessible_by(Ability.new(id)).count, Ability.new("x").can?(:read, Item.new(owner: id))] } }
+  answer do |id|
+    Gems.undone do
+      Item.create!(owner: id) && [Item.accessible_by(Ability.new(id)).count,
+                                  Ability.new("x").can?(:read, Item.new(owner: id))]
+    end
+  end
 end

@@ -5,7 +5,8 @@ Gems.use "closure_tree" do
   requires "active_record", "closure_tree"
   setup do
     Gems.records(parent_id: :bigint)
-    Gems.table(:item_hierarchies, id: false, ancestor_id: :bigint, descendant_id: :bigint, generations: :integer)
+    Gems.table(:item_hierarchies, id: false, ancestor_id: :bigint, descendant_id: :bigint,
+                                  generations: :integer)
     Item.has_closure_tree
   end
   answer do |id|

@@ -2,5 +2,8 @@
 
 Gems.use "csv" do
   requires "csv"
-  answer { |id| CSV.parse("a,b\n#{id},2\n", headers: true).map { |row| Hunt.nap && row.to_h } + [CSV.generate { |csv| csv << [id, "x,y"] }] }
+  answer do |id|
+    CSV.parse("a,b\n#{id},2\n", headers: true).map { |row| Hunt.nap && row.to_h } +
+      [CSV.generate { |csv| csv << [id, "x,y"] }]
+  end
 end

@@ -2,7 +2,9 @@
 
 Gems.use "datadog" do
   setup do
-    ENV.update("DD_TRACE_ENABLED" => "true", "DD_REMOTE_CONFIGURATION_ENABLED" => "false", "DD_INSTRUMENTATION_TELEMETRY_ENABLED" => "false", "DD_TRACE_STARTUP_LOGS" => "false")
+    ENV.update("DD_TRACE_ENABLED" => "true", "DD_REMOTE_CONFIGURATION_ENABLED" => "false",
+               "DD_INSTRUMENTATION_TELEMETRY_ENABLED" => "false",
+               "DD_TRACE_STARTUP_LOGS" => "false")
     require "datadog"
     Datadog.configure do |config|
       config.logger.level = Logger::FATAL
@@ -13,7 +15,9 @@ Gems.use "datadog" do
     Datadog::Tracing.trace(id) do |outer|
       Datadog::Tracing.active_span.set_tag("id", id)
       Hunt.nap
-      [Datadog::Tracing.active_span.name, Datadog::Tracing.trace("inner") { |inner| Hunt.nap && inner.parent_id == outer.id }, Datadog::Tracing.active_span.get_tag("id")]
+      [Datadog::Tracing.active_span.name,
+       Datadog::Tracing.trace("inner") { |inner| Hunt.nap && inner.parent_id == outer.id },
+       Datadog::Tracing.active_span.get_tag("id")]
     end
   end
 end

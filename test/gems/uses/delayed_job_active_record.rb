@@ -5,8 +5,9 @@ Gems.use "delayed_job_active_record" do
   requires "rails", "active_record"
   setup do
     Gems.records
-    Gems.table(:delayed_jobs, priority: :integer, attempts: :integer, handler: :text, last_error: :text, run_at: :datetime, locked_at: :datetime, failed_at: :datetime,
-                              locked_by: :string, queue: :string, created_at: :datetime, updated_at: :datetime)
+    Gems.table(:delayed_jobs, priority: :integer, attempts: :integer, handler: :text,
+               last_error: :text, run_at: :datetime, locked_at: :datetime, failed_at: :datetime,
+               locked_by: :string, queue: :string, created_at: :datetime, updated_at: :datetime)
     require "delayed_job_active_record"
     Mailing = Struct.new(:id) { def perform = Hunt.nap }
   end

@@ -7,5 +7,11 @@ Gems.use "discard" do
     Gems.records(discarded_at: :datetime)
     Item.include(Discard::Model)
   end
-  answer { |id| Gems.undone { Item.create!(name: id).then { |item| [item.discard, Item.kept.where(name: id).count, item.undiscard] } } }
+  answer do |id|
+    Gems.undone do
+      Item.create!(name: id).then do |item|
+        [item.discard, Item.kept.where(name: id).count, item.undiscard]
+      end
+    end
+  end
 end

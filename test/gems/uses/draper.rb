@@ -13,6 +13,10 @@ Gems.use "draper" do
     class ThingsController < ActionController::Base
       def show = render(html: ShownDecorator.new(Shown.new(params[:id])).name)
     end
-    ->(env) { application.call(env).tap { |found| %w[x-request-id x-runtime set-cookie].each { |name| found[1].delete(name) } } }
+    ->(env) {
+      application.call(env).tap { |found|
+        %w[x-request-id x-runtime set-cookie].each { |name| found[1].delete(name) }
+      }
+    }
   end
 end

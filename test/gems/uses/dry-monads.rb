@@ -6,7 +6,10 @@ Gems.use "dry-monads" do
     class Steps
       include Dry::Monads[:result, :do]
 
-      def call(id) = (first = yield(step(id))) && (second = yield(step("#{first}!"))) && Success(second)
+      def call(id)
+        (first = yield(step(id))) && (second = yield(step("#{first}!"))) && Success(second)
+      end
+
       def step(text) = Hunt.nap && (text.sum % 5).zero? ? Failure(text) : Success(text)
     end
   end

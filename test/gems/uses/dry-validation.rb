@@ -9,5 +9,9 @@ Gems.use "dry-validation" do
     end
     CONTRACT = Contract.new
   end
-  answer { |id| CONTRACT.call(id: id, age: (id.sum % 40).to_s).then { |result| [result.to_h, result.errors.to_h] } }
+  answer do |id|
+    CONTRACT.call(id: id, age: (id.sum % 40).to_s).then do |result|
+      [result.to_h, result.errors.to_h]
+    end
+  end
 end

@@ -10,7 +10,8 @@ Gems.use "friendly_id" do
   answer { |id|
     Gems.undone {
       Item.create!(name: "A #{id}").then { |item|
-        [item.slug, Item.friendly.find("a-#{id}").name, Item.create!(name: "A #{id}").slug.start_with?("a-#{id}-")]
+        [item.slug, Item.friendly.find("a-#{id}").name,
+         Item.create!(name: "A #{id}").slug.start_with?("a-#{id}-")]
       }
     }
   }

@@ -2,7 +2,8 @@
 
 Gems.use "graphql" do
   requires "graphql"
-  note "loads its constants at the first requests; on Ruby 3.1 nothing else of the process runs meanwhile: GraphQL.eager_load! at boot"
+  note "loads its constants at the first requests; on Ruby 3.1 nothing else of the process runs " \
+       "meanwhile: GraphQL.eager_load! at boot"
   setup do
     class Texts < GraphQL::Dataloader::Source
       def fetch(keys) = Hunt.nap && keys.map { |key| "text #{key}" }
@@ -18,5 +19,7 @@ Gems.use "graphql" do
       use(GraphQL::Dataloader)
     end
   end
-  answer { |id| Schema.execute("{ a: text(id: \"#{id}\") b: text(id: \"#{id}2\") }", context: { id: id }).to_h }
+  answer do |id|
+    Schema.execute("{ a: text(id: \"#{id}\") b: text(id: \"#{id}2\") }", context: { id: id }).to_h
+  end
 end

@@ -2,5 +2,9 @@
 
 Gems.use "hashie" do
   requires "hashie"
-  answer { |id| Hashie::Mash.new(user: { id: id }).then { |mash| [mash.user.id, mash.dig("user", "id"), mash.other?] } }
+  answer do |id|
+    Hashie::Mash.new(user: { id: id }).then do |mash|
+      [mash.user.id, mash.dig("user", "id"), mash.other?]
+    end
+  end
 end

@@ -2,7 +2,8 @@
 
 Gems.use "honeybadger" do
   setup do
-    ENV.update("HONEYBADGER_API_KEY" => "x", "HONEYBADGER_BACKEND" => "null", "HONEYBADGER_LOGGING_PATH" => File::NULL, "HONEYBADGER_ENV" => "test")
+    ENV.update("HONEYBADGER_API_KEY" => "x", "HONEYBADGER_BACKEND" => "null",
+               "HONEYBADGER_LOGGING_PATH" => File::NULL, "HONEYBADGER_ENV" => "test")
     require "honeybadger"
   end
   answer do |id|

@@ -2,5 +2,8 @@
 
 Gems.use "http" do
   requires "http"
-  answer { |id| [HTTP.get("#{Gems::URL}/#{id}").to_s, HTTP.timeout(30).headers("X-A" => "1").get("#{Gems::URL}/v1/#{id}").parse] }
+  answer do |id|
+    [HTTP.get("#{Gems::URL}/#{id}").to_s,
+     HTTP.timeout(30).headers("X-A" => "1").get("#{Gems::URL}/v1/#{id}").parse]
+  end
 end

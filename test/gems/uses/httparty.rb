@@ -2,5 +2,8 @@
 
 Gems.use "httparty" do
   requires "httparty"
-  answer { |id| [HTTParty.get("#{Gems::URL}/v1/#{id}").parsed_response, HTTParty.post("#{Gems::URL}/#{id}", body: { a: id }).code] }
+  answer do |id|
+    [HTTParty.get("#{Gems::URL}/v1/#{id}").parsed_response,
+     HTTParty.post("#{Gems::URL}/#{id}", body: { a: id }).code]
+  end
 end

@@ -2,5 +2,8 @@
 
 Gems.use "httpx" do
   requires "httpx"
-  answer { |id| [HTTPX.get("#{Gems::URL}/#{id}").to_s, HTTPX.get("#{Gems::URL}/#{id}1", "#{Gems::URL}/#{id}2").map(&:to_s)] }
+  answer do |id|
+    [HTTPX.get("#{Gems::URL}/#{id}").to_s,
+     HTTPX.get("#{Gems::URL}/#{id}1", "#{Gems::URL}/#{id}2").map(&:to_s)]
+  end
 end

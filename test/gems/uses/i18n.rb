@@ -7,5 +7,7 @@ Gems.use "i18n" do
     I18n.backend.store_translations(:en, hello: "Hello %{name}")
     I18n.backend.store_translations(:de, hello: "Hallo %{name}")
   end
-  answer { |id| I18n.with_locale(%i[en de][id.sum % 2]) { Hunt.nap && [I18n.t(:hello, name: id), I18n.locale] } }
+  answer do |id|
+    I18n.with_locale(%i[en de][id.sum % 2]) { Hunt.nap && [I18n.t(:hello, name: id), I18n.locale] }
+  end
 end

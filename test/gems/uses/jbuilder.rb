@@ -2,5 +2,7 @@
 
 Gems.use "jbuilder" do
   requires "active_support", "jbuilder"
-  answer { |id| Jbuilder.encode { |json| json.id(id) && json.list([1, 2]) { |n| Hunt.nap && json.n(n) } } }
+  answer do |id|
+    Jbuilder.encode { |json| json.id(id) && json.list([1, 2]) { |n| Hunt.nap && json.n(n) } }
+  end
 end

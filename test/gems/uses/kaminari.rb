@@ -9,9 +9,10 @@ Gems.use "kaminari" do
   end
   answer { |id|
     Gems.undone {
-      Item.insert_all!(Array.new(7) { |n| { name: "#{id}-#{n}" } }) && Item.where("name like ?", "#{id}-%").order(:name).page(2).per(3).then { |page|
-        [page.map(&:name), page.total_pages, page.next_page]
-      }
+      Item.insert_all!(Array.new(7) { |n| { name: "#{id}-#{n}" } }) &&
+        Item.where("name like ?", "#{id}-%").order(:name).page(2).per(3).then { |page|
+          [page.map(&:name), page.total_pages, page.next_page]
+        }
     }
   }
 end

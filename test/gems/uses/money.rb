@@ -8,5 +8,10 @@ Gems.use "money" do
     Money.default_currency = "EUR"
     Money.default_bank.add_rate("EUR", "USD", 1.5)
   end
-  answer { |id| Money.with_rounding_mode(BigDecimal::ROUND_DOWN) { [Hunt.nap && Money.new(id.sum * 7).exchange_to("USD").cents, Money.new(id.sum).format, (Money.new(100) / 3).cents] } }
+  answer do |id|
+    Money.with_rounding_mode(BigDecimal::ROUND_DOWN) do
+      [Hunt.nap && Money.new(id.sum * 7).exchange_to("USD").cents, Money.new(id.sum).format,
+       (Money.new(100) / 3).cents]
+    end
+  end
 end

@@ -18,6 +18,7 @@ Gems.use "nokogiri" do
     titles = Titles.new
     Nokogiri::XML::SAX::Parser.new(titles).parse("<a><b>#{id}</b></a>")
     bad = Nokogiri::XML(StringIO.new("<a><b>#{id}</a>" * 30)).errors.size
-    [titles.text, bad, Nokogiri::HTML5("<p>#{id}</p>").at_css("p").text, STYLE.transform(Nokogiri::XML("<a><b>#{id}</b></a>")).root.text]
+    [titles.text, bad, Nokogiri::HTML5("<p>#{id}</p>").at_css("p").text,
+     STYLE.transform(Nokogiri::XML("<a><b>#{id}</b></a>")).root.text]
   end
 end

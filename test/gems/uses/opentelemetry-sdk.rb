@@ -10,7 +10,9 @@ Gems.use "opentelemetry-sdk" do
   answer do |id|
     TRACER.in_span(id) do |outer|
       Hunt.nap
-      TRACER.in_span("inner") { |inner| [inner.parent_span_id == outer.context.span_id, OpenTelemetry::Trace.current_span.name] } + [OpenTelemetry::Trace.current_span.name]
+      TRACER.in_span("inner") { |inner|
+        [inner.parent_span_id == outer.context.span_id, OpenTelemetry::Trace.current_span.name]
+      } + [OpenTelemetry::Trace.current_span.name]
     end
   end
 end

@@ -10,5 +10,8 @@ Gems.use "ox" do
       def text(value) = @seen << value
     end
   end
-  answer { |id| Names.new.tap { |names| Ox.sax_parse(names, StringIO.new("<a><b>#{id}</b></a>")) }.seen << Ox.parse("<x>#{id}</x>").text }
+  answer do |id|
+    Names.new.tap { |names| Ox.sax_parse(names, StringIO.new("<a><b>#{id}</b></a>")) }.seen <<
+      Ox.parse("<x>#{id}</x>").text
+  end
 end

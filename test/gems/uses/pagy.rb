@@ -2,5 +2,9 @@
 
 Gems.use "pagy" do
   requires "pagy"
-  answer { |id| Pagy.new(count: 100 + id.sum, page: 2, limit: 10).then { |pagy| [pagy.offset, pagy.pages, pagy.next] } }
+  answer do |id|
+    Pagy.new(count: 100 + id.sum, page: 2, limit: 10).then do |pagy|
+      [pagy.offset, pagy.pages, pagy.next]
+    end
+  end
 end

@@ -2,5 +2,8 @@
 
 Gems.use "parallel" do
   requires "parallel"
-  answer { |id| [Parallel.map(1..4, in_threads: 2) { |n| Hunt.nap && "#{id}#{n}" }, Parallel.each(%w[a b], in_threads: 2) { Hunt.nap }] }
+  answer do |id|
+    [Parallel.map(1..4, in_threads: 2) { |n| Hunt.nap && "#{id}#{n}" },
+     Parallel.each(%w[a b], in_threads: 2) { Hunt.nap }]
+  end
 end

@@ -11,7 +11,8 @@ Gems.use "paranoia" do
     Gems.undone do
       item = Item.create!(name: id).tap(&:destroy)
       Hunt.nap
-      [Item.where(name: id).count, Item.with_deleted.where(name: id).count, item.restore.deleted_at.inspect]
+      [Item.where(name: id).count, Item.with_deleted.where(name: id).count,
+       item.restore.deleted_at.inspect]
     end
   end
 end

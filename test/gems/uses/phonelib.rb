@@ -2,5 +2,9 @@
 
 Gems.use "phonelib" do
   requires "phonelib"
-  answer { |id| Phonelib.parse("+49 30 #{1_234_000 + (id.sum % 900)}").then { |phone| [phone.valid?, phone.e164, phone.country] } }
+  answer do |id|
+    Phonelib.parse("+49 30 #{1_234_000 + (id.sum % 900)}").then do |phone|
+      [phone.valid?, phone.e164, phone.country]
+    end
+  end
 end

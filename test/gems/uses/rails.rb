@@ -8,8 +8,16 @@ Gems.use "rails" do
       app.routes.append { get("/:id" => "things#show") }
     end
     class ThingsController < ActionController::Base
-      def show = render(inline: "<%= params[:id] %> <%= ActiveRecord::Base.connection.select_value('select 1') %> <% Hunt.nap %><%= request.path %>")
+      def show
+        render(inline: "<%= params[:id] %> " \
+                       "<%= ActiveRecord::Base.connection.select_value('select 1') %> " \
+                       "<% Hunt.nap %><%= request.path %>")
+      end
     end
-    ->(env) { application.call(env.except("HTTP_HOST").merge("HTTP_HOST" => "example.org")).tap { |found| found[1].delete("x-request-id") && found[1].delete("x-runtime") } }
+    ->(env) {
+      application.call(env.except("HTTP_HOST").merge("HTTP_HOST" => "example.org")).tap do |found|
+        found[1].delete("x-request-id") && found[1].delete("x-runtime")
+      end
+    }
   end
 end

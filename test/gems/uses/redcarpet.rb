@@ -7,5 +7,7 @@ Gems.use "redcarpet" do
       def link(link, _title, content) = Hunt.nap && "[#{content}|#{link}]"
     end
   end
-  answer { |id| Redcarpet::Markdown.new(Page.new, tables: true).render("# #{id}\n\n[a](/#{id}) *b* [c](/2)\n") }
+  answer do |id|
+    Redcarpet::Markdown.new(Page.new, tables: true).render("# #{id}\n\n[a](/#{id}) *b* [c](/2)\n")
+  end
 end

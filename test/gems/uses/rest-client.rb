@@ -2,5 +2,8 @@
 
 Gems.use "rest-client" do
   requires "rest-client"
-  answer { |id| [RestClient.get("#{Gems::URL}/#{id}").body, RestClient.post("#{Gems::URL}/#{id}", { a: id }).code] }
+  answer do |id|
+    [RestClient.get("#{Gems::URL}/#{id}").body,
+     RestClient.post("#{Gems::URL}/#{id}", { a: id }).code]
+  end
 end

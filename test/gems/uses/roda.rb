@@ -5,7 +5,10 @@ Gems.use "roda" do
   app do
     Class.new(Roda) do
       plugin :json
-      route { |r| r.get(String) { |id| Hunt.nap && { "id" => id, "n" => r.params["n"] } } || r.post(String) { |id| [id] } }
+      route do |r|
+        r.get(String) { |id| Hunt.nap && { "id" => id, "n" => r.params["n"] } } ||
+          r.post(String) { |id| [id] }
+      end
     end.freeze.app
   end
   asks :post

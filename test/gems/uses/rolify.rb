@@ -11,5 +11,11 @@ Gems.use "rolify" do
     Role.has_and_belongs_to_many(:items, join_table: :items_roles)
     Item.extend(Rolify) && Item.rolify(role_cname: "Role", role_join_table_name: "items_roles")
   end
-  answer { |id| Gems.undone { Item.create!(name: id).then { |item| item.add_role("r-#{id}") && Hunt.nap && [item.has_role?("r-#{id}"), item.roles.map(&:name)] } } }
+  answer do |id|
+    Gems.undone {
+      Item.create!(name: id).then { |item|
+        item.add_role("r-#{id}") && Hunt.nap && [item.has_role?("r-#{id}"), item.roles.map(&:name)]
+      }
+    }
+  end
 end

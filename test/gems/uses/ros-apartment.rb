@@ -10,12 +10,15 @@ Gems.use "ros-apartment" do
       config.use_schemas = true
       config.excluded_models = []
     end
-    Apartment.connection.execute("create schema one; create schema two; create table one.items as select 'one' as name; create table two.items as select 'two' as name")
+    Apartment.connection.execute("create schema one; create schema two; " \
+                                 "create table one.items as select 'one' as name; " \
+                                 "create table two.items as select 'two' as name")
   end
   answer do |id|
     Apartment::Tenant.switch(%w[one two][id.sum % 2]) do
       Hunt.nap
-      [Apartment::Tenant.current, ActiveRecord::Base.connection.select_value("select name from items")]
+      [Apartment::Tenant.current,
+       ActiveRecord::Base.connection.select_value("select name from items")]
     end
   ensure
     ActiveRecord::Base.connection_handler.clear_active_connections!(:all)

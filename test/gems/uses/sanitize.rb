@@ -2,5 +2,7 @@
 
 Gems.use "sanitize" do
   requires "sanitize"
-  answer { |id| Sanitize.fragment("<b><a href='javascript:1'>#{id}</a></b>", Sanitize::Config::RELAXED) }
+  answer do |id|
+    Sanitize.fragment("<b><a href='javascript:1'>#{id}</a></b>", Sanitize::Config::RELAXED)
+  end
 end

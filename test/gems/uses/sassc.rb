@@ -7,5 +7,8 @@ Gems.use "sassc" do
       def hunted(text) = Hunt.nap && SassC::Script::Value::String.new("#{text.value}-x")
     end
   end
-  answer { |id| SassC::Engine.new("$w: 2px; .#{id} { a { width: $w * 2; content: hunted(#{id}); } }", style: :compressed).render }
+  answer do |id|
+    SassC::Engine.new("$w: 2px; .#{id} { a { width: $w * 2; content: hunted(#{id}); } }",
+                      style: :compressed).render
+  end
 end

@@ -13,8 +13,15 @@ Gems.use "simple_form" do
     end
 
     class ThingsController < ActionController::Base
-      def show = render(inline: "<%= simple_form_for(Form.new(name: params[:id]), url: '/', authenticity_token: false) { |f| f.input(:name) } %>")
+      def show
+        render(inline: "<%= simple_form_for(Form.new(name: params[:id]), " \
+                       "url: '/', authenticity_token: false) { |f| f.input(:name) } %>")
+      end
     end
-    ->(env) { application.call(env).tap { |found| %w[x-request-id x-runtime set-cookie].each { |name| found[1].delete(name) } } }
+    ->(env) {
+      application.call(env).tap { |found|
+        %w[x-request-id x-runtime set-cookie].each { |name| found[1].delete(name) }
+      }
+    }
   end
 end

@@ -12,5 +12,7 @@ Gems.use "store_model" do
     end
     Item.attribute(:settings, Settings.to_type)
   end
-  answer { |id| Gems.undone { Item.create!(name: id, settings: { color: id }).reload.settings.color } }
+  answer do |id|
+    Gems.undone { Item.create!(name: id, settings: { color: id }).reload.settings.color }
+  end
 end

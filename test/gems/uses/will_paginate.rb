@@ -8,11 +8,9 @@ Gems.use "will_paginate" do
   end
   answer { |id|
     Gems.undone {
-      Item.insert_all!(Array.new(7) { |n|
-        { name: "#{id}-#{n}" }
-      }) && Item.where("name like ?", "#{id}-%").order(:name).paginate(page: 2, per_page: 3).then { |page|
-              [page.map(&:name), page.total_pages]
-            }
+      Item.insert_all!(Array.new(7) { |n| { name: "#{id}-#{n}" } })
+      page = Item.where("name like ?", "#{id}-%").order(:name).paginate(page: 2, per_page: 3)
+      [page.map(&:name), page.total_pages]
     }
   }
 end

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
-# The application of stalls_hunt_test.rb: GET /KIND/ID/..., and each answer is "ID|VALUE", where the value proves that what was done in between went right.
-# NB_HUNT_POSTGRESQL is the port of a database, NB_HUNT_STRESS_S how long each window of GC.stress lasts, NB_HUNT_WITNESS a UNIX socket's path.
+# The application of stalls_hunt_test.rb. Each answer of GET /KIND/ID/... is "ID|VALUE". The value
+# proves that the work between was right.
+# NB_HUNT_POSTGRESQL is the port of a database, NB_HUNT_STRESS_S the length of each window of
+# GC.stress in seconds, NB_HUNT_WITNESS the path of a UNIX socket.
 
 require "digest/sha2" # with threads, a digest that is loaded at its first use may be met half made
 require "fiddle"
@@ -18,9 +20,12 @@ module StallsHunt
   # Calls that keep their thread, all for as long as they are told.
   module Calls
     sleeping = Fiddle::Handle::DEFAULT["usleep"]
-    WITHOUT_LOCK = Fiddle::Function.new(sleeping, [Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: false)
+    WITHOUT_LOCK = Fiddle::Function.new(sleeping, [Fiddle::TYPE_INT], Fiddle::TYPE_INT,
+                                        need_gvl: false)
     WITH_LOCK = Fiddle::Function.new(sleeping, [Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: true)
-    FLOCK = Fiddle::Function.new(Fiddle::Handle::DEFAULT["flock"], [Fiddle::TYPE_INT, Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: false)
+    FLOCK = Fiddle::Function.new(Fiddle::Handle::DEFAULT["flock"],
+                                 [Fiddle::TYPE_INT, Fiddle::TYPE_INT], Fiddle::TYPE_INT,
+                                 need_gvl: false)
     # What a thread of the application's has locked most of the time.
     FILE = Tempfile.new("hunt-lock")
     HELD_S = 0.015
@@ -36,38 +41,51 @@ module StallsHunt
       File.open(FILE.path) { |file| FLOCK.call(file.fileno, File::LOCK_SH) }
     end
 
-    # The holder waits for nothing that those who wait for it might have.
+    # The holder waits for nothing that a waiter for its lock may hold.
     def start_holder
       Thread.new do
         Thread.current.name = "hunt holder"
         File.open(FILE.path, "r+") do |file|
-          loop { FLOCK.call(file.fileno, File::LOCK_EX) && sleep(HELD_S) && FLOCK.call(file.fileno, File::LOCK_UN) && sleep(HELD_S / 5) }
+          loop do
+            FLOCK.call(file.fileno, File::LOCK_EX) && sleep(HELD_S) &&
+              FLOCK.call(file.fileno, File::LOCK_UN) && sleep(HELD_S / 5)
+          end
         end
       end
     end
   end
 
-  # One pool for all, too small for what comes: requests wait in its line, and are cut while they hold a connection.
+  # One pool for all, too small for the load. Requests wait in its queue, and are preempted while
+  # they hold a connection.
   class Databases
     POOL = 6
     WAIT_S = 600
     ROWS = 120
     # A token is compared in SQL as well, so that a row of another's cannot look right.
     TOKEN = "select '%<token>s'::text as token"
-    MANY = "select '%<token>s'::text as token, number from generate_series(1, #{ROWS}) number".freeze
+    MANY =
+      "select '%<token>s'::text as token, number from generate_series(1, #{ROWS}) number".freeze
 
     def initialize(port)
       @pool = NeverBlock::Pool::FiberedConnectionPool.new(size: POOL, timeout: WAIT_S) do
-        PG.connect(host: "127.0.0.1", port: port, user: "postgres", dbname: "postgres", sslmode: "disable")
+        PG.connect(host: "127.0.0.1", port: port, user: "postgres", dbname: "postgres",
+                   sslmode: "disable")
       end
-      @database = Sequel.connect("postgres://postgres@127.0.0.1:#{port}/postgres", max_connections: POOL, pool_timeout: WAIT_S, test: false)
+      @database = Sequel.connect("postgres://postgres@127.0.0.1:#{port}/postgres",
+                                 max_connections: POOL, pool_timeout: WAIT_S, test: false)
       @database.run("create table if not exists hunted (token text)")
     end
 
-    def pg_short(token, _size) = @pool.hold { |connection| connection.exec_params("select $1::text", [token]).getvalue(0, 0) }
+    def pg_short(token, _size)
+      @pool.hold { |connection| connection.exec_params("select $1::text", [token]).getvalue(0, 0) }
+    end
 
     def pg_rows(token, size)
-      @pool.hold { |connection| connection.exec(format(MANY, token: token)).map { |row| Work.spin(size * 5) && row["token"] }.uniq }.join
+      tokens = @pool.hold do |connection|
+        rows = connection.exec(format(MANY, token: token))
+        rows.map { |row| Work.spin(size * 5) && row["token"] }
+      end
+      tokens.uniq.join
     end
 
     def pg_write(token, size)
@@ -75,13 +93,18 @@ module StallsHunt
         connection.transaction do
           connection.exec_params("insert into hunted values ($1)", [token])
           Work.spin(size * 3_000)
-          connection.exec_params("delete from hunted where token = $1 returning token", [token]).values.join
+          connection.exec_params("delete from hunted where token = $1 returning token",
+                                 [token]).values.join
         end
       end
     end
 
     def sequel_short(token, _size) = @database[format(TOKEN, token: token)].get(:token)
-    def sequel_rows(token, size) = @database[format(MANY, token: token)].map { |row| Work.spin(size * 5) && row[:token] }.uniq.join
+
+    def sequel_rows(token, size)
+      rows = @database[format(MANY, token: token)]
+      rows.map { |row| Work.spin(size * 5) && row[:token] }.uniq.join
+    end
 
     def sequel_write(token, size)
       @database.transaction do
@@ -94,7 +117,9 @@ module StallsHunt
     # SQLite calls Ruby back, with its connection locked.
     def sqlite(token, size)
       database = SQLite3::Database.new(":memory:")
-      database.create_function("computed", 1) { |function, text| function.result = Work.spin(size * 300) && text }
+      database.create_function("computed", 1) do |function, text|
+        function.result = Work.spin(size * 300) && text
+      end
       database.execute("select computed(?) as token union select computed(?)", [token, token]).join
     ensure
       database&.close
@@ -147,7 +172,9 @@ module StallsHunt
     def call(env)
       _, kind, id, size, name = env["PATH_INFO"].split("/")
       return [200, TEXT, ["#{id}|hello"]] if kind == "hello"
-      return [200, TEXT, [JSON.generate(@books.told.merge(rows: @databases.left))]] if kind == "books"
+      if kind == "books"
+        return [200, TEXT, [JSON.generate(@books.told.merge(rows: @databases.left))]]
+      end
 
       env["rack.response_finished"]&.push(->(*) { @books.count(:finished) })
       @books.within(:requests) { answer(env, kind, id, size.to_i, name) }
@@ -195,11 +222,16 @@ module StallsHunt
     end
 
     def shared_monitor(id, size)
-      @monitor.synchronize { Work.spin(size * 200) && @monitor.synchronize { alone(:monitor) { Work.spin(size * 200) && id } } }
+      @monitor.synchronize do
+        Work.spin(size * 200) &&
+          @monitor.synchronize { alone(:monitor) { Work.spin(size * 200) && id } }
+      end
     end
 
     def shared_seats(id, size)
-      @seats_lock.synchronize { (@seat_free.wait(@seats_lock) until @seats.positive?) || @seats -= 1 }
+      @seats_lock.synchronize do
+        (@seat_free.wait(@seats_lock) until @seats.positive?) || @seats -= 1
+      end
       Work.spin(size * 300) && id
     ensure
       @seats_lock.synchronize { (@seats += 1) && @seat_free.signal }
@@ -240,19 +272,25 @@ module StallsHunt
     end
 
     def shared_deadline(id, size)
-      NeverBlock.deadline(0.004) { @books.within(:deadlines) { Work.spin(size * 1_500) && @seats_lock.synchronize { sleep(600) } } }
+      NeverBlock.deadline(0.004) do
+        @books.within(:deadlines) do
+          Work.spin(size * 1_500) && @seats_lock.synchronize { sleep(600) }
+        end
+      end
       "slept"
     rescue NeverBlock::DeadlineExceeded
       Work.spin(size * 200) && id
     end
 
     def shared_all(id, size)
-      NeverBlock.all(*Array.new(3) { |n| -> { Work.spin(size * 200 * n) && sleep(0.001) && id } }).uniq.join
+      NeverBlock.all(*Array.new(3) { |n| -> { Work.spin(size * 200 * n) && sleep(0.001) && id } })
+                .uniq.join
     end
 
     # One task fails while others compute.
     def shared_failing(id, size)
-      NeverBlock.all(-> { Work.spin(size * 300) && @books.within(:tasks) { sleep(600) } }, -> { Work.spin(size * 200) && raise(IOError, id) })
+      NeverBlock.all(-> { Work.spin(size * 300) && @books.within(:tasks) { sleep(600) } },
+                     -> { Work.spin(size * 200) && raise(IOError, id) })
     rescue IOError => e
       e.message
     end
@@ -268,7 +306,11 @@ module StallsHunt
     # One fiber of the request raises into another, wherever that is.
     def shared_raised(id, size)
       told = Queue.new
-      fiber = Fiber.schedule { @books.within(:raises) { Work.spin(size * 300) && sleep(600) } rescue told << $!.message } # rubocop:disable Style/RescueModifier -- short
+      fiber = Fiber.schedule do
+        @books.within(:raises) { Work.spin(size * 300) && sleep(600) }
+      rescue StandardError => e
+        told << e.message
+      end
       Work.spin(size * 100)
       fiber.raise(IOError, id)
       told.pop
@@ -285,9 +327,18 @@ module StallsHunt
     def stream(id, size, name)
       parts = Array.new(size) { |n| n.zero? ? "#{id}|" : "#{id};" }
       return [200, TEXT, Parts.new(@books, parts)] if name == "parts"
-      return [200, TEXT, Enumerator.new { |out| parts.each { |part| Work.spin(200) && out << part } }] if name == "enumerator"
 
-      [200, TEXT, ->(out) { @books.within(:streams) { parts.each { |part| Work.spin(200) && out.write(part) } && out.close } }]
+      if name == "enumerator"
+        body = Enumerator.new { |out| parts.each { |part| Work.spin(200) && out << part } }
+        return [200, TEXT, body]
+      end
+
+      body = lambda do |out|
+        @books.within(:streams) do
+          parts.each { |part| Work.spin(200) && out.write(part) } && out.close
+        end
+      end
+      [200, TEXT, body]
     end
 
     def upload(input)
@@ -304,7 +355,9 @@ module StallsHunt
       file = Tempfile.new("hunt-file")
       File.write(file.path, "#{id}|")
       File.open(file.path, "a") { |out| size.times { out.write("#{id};") && Work.spin(100) } }
-      @books.fault("a file of #{File.size(file.path)} bytes") unless File.read(file.path).count(";") == size
+      unless File.read(file.path).count(";") == size
+        @books.fault("a file of #{File.size(file.path)} bytes")
+      end
       [200, TEXT, Sent.new(file)]
     end
 

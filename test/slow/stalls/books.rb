@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# What the application of the race hunt counts, so that what has begun is known to have ended once, and what it says of itself when it hangs.
+# Counters of the race hunt's application. They show that all that has begun has ended once. A
+# witness prints the state of the process when it hangs.
 
 require "json"
 require "socket"
@@ -16,7 +17,8 @@ module StallsHunt
       @faults = []
     end
 
-    # Without a wait, in which a request could be cancelled: each thread has its own, and no slice ends in between.
+    # It does not wait, so it is no place for a cancel. Each thread has its own counters, and no
+    # time slice ends in between.
     def count(name, by = 1)
       NeverBlock.uninterrupted { (@counts[Thread.current] ||= Hash.new(0))[name] += by }
     end
@@ -26,7 +28,8 @@ module StallsHunt
       @faults << text if @faults.size < FAULTS_MAX
     end
 
-    # Counts the beginning of the block, and its end however it is left: what has an `ensure` that ran twice or never has ended more or less often than it has begun.
+    # Counts the begin of the block, and its end however it is left. An `ensure` that runs twice or
+    # never makes the two differ.
     def within(name)
       count(:"#{name} begun")
       yield
@@ -37,18 +40,23 @@ module StallsHunt
     # @return [Hash]
     def told
       schedulers = Work::HEAP.synchronize { ObjectSpace.each_object(NeverBlock::Scheduler).to_a }
-      figures = %i[preemptions preemptions_missed lock_handoffs].to_h { |name| [name, schedulers.sum(&name)] }
+      figures = %i[preemptions preemptions_missed lock_handoffs].to_h do |name|
+        [name, schedulers.sum(&name)]
+      end
       { counts: sums, faults: @faults.dup, **figures, gc: GC.count }
     end
 
     private
 
     def sums
-      @counts.values.each_with_object(Hash.new(0)) { |counts, sums| counts.to_a.each { |name, count| sums[name] += count } }
+      @counts.values.each_with_object(Hash.new(0)) do |counts, sums|
+        counts.to_a.each { |name, count| sums[name] += count }
+      end
     end
   end
 
-  # Tells who connects where all threads and fibers are. A thread of its own: it answers also when no executor does.
+  # Tells each client that connects where all threads and fibers are. It has a thread of its own, so
+  # it answers even when no executor does.
   class Witness
     # @param path [String] of its UNIX socket
     def self.start(path)
@@ -65,7 +73,9 @@ module StallsHunt
 
     def tell
       Thread.list.each { |thread| say(thread.inspect, thread.backtrace) }
-      ObjectSpace.each_object(Fiber) { |fiber| say(fiber.inspect, fiber.backtrace) if fiber.alive? && fiber.backtrace&.any? }
+      ObjectSpace.each_object(Fiber) do |fiber|
+        say(fiber.inspect, fiber.backtrace) if fiber.alive? && fiber.backtrace&.any?
+      end
     rescue SystemCallError, FiberError => e
       @client.puts(e.inspect) rescue nil # rubocop:disable Style/RescueModifier -- it has gone
     ensure
@@ -79,7 +89,8 @@ module StallsHunt
     end
   end
 
-  # Now and then, for a moment, each allocation collects; between these moments the heap is compacted where Ruby can.
+  # Now and then, for a moment, each allocation collects. Between these moments the heap is
+  # compacted where Ruby can.
   class Stress
     PAUSE_S = 5
 
@@ -93,7 +104,8 @@ module StallsHunt
           GC.stress = true
           sleep(window_s)
           GC.stress = false
-          GC.compact if RUBY_VERSION >= "3.3" && GC.respond_to?(:compact) # before, a WeakMap does not survive it (Bug #19529)
+          # Before 3.3 a WeakMap does not survive compaction (Bug #19529).
+          GC.compact if RUBY_VERSION >= "3.3" && GC.respond_to?(:compact)
           books.count(:"windows of GC.stress")
         end
       end

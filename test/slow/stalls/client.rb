@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# One of the clients of the race hunt: it asks for one thing after the other on a connection that it keeps, as a seed says, and knows each answer.
+# One client of the race hunt. It sends one request after the other on a kept connection, as a seed
+# says, and knows each answer.
 
 require "digest"
 require "neverblock"
@@ -14,14 +15,19 @@ module StallsHunt
   class Client
     # What it does, and the parts of a hundred of each way to mix them.
     MIXES = {
-      "plain" => { burst: 60, work: 12, shared: 12, call: 1, database: 4, stream: 4, upload: 2, file: 2, leave: 2, lane: 1 },
-      "slices" => { burst: 12, work: 50, shared: 20, call: 1, database: 6, stream: 6, upload: 2, file: 1, leave: 2, lane: 2 },
-      "calls" => { burst: 50, work: 6, shared: 14, call: 15, database: 5, stream: 4, upload: 2, file: 1, leave: 2, lane: 1 },
-      "libraries" => { burst: 25, work: 6, shared: 6, call: 1, database: 28, rails: 26, stream: 3, upload: 1, file: 1, leave: 2, lane: 1 }
+      "plain" => { burst: 60, work: 12, shared: 12, call: 1, database: 4, stream: 4, upload: 2,
+                   file: 2, leave: 2, lane: 1 },
+      "slices" => { burst: 12, work: 50, shared: 20, call: 1, database: 6, stream: 6, upload: 2,
+                    file: 1, leave: 2, lane: 2 },
+      "calls" => { burst: 50, work: 6, shared: 14, call: 15, database: 5, stream: 4, upload: 2,
+                   file: 1, leave: 2, lane: 1 },
+      "libraries" => { burst: 25, work: 6, shared: 6, call: 1, database: 28, rails: 26, stream: 3,
+                       upload: 1, file: 1, leave: 2, lane: 1 }
     }.freeze
     BURST_MAX = 60
     SIZES = (1..10)
-    SHARED = %w[mutex monitor seats queue bounded locals timeout deadline all failing offload thread raised].freeze
+    SHARED = %w[mutex monitor seats queue bounded locals timeout deadline all failing offload thread
+                raised].freeze
     DATABASE = %w[pg_short pg_rows pg_write sequel_short sequel_rows sequel_write sqlite].freeze
     RAILS = %w[page rows write undone cache stream].freeze
     CALLS = %w[usleep flock holding blocking keeping_the_lock].freeze
@@ -83,7 +89,10 @@ module StallsHunt
     def judge(what, path, id, value)
       response = wire.response
       expected = "#{id}|#{value}"
-      raise Wrong, "#{path}: #{response.status} #{response.body[0, 300].inspect}, not #{expected[0, 200].inspect}" unless response.status == 200 && response.body == expected
+      unless response.status == 200 && response.body == expected
+        raise Wrong, "#{path}: #{response.status} #{response.body[0, 300].inspect}, not " \
+                     "#{expected[0, 200].inspect}"
+      end
 
       @wire = @wire.close if response.announces_close?
       @counts[what] += 1
@@ -122,7 +131,9 @@ module StallsHunt
 
     def stream
       some = size
-      ask(:stream, "stream", "#{some}/#{one_of(%w[parts enumerator called])}") { |id| "#{id};" * (some - 1) }
+      ask(:stream, "stream", "#{some}/#{one_of(%w[parts enumerator called])}") do |id|
+        "#{id};" * (some - 1)
+      end
     end
 
     def file
@@ -133,7 +144,9 @@ module StallsHunt
     # Small, in a file, and read while it comes.
     def upload
       id = new_id
-      bytes = @random.bytes(@random.rand(2).zero? ? @random.rand(1..9_000) : @random.rand(70_000..160_000))
+      bytes = @random.bytes(
+        @random.rand(2).zero? ? @random.rand(1..9_000) : @random.rand(70_000..160_000)
+      )
       path = "/#{one_of(%w[upload taken])}/#{id}"
       wire.write("POST #{path} HTTP/1.1\r\nHost: test\r\nContent-Length: #{bytes.bytesize}\r\n\r\n")
       wire.write(bytes)
@@ -148,7 +161,8 @@ module StallsHunt
 
     def action_value(name, id, some)
       case name
-      when "page" then "#{Array.new(some * 10) { |number| "<i>#{Work.turn(number)}</i>" }.join}|#{id}|true\n"
+      when "page"
+        "#{Array.new(some * 10) { |number| "<i>#{Work.turn(number)}</i>" }.join}|#{id}|true\n"
       when "rows" then "rows"
       when "write" then "#{id}!"
       when "undone" then false

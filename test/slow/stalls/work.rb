@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# What requests of the race hunt compute: each kind is a place in which a time slice may end, most of them a block or a method that C calls. A value depends on
-# nothing but the kind and the size, so the client knows it beforehand.
+# The computations of the race hunt's requests. Each kind is a place where a time slice may end,
+# most of them a block or a method that C calls. A value depends only on the kind and the size, so
+# the client knows it beforehand.
 
 require "erb"
 require "json"
@@ -36,7 +37,9 @@ module StallsHunt
       def respond_to_missing?(name, *) = name.to_s.start_with?("x")
     end
 
-    PAGE = ERB.new("<% rows.each do |row| %><p><%= StallsHunt::Work.spin(row % 3) %>-<%= row %></p><% end %>")
+    PAGE = ERB.new(
+      "<% rows.each do |row| %><p><%= StallsHunt::Work.spin(row % 3) %>-<%= row %></p><% end %>"
+    )
 
     module_function
 
@@ -73,40 +76,160 @@ module StallsHunt
 
     def a_loop(size) = spin(size * 4_000)
     def a_sort_by(size) = Array.new(size * 600) { |n| n }.sort_by { |n| turn(n) }
-    def a_sort(size) = Array.new(size * 150) { |n| turn(n) }.sort { |a, b| spin(2) && (b <=> a) }.sort!
+
+    def a_sort(size)
+      Array.new(size * 150) { |n| turn(n) }.sort { |a, b| spin(2) && (b <=> a) }.sort!
+    end
+
     def a_range(size) = (Number.new(1)..Number.new(size * 20)).map(&:to_i)
-    def a_scan(size) = [].tap { |all| ("a1b22c333" * size * 15).scan(/([a-z])(\d+)/) { |letter, digits| all << (letter * digits.size) << spin(40) } }
-    def a_split(size) = ("a,b;c" * size * 60).split(/[,;]/).each_with_index.map { |part, at| part * (at % 5) }
-    def a_lazy(size) = (1..Float::INFINITY).lazy.map { |n| spin(9) && (n * 2) }.select { |n| (n % 3).zero? }.flat_map { |n| [n, n] }.uniq.first(size * 40)
-    def a_zip(size) = (1..size * 60).each_entry.zip((3..).each_entry.lazy, Array.new(size * 60) { |n| spin(20) + n }).last(20)
-    def a_bignum(size) = (1..size * 4).inject(3**500) { |n, by| ((n * n) + by) % (7**900) }.then { |n| [Integer.sqrt(n), n.pow(65_537, 10**40), n.to_s.size] }
-    def a_default(size) = Hash.new { |hash, n| hash[n] = n < 2 ? n : (hash[n - 1] + hash[n - 2] + spin(60)) % 1_000_003 }.then { |hash| (1..size * 60).map { |n| hash[n] } }
-    def a_coerce(size) = (1..size * 200).map { |n| [1 + Number.new(n), Integer(Number.new(n)), Array(Number.new(n)), "x".ljust(Number.new(n % 30))] }
-    def a_format(size) = (1..size * 150).map { |n| format("%s %d|#{Number.new(n)}", Number.new(n), Number.new(n)) }
-    def a_catch(size) = (1..size * 150).map { |n| catch(:out) { [[n]].each { |inner| inner.each { |m| spin(30) && throw(:out, m * 2) } } } }
-    def a_json(size) = JSON.generate(numbers(size * 60)).then { |text| JSON.parse(text, object_class: Hash).sum + JSON.parse(%({"a":[#{text}]})).size }
+
+    def a_scan(size)
+      [].tap do |all|
+        ("a1b22c333" * size * 15).scan(/([a-z])(\d+)/) do |letter, digits|
+          all << (letter * digits.size) << spin(40)
+        end
+      end
+    end
+
+    def a_split(size)
+      ("a,b;c" * size * 60).split(/[,;]/).each_with_index.map { |part, at| part * (at % 5) }
+    end
+
+    def a_lazy(size)
+      (1..Float::INFINITY).lazy.map { |n| spin(9) && (n * 2) }.select { |n| (n % 3).zero? }
+                          .flat_map { |n| [n, n] }.uniq.first(size * 40)
+    end
+
+    def a_zip(size)
+      spun = Array.new(size * 60) { |n| spin(20) + n }
+      (1..size * 60).each_entry.zip((3..).each_entry.lazy, spun).last(20)
+    end
+
+    def a_bignum(size)
+      (1..size * 4).inject(3**500) { |n, by| ((n * n) + by) % (7**900) }.then do |n|
+        [Integer.sqrt(n), n.pow(65_537, 10**40), n.to_s.size]
+      end
+    end
+
+    def a_default(size)
+      sums = Hash.new do |hash, n|
+        hash[n] = n < 2 ? n : (hash[n - 1] + hash[n - 2] + spin(60)) % 1_000_003
+      end
+      (1..size * 60).map { |n| sums[n] }
+    end
+
+    def a_coerce(size)
+      (1..size * 200).map do |n|
+        [1 + Number.new(n), Integer(Number.new(n)), Array(Number.new(n)),
+         "x".ljust(Number.new(n % 30))]
+      end
+    end
+
+    def a_format(size)
+      (1..size * 150).map { |n| format("%s %d|#{Number.new(n)}", Number.new(n), Number.new(n)) }
+    end
+
+    def a_catch(size)
+      (1..size * 150).map do |n|
+        catch(:out) { [[n]].each { |inner| inner.each { |m| spin(30) && throw(:out, m * 2) } } }
+      end
+    end
+
+    def a_json(size)
+      JSON.generate(numbers(size * 60)).then do |text|
+        JSON.parse(text, object_class: Hash).sum + JSON.parse(%({"a":[#{text}]})).size
+      end
+    end
+
     def a_page(size) = PAGE.result_with_hash(rows: (1..size * 60).to_a)
-    def a_marshal(size) = Marshal.load(Marshal.dump(numbers(size * 60)), ->(found) { spin(20) && found }).map(&:to_i)
+
+    def a_marshal(size)
+      Marshal.load(Marshal.dump(numbers(size * 60)), ->(found) { spin(20) && found }).map(&:to_i)
+    end
+
     def a_set(size) = (Set.new(numbers(size * 50)) | numbers(size * 60)).map(&:to_i).sort.last(30)
-    def a_group(size) = (1..size * 300).group_by { |n| spin(9) + (n % 7) }.transform_values(&:sum).merge({ 36 => 1 }) { |_, one, other| spin(30) + one + other }
-    def a_missing(size) = (1..size * 150).map { |n| Number.new(n).public_send(:"x#{n % 9}") + Number.new(n).xyz }
+
+    def a_group(size)
+      (1..size * 300).group_by { |n| spin(9) + (n % 7) }.transform_values(&:sum)
+                     .merge({ 36 => 1 }) { |_, one, other| spin(30) + one + other }
+    end
+
+    def a_missing(size)
+      (1..size * 150).map { |n| Number.new(n).public_send(:"x#{n % 9}") + Number.new(n).xyz }
+    end
+
     def a_flatten(size) = [numbers(size * 60), [numbers(size * 20)]].flatten.first(100)
-    def a_permutation(size) = [].tap { |all| (1..5).to_a.permutation { |some| spin(size * 20) && (all << some.first) } }
-    def a_product(size) = [].tap { |all| (1..12).to_a.product((1..size * 2).to_a) { |a, b| spin(30) && (all << (a * b)) } }
-    def a_removal(size) = (1..size * 300).to_a.tap { |all| all.delete_if { |n| spin(9) && (n % 3).zero? }.select! { |n| spin(9) && n.odd? } }
-    def a_proc(size) = (1..size * 200).map(&Number.new(3)).map(&:to_s).map(&:to_sym).map(&:to_proc).size
-    def a_lines(size) = StringIO.new("line\n" * size * 80).each_line.with_index.map { |line, at| spin(20) && (line * (at % 3)) }
-    def a_class(size) = (1..size * 3).map { |n| Class.new(Number) { define_method(:twice) { Work.spin(60) && (to_i * 2) } }.new(n).twice }
-    def a_eval(size) = (1..size * 6).map { |n| eval("spin(40) && #{n} + n", binding, __FILE__, __LINE__) } # rubocop:disable Security/Eval -- of constants
-    def a_block_in_c(size) = (1..size * 40).each_slice(7).flat_map { |some| some.each_cons(2).map { |a, b| some.bsearch { |n| spin(9) && n >= a }.to_i + b } }
+
+    def a_permutation(size)
+      [].tap { |all| (1..5).to_a.permutation { |some| spin(size * 20) && (all << some.first) } }
+    end
+
+    def a_product(size)
+      [].tap do |all|
+        (1..12).to_a.product((1..size * 2).to_a) { |a, b| spin(30) && (all << (a * b)) }
+      end
+    end
+
+    def a_removal(size)
+      (1..size * 300).to_a.tap do |all|
+        all.delete_if { |n| spin(9) && (n % 3).zero? }.select! { |n| spin(9) && n.odd? }
+      end
+    end
+
+    def a_proc(size)
+      (1..size * 200).map(&Number.new(3)).map(&:to_s).map(&:to_sym).map(&:to_proc).size
+    end
+
+    def a_lines(size)
+      StringIO.new("line\n" * size * 80).each_line.with_index.map do |line, at|
+        spin(20) && (line * (at % 3))
+      end
+    end
+
+    def a_class(size)
+      (1..size * 3).map do |n|
+        Class.new(Number) { define_method(:twice) { Work.spin(60) && (to_i * 2) } }.new(n).twice
+      end
+    end
+
+    # Only constants are evaluated.
+    def a_eval(size)
+      (1..size * 6).map do |n|
+        eval("spin(40) && #{n} + n", binding, __FILE__, __LINE__) # rubocop:disable Security/Eval
+      end
+    end
+
+    def a_block_in_c(size)
+      (1..size * 40).each_slice(7).flat_map do |some|
+        some.each_cons(2).map { |a, b| some.bsearch { |n| spin(9) && n >= a }.to_i + b }
+      end
+    end
+
     def a_chain(size) = ((1..size * 50).each_entry + (1..9).each_entry).map { |n| spin(40) + n }
-    def a_tally(size) = (1..size * 200).map { |n| Number.new(turn(n) % 9) }.tally.map { |number, count| [number.to_i, count] }.sort
-    def a_weak(size) = ObjectSpace::WeakMap.new.then { |map| Array.new(size * 60) { |n| +"#{n}#{spin(9)}" }.each { |key| map[key] = key }.count { |key| map[key] } }
-    def a_random(size) = Random.new(size).then { |random| Array.new(size * 200) { |n| n }.shuffle(random: random).sum { |n| n * random.rand(9) } }
+
+    def a_tally(size)
+      (1..size * 200).map { |n| Number.new(turn(n) % 9) }.tally
+                     .map { |number, count| [number.to_i, count] }.sort
+    end
+
+    def a_weak(size)
+      ObjectSpace::WeakMap.new.then do |map|
+        Array.new(size * 60) { |n| +"#{n}#{spin(9)}" }.each { |key| map[key] = key }.count do |key|
+          map[key]
+        end
+      end
+    end
+
+    def a_random(size)
+      Random.new(size).then do |random|
+        Array.new(size * 200) { |n| n }.shuffle(random: random).sum { |n| n * random.rand(9) }
+      end
+    end
 
     def a_comparable(size)
       all = numbers(size * 60)
-      [all.min, all.max, *all.sort.first(9), all[3].clamp(*[all[5], all[9]].sort), *(all[1] if all[2].between?(all[1], all[7]))].map(&:to_i)
+      [all.min, all.max, *all.sort.first(9), all[3].clamp(*[all[5], all[9]].sort),
+       *(all[1] if all[2].between?(all[1], all[7]))].map(&:to_i)
     end
 
     # What a method has matched stays its own, also in blocks that C calls.
@@ -136,7 +259,8 @@ module StallsHunt
     end
 
     def a_generator(size)
-      Enumerator.produce([1, 1]) { |a, b| spin(60) && [b, (a + b) % 10_007] }.lazy.map(&:first).each_with_index.first(size * 40)
+      Enumerator.produce([1, 1]) { |a, b| spin(60) && [b, (a + b) % 10_007] }.lazy.map(&:first)
+                .each_with_index.first(size * 40)
     end
 
     # Fibers of one's own, three deep, and two that transfer.
@@ -179,7 +303,11 @@ module StallsHunt
     # The locks of one request.
     def a_monitor(size)
       monitor = Monitor.new
-      (1..size * 30).sum { |n| monitor.synchronize { spin(30) && monitor.synchronize { monitor.try_enter && spin(60) && (monitor.exit || n) } } }
+      (1..size * 30).sum do |n|
+        monitor.synchronize do
+          spin(30) && monitor.synchronize { monitor.try_enter && spin(60) && (monitor.exit || n) }
+        end
+      end
     end
 
     def a_timeout(size)
@@ -190,14 +318,21 @@ module StallsHunt
     def a_trace(size)
       seen = 0
       fiber = Fiber.current
-      TracePoint.new(:call) { |point| seen += 1 if spin(3) && point.method_id == :turn && Fiber.current.equal?(fiber) }.enable { (size * 40).times { |n| turn(n) } }
+      TracePoint.new(:call) { |point|
+        seen += 1 if spin(3) && point.method_id == :turn && Fiber.current.equal?(fiber)
+      }.enable { (size * 40).times { |n| turn(n) } }
       seen >= size * 40
     end
 
-    # The heap is walked; what is found is others' too. One at a time: walks that overlap, on threads, crash Ruby (gc.c, objspace_each_objects).
+    # Walks the heap, where it finds objects of other requests too. Only one walk at a time: on
+    # threads, overlapping walks crash Ruby (gc.c, objspace_each_objects).
     def a_heap(size)
       found = 0
-      HEAP.synchronize { ObjectSpace.each_object(Class) { |klass| found += 1 if spin(9) && klass <= Number && found < size } }
+      HEAP.synchronize do
+        ObjectSpace.each_object(Class) do |klass|
+          found += 1 if spin(9) && klass <= Number && found < size
+        end
+      end
       found.positive?
     end
     HEAP = Mutex.new
@@ -209,9 +344,15 @@ module StallsHunt
 
     # Nothing that masks interrupts may be left; what is around it may.
     def a_mask(size)
-      (1..size * 30).sum { |n| Thread.handle_interrupt(RuntimeError => :never) { spin(30) && Thread.handle_interrupt(RuntimeError => :immediate) { spin(60) && n } } }
+      (1..size * 30).sum { |n|
+        Thread.handle_interrupt(RuntimeError => :never) {
+          spin(30) && Thread.handle_interrupt(RuntimeError => :immediate) { spin(60) && n }
+        }
+      }
     end
 
-    def a_region(size) = (1..size * 30).sum { |n| spin(60) && NeverBlock.uninterrupted { spin(30) && n } }
+    def a_region(size)
+      (1..size * 30).sum { |n| spin(60) && NeverBlock.uninterrupted { spin(30) && n } }
+    end
   end
 end

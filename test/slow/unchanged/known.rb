@@ -2,7 +2,8 @@
 
 module UnchangedHunt
   GUIDE = "docs/guides/unchanged.md"
-  # What fibers change and the guide says so: the habits that show it together, and where it stands. Programs that have them all are left out.
+  # What fibers change, where the guide says so: the habits that show it together, and its place in
+  # the guide. Programs that have all of them are left out.
   KNOWN = {
     %i[object_by_thread] => "#{GUIDE}#thread-objects",
     %i[object_by_thread_id] => "#{GUIDE}#thread-objects",
@@ -16,6 +17,8 @@ module UnchangedHunt
     %i[woken_thread] => "#{GUIDE}#thread-raise",
     %i[raised_in_thread] => "#{GUIDE}#thread-raise",
     %i[keys] => "#{GUIDE}#multithread",
-    **%i[next fiber blocking_fiber middleware_in_a_fiber].product(%i[recursion_2000 recursion_6000 recursion_blocks]).to_h { |habits| [habits, "#{GUIDE}#depth"] }
+    **%i[next fiber blocking_fiber middleware_in_a_fiber].product(
+      %i[recursion_2000 recursion_6000 recursion_blocks]
+    ).to_h { |habits| [habits, "#{GUIDE}#depth"] }
   }.freeze
 end

@@ -10,7 +10,8 @@ module UnchangedHunt
     def text
       left = waits.dup
       habit.code.gsub(/^( *)__BODY__\n/) { inside.gsub(/^(?=.)/, Regexp.last_match(1)) }
-           .gsub("__WAIT__") { left.shift }.gsub("__T__", "\"\#{id}-#{number}\"").gsub("__N__", number.to_s)
+           .gsub("__WAIT__") { left.shift }
+           .gsub("__T__", "\"\#{id}-#{number}\"").gsub("__N__", number.to_s)
     end
 
     def without_wait(at)
@@ -26,9 +27,11 @@ module UnchangedHunt
   # What is asked of a program: by its number, so that every server is asked the same.
   class Questions
     STYLES = {
-      get: [["GET", 0]], mixed: [["GET", 0], ["POST", 40], ["POST", 90_000], ["HEAD", 0]], large: [["POST", 240_000], ["POST", 10]], put: [["PUT", 3_000], ["DELETE", 0]]
+      get: [["GET", 0]], mixed: [["GET", 0], ["POST", 40], ["POST", 90_000], ["HEAD", 0]],
+      large: [["POST", 240_000], ["POST", 10]], put: [["PUT", 3_000], ["DELETE", 0]]
     }.freeze
-    HEADERS = { "x-hunt" => "a", "accept" => "text/html, */*;q=0.1", "x-two" => "b, c", "cookie" => "a=1; b=%20" }.freeze
+    HEADERS = { "x-hunt" => "a", "accept" => "text/html, */*;q=0.1", "x-two" => "b, c",
+                "cookie" => "a=1; b=%20" }.freeze
 
     attr_reader :style
 
@@ -37,8 +40,10 @@ module UnchangedHunt
     # @return [Array(String, String, Hash, String)] method, query, headers, body
     def at(number)
       method, bytes = STYLES.fetch(style)[number % STYLES.fetch(style).size]
-      headers = style == :get ? {} : HEADERS.merge(method == "POST" ? { "content-type" => "application/x-www-form-urlencoded" } : {})
-      [method, (style == :get ? "" : "?n=#{number}&m=%7B"), headers, "a=#{number}&b=".ljust(bytes, "x")[0, bytes]]
+      form = method == "POST" ? { "content-type" => "application/x-www-form-urlencoded" } : {}
+      headers = style == :get ? {} : HEADERS.merge(form)
+      [method, (style == :get ? "" : "?n=#{number}&m=%7B"), headers,
+       "a=#{number}&b=".ljust(bytes, "x")[0, bytes]]
     end
   end
 
@@ -67,10 +72,18 @@ module UnchangedHunt
     end
 
     def habits = [*steps.flat_map(&:all), finish].map { |step| step.habit.name }.uniq
-    def kinds = [*steps.flat_map(&:all), finish].map { |step| step.habit.kind }.uniq | kinds_of_waits
+
+    def kinds
+      [*steps.flat_map(&:all), finish].map { |step| step.habit.kind }.uniq | kinds_of_waits
+    end
+
     def database? = (kinds & %i[records sequel]).any?
     def size = steps.flat_map(&:all).size
-    def with(steps: @steps, finish: @finish, questions: @questions, name: @name) = Program.new(name, steps, finish, questions)
+
+    def with(steps: @steps, finish: @finish, questions: @questions, name: @name)
+      Program.new(name, steps, finish, questions)
+    end
+
     def to_s = "#{steps.join(" ")} #{finish} #{questions.style}"
 
     # @return [String] a module with the program's class in it
@@ -99,7 +112,9 @@ module UnchangedHunt
     # @return [Array<Program>] with a wait less, each
     def calmer
       steps.flat_map(&:all).flat_map do |step|
-        step.waits.each_index.reject { |at| step.waits[at] == "nil" }.map { |at| with(steps: replace(steps, step, step.without_wait(at))) }
+        step.waits.each_index.reject { |at| step.waits[at] == "nil" }.map do |at|
+          with(steps: replace(steps, step, step.without_wait(at)))
+        end
       end
     end
 
@@ -119,12 +134,17 @@ module UnchangedHunt
         before = list[0...at]
         after = list[at + 1..]
         inner = list[at].steps
-        [before + after, *([before + inner + after] unless inner.empty?), *cuts(inner).map { |less| before + [list[at].dup.tap { |step| step.steps = less }] + after }]
+        [before + after, *([before + inner + after] unless inner.empty?),
+         *cuts(inner).map { |less|
+           before + [list[at].dup.tap { |step| step.steps = less }] + after
+         }]
       end
     end
 
     def replace(list, old, new)
-      list.map { |step| step.equal?(old) ? new : step.dup.tap { |copy| copy.steps = replace(step.steps, old, new) } }
+      list.map do |step|
+        step.equal?(old) ? new : step.dup.tap { |copy| copy.steps = replace(step.steps, old, new) }
+      end
     end
   end
 
@@ -140,16 +160,26 @@ module UnchangedHunt
     end
 
     def program(name)
-      steps = Array.new(@random.rand(Program::STEPS)) { step(UnchangedHunt.habits.each_value.select { |habit| @kinds.include?(habit.kind) }, 1) }
-      finish = @random.rand(3).zero? || @kinds.include?(:rack) ? step(UnchangedHunt.habits.each_value.select(&:finish?), Program::DEPTH) : nil
-      finish ||= Step.new(habit: UnchangedHunt.habits[:text_finish], number: 0, waits: [], steps: [])
-      Program.new(name, steps, finish, Questions.new(@kinds.include?(:rack) ? Questions::STYLES.keys.sample(random: @random) : :get))
+      habits = UnchangedHunt.habits.each_value
+      wanted = habits.select { |habit| @kinds.include?(habit.kind) }
+      steps = Array.new(@random.rand(Program::STEPS)) { step(wanted, 1) }
+      finish = if @random.rand(3).zero? || @kinds.include?(:rack)
+                 step(habits.select(&:finish?), Program::DEPTH)
+               else
+                 Step.new(habit: UnchangedHunt.habits[:text_finish], number: 0, waits: [],
+                          steps: [])
+               end
+      style = @kinds.include?(:rack) ? Questions::STYLES.keys.sample(random: @random) : :get
+      Program.new(name, steps, finish, Questions.new(style))
     end
 
     def single(name, habit)
-      return Program.new(name, [one(:thread_is_the_same)], one(habit.name), Questions.new(:mixed)) if habit.finish?
+      if habit.finish?
+        return Program.new(name, [one(:thread_is_the_same)], one(habit.name), Questions.new(:mixed))
+      end
 
-      Program.new(name, [one(habit.name)], one(:text_finish), Questions.new(habit.kind == :rack ? :mixed : :get))
+      Program.new(name, [one(habit.name)], one(:text_finish),
+                  Questions.new(habit.kind == :rack ? :mixed : :get))
     end
 
     private
@@ -165,7 +195,11 @@ module UnchangedHunt
       habit = habits.sample(random: @random)
       number = @numbers += 1
       waits = Array.new(habit.waits) { @waits.sample(random: @random) }
-      steps = habit.around? ? Array.new(@random.rand(1..2)) { step(depth < Program::DEPTH ? habits : habits.reject(&:around?), depth + 1) } : []
+      steps = []
+      if habit.around?
+        inner = depth < Program::DEPTH ? habits : habits.reject(&:around?)
+        steps = Array.new(@random.rand(1..2)) { step(inner, depth + 1) }
+      end
       Step.new(habit: habit, number: number, waits: waits, steps: steps)
     end
   end
@@ -176,8 +210,10 @@ module UnchangedHunt
     def self.text(programs)
       kinds = programs.flat_map(&:kinds).uniq
       hands_back = "use Hunt::HandBack\n" if kinds.include?(:records)
-      [OnThreads::PRELUDE, *kinds.map { |kind| UnchangedHunt.prelude_of(kind) }, *programs.map(&:text),
-       "#{hands_back}run Hunt::Site.new({ #{programs.map { |program| "\"#{program.name}\" => #{program.name.upcase}::App.new" }.join(", ")} })\n"].join("\n")
+      apps = programs.map { |program| "\"#{program.name}\" => #{program.name.upcase}::App.new" }
+      [OnThreads::PRELUDE, *kinds.map { |kind| UnchangedHunt.prelude_of(kind) },
+       *programs.map(&:text),
+       "#{hands_back}run Hunt::Site.new({ #{apps.join(", ")} })\n"].join("\n")
     end
   end
 end

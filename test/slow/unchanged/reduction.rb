@@ -14,7 +14,8 @@ module UnchangedHunt
     # @return [Difference] of the smallest program found
     def of(difference)
       ATTEMPTS.times do
-        smaller = smaller(difference, difference.program.smaller) || smaller(difference, difference.program.calmer) or break
+        smaller = smaller(difference, difference.program.smaller) ||
+                  smaller(difference, difference.program.calmer) or break
         difference = smaller
         @report.puts "    smaller: #{difference.program}"
       end

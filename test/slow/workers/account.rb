@@ -1,16 +1,21 @@
 # frozen_string_literal: true
 
-# What clients saw, to the last request: how many were answered with which status, and by name those that failed (502, or a response that was cut), were wrong
-# in their bytes, or had their connection closed. Shared by the threads of the client program, handed to the test as JSON.
+# What clients saw, to the last request. It counts the answers by status. It names the requests that
+# failed, had wrong bytes, or lost their connection.
+# The threads of the client program share it. The test gets it as JSON.
 
 class Account
-  # failed: 502 and cut responses; lost: the connection ended where an answer was due, or between two requests; announced: the server closed it and said so;
-  # wrong: bytes or a status that nobody may send; broken: no HTTP, or nothing at all in time.
+  # failed: a 502, or a response that was cut.
+  # lost: the connection ended where an answer was due, or between two requests.
+  # announced: the server closed the connection and had said so.
+  # wrong: bytes or a status that nobody may send.
+  # broken: no HTTP, or nothing at all in time.
   FATES = %i[failed lost announced wrong broken].freeze
 
   def initialize
     @mutex = Mutex.new
-    @data = { "connections" => 0, "requests" => 0, "statuses" => Hash.new(0), "versions" => [], "workers" => Hash.new(0), **FATES.to_h { |fate| [fate.to_s, []] } }
+    @data = { "connections" => 0, "requests" => 0, "statuses" => Hash.new(0), "versions" => [],
+              "workers" => Hash.new(0), **FATES.to_h { |fate| [fate.to_s, []] } }
   end
 
   def connected

@@ -1,13 +1,15 @@
 # frozen_string_literal: true
 
-# The application behind the acceptance of workers: small answers, uploads, downloads and streams whose bytes follow from the request's id, so that a client
-# can tell a wrong byte from a right one. It marks begin and end of every request in a journal that outlives the process (journal.rb).
+# The application of the worker tests: small answers, uploads, downloads and streams. Their bytes
+# follow from the request's id, so a client detects a wrong byte. A journal that outlives the
+# process gets a mark at the begin and end of every request (journal.rb).
 
 require "zlib"
 require_relative "journal"
 
 class WorkersApp
-  # Lines of a stream, and the pause between two in seconds: long enough that most are under way when a worker is killed.
+  # Lines of a stream, and the pause between two in seconds. Streams are so long that most are under
+  # way when a worker is killed.
   LINES = 20
   PAUSE_S = 0.01
 
@@ -61,9 +63,13 @@ class WorkersApp
     case env["PATH_INFO"]
     when "/small" then sleep(rand * 0.01) && text(id)
     when "/spooled", "/streamed" then text(checksum(env["rack.input"]))
-    when "/download" then [200, { "content-type" => "application/octet-stream", "content-length" => File.size(@download).to_s }, Download.new(@download)]
-    when "/chunks" then [200, { "content-type" => "text/plain" }, Enumerator.new { |out| lines(id) { |line| out << line } }]
-    when "/events" then [200, { "content-type" => "text/event-stream" }, ->(stream) { events(stream, id) }]
+    when "/download"
+      [200, { "content-type" => "application/octet-stream",
+              "content-length" => File.size(@download).to_s }, Download.new(@download)]
+    when "/chunks" then [200, { "content-type" => "text/plain" },
+                         Enumerator.new { |out| lines(id) { |line| out << line } }]
+    when "/events"
+      [200, { "content-type" => "text/event-stream" }, ->(stream) { events(stream, id) }]
     else text("Hello World")
     end
   end

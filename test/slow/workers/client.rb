@@ -1,9 +1,12 @@
 # frozen_string_literal: true
 
-# Clients on kept connections, a thread each, in a process of its own: told by one argument (JSON) whom to ask for what, how many of each kind and how many
-# idle ones; says "ready" when each has been served once, asks on until its standard input ends, then prints the account (account.rb) as JSON.
+# Clients on kept connections, a thread each, in a process of its own. One argument (JSON) gives the
+# server, the number of clients of each kind, and the number of idle ones.
+# It prints "ready" when each has been served once, and goes on until its standard input ends. Then
+# it prints the account (account.rb) as JSON.
 #
-#   ruby client.rb '{"url": "http://127.0.0.1:9292", "seed": 1, "crowd": 1, "idle": 2000, "kinds": {"small": 12, "spooled": 4}, "download_sum": 123, "pause_s": 0.01}'
+#   ruby client.rb '{"url": "http://127.0.0.1:9292", "seed": 1, "crowd": 1, "idle": 2000,
+#                    "kinds": {"small": 12, "spooled": 4}, "download_sum": 123, "pause_s": 0.01}'
 
 require "json"
 require "zlib"
@@ -49,7 +52,9 @@ class WorkersClient
 
   # @return [Boolean] whether it has been closed where it should be open
   def finish
-    lose(:lost, "#{@kind}-#{@number}-end", "closed between two requests") if @wire&.closed_by_server?
+    if @wire&.closed_by_server?
+      lose(:lost, "#{@kind}-#{@number}-end", "closed between two requests")
+    end
     @wire&.close
   end
 
@@ -73,7 +78,8 @@ class WorkersClient
 
     body = @rng.bytes(@kind == "spooled" ? SPOOLED_BYTES : STREAMED_BYTES)
     @sum = Zlib.crc32(body)
-    @wire.write("POST /#{@kind} HTTP/1.1\r\nHost: test\r\nX-Id: #{id}\r\nContent-Length: #{body.bytesize}\r\n\r\n")
+    @wire.write("POST /#{@kind} HTTP/1.1\r\nHost: test\r\nX-Id: #{id}\r\n" \
+                "Content-Length: #{body.bytesize}\r\n\r\n")
     size = body.bytesize / PIECES
     PIECES.times do |piece|
       break unless @wire.write(body.byteslice(piece * size, size))
@@ -87,7 +93,9 @@ class WorkersClient
     return lose(:failed, id, "cut after #{response.body.bytesize} bytes") if response.cut?
 
     @account.note(:failed, id, @kind, "502") if response.status == 502
-    @account.note(:wrong, id, @kind, verdict(id, response)) unless response.status == 502 || right?(id, response)
+    unless response.status == 502 || right?(id, response)
+      @account.note(:wrong, id, @kind, verdict(id, response))
+    end
     lose(:announced, id, "#{response.status}, Connection: close") if response.announces_close?
   end
 
@@ -120,8 +128,12 @@ class WorkersCrowd
     @account = Account.new
     @stopping = false
     kinds = job.fetch("kinds").flat_map { |kind, count| [kind] * count }
-    @busy = kinds.each_with_index.map { |kind, number| WorkersClient.new(job, @account, kind, number) }
-    @idle = Array.new(job.fetch("idle", 0)) { |number| WorkersClient.new(job, @account, "idle", @busy.size + number) }
+    @busy = kinds.each_with_index.map do |kind, number|
+      WorkersClient.new(job, @account, kind, number)
+    end
+    @idle = Array.new(job.fetch("idle", 0)) do |number|
+      WorkersClient.new(job, @account, "idle", @busy.size + number)
+    end
   end
 
   # @param input [IO] whose end is the sign to stop

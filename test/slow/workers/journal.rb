@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-# Which worker has begun and ended which request, told past the server: one line a mark, appended whole to the file that NB_JOURNAL names (write(2): with
-# O_APPEND the offset is set and the bytes are written as one step), so that the marks of a killed worker stay. What was begun and not ended on a killed
-# worker is what its death may cost.
+# The journal says which worker has begun and ended which request, without the server's help. Each
+# mark is one line, appended whole to the file that NB_JOURNAL names. With O_APPEND, write(2) sets
+# the offset and writes in one step, so the marks of a killed worker stay.
+# The death of a worker may cost what it has begun and not ended.
 
 module Journal
   class Writer
@@ -42,7 +43,8 @@ module Journal
 
     # @return [Array<String>] ids that were begun more than once
     def begun_twice
-      marks.filter_map { |mark, _, id| id if mark == "B" }.tally.select { |_, count| count > 1 }.keys
+      marks.filter_map { |mark, _, id| id if mark == "B" }.tally.select { |_, count| count > 1 }
+           .keys
     end
 
     # @return [Array<String>] ids in the order in which they were begun
@@ -62,7 +64,9 @@ module Journal
       text = File.exist?(@path) ? File.binread(@path, nil, @read).to_s : ""
       whole = text[0, (text.rindex("\n") || -1) + 1]
       @read += whole.bytesize
-      @marks.concat(whole.lines.map { |line| line.split.then { |mark, pid, id| [mark, pid.to_i, id] } })
+      @marks.concat(
+        whole.lines.map { |line| line.split.then { |mark, pid, id| [mark, pid.to_i, id] } }
+      )
     end
   end
 end

@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
-# What the acceptance of workers is made of: the real command with several workers, a crowd of clients in a process of its own, the journal of what each
-# worker has begun and ended, and what the front holds before and after.
+# The base of the worker tests. It runs the real command with several workers, a crowd of clients in
+# a process of its own, and the journal of each worker. It compares what the front holds before and
+# after.
 #
-# NB_TEST_SERVER=puma runs it against Puma's cluster, which shows that it can fail.
+# NB_TEST_SERVER=puma runs it against Puma's cluster, which shows that the tests can fail.
 
 require "fileutils"
 require "json"
@@ -21,7 +22,8 @@ class WorkersCase < Minitest::Test
   POLL_S = 0.02
 
   # Some of everything, few enough that the machine has time for them.
-  KINDS = { "small" => 12, "spooled" => 4, "streamed" => 3, "download" => 3, "chunks" => 4, "events" => 4 }.freeze
+  KINDS = { "small" => 12, "spooled" => 4, "streamed" => 3, "download" => 3, "chunks" => 4,
+            "events" => 4 }.freeze
 
   def setup
     @directory = Dir.mktmpdir("neverblock-workers")
@@ -52,7 +54,8 @@ class WorkersCase < Minitest::Test
     <<~RACKUP
       #{loading}
       require #{File.expand_path("app.rb", __dir__).inspect}
-      run WorkersApp.new(version: File.read(#{in_directory("version").inspect}), download: #{@download.inspect})
+      run WorkersApp.new(version: File.read(#{in_directory("version").inspect}),
+                         download: #{@download.inspect})
     RACKUP
   end
 
@@ -62,7 +65,8 @@ class WorkersCase < Minitest::Test
   # @yieldparam server [ServerProcess]
   def serve(app = rackup, workers: WORKERS, options: [], file: "")
     File.write(in_directory("config.rb"), "route \"/streamed\", input: :stream\n#{file}")
-    words = ["-w", workers.to_s, "-C", in_directory("config.rb"), "--pidfile", in_directory("pid"), *options]
+    words = ["-w", workers.to_s, "-C", in_directory("config.rb"), "--pidfile", in_directory("pid"),
+             *options]
     started(ServerProcess.new(app, options: words, env: environment), :start) do |server|
       await("#{workers} workers") { @tree.leaves.size == workers }
       yield server
@@ -98,9 +102,11 @@ class WorkersCase < Minitest::Test
   # A crowd that asks while the block runs.
   # @return [Hash] its account, when the last answer has come
   def crowd(server, kinds: KINDS, idle: 0, pause_s: 0.01)
-    job = { url: server.url, crowd: (@crowds = @crowds.to_i + 1), seed: Random.new_seed % 1_000_000, kinds: kinds, idle: idle, download_sum: Zlib.crc32(File.binread(@download)),
+    job = { url: server.url, crowd: (@crowds = @crowds.to_i + 1), seed: Random.new_seed % 1_000_000,
+            kinds: kinds, idle: idle, download_sum: Zlib.crc32(File.binread(@download)),
 pause_s: pause_s }
-    client = IO.popen([RbConfig.ruby, File.expand_path("client.rb", __dir__), JSON.generate(job)], "r+")
+    client = IO.popen([RbConfig.ruby, File.expand_path("client.rb", __dir__), JSON.generate(job)],
+                      "r+")
     raise "the clients did not begin" unless client.gets == "ready\n"
 
     yield
@@ -128,29 +134,35 @@ pause_s: pause_s }
     Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end
 
-  # What the front holds and how many processes there are, when it has seen that all clients have left.
+  # What the front holds and how many processes there are, once it has seen that all clients have
+  # left.
   def holdings(server)
     await("end of #{connections(server)} connections") { connections(server).zero? }
     counted(server)
   end
 
-  # Without /dev/null: some that were opened while it started are closed when Ruby next collects them.
+  # Without /dev/null. Ruby closes some that were opened at the start when it next collects them.
   def counted(server)
-    { descriptors: descriptors(server).count { |link| link != File::NULL }, shared: File.readlines("/proc/#{server.pid}/maps").grep(%r{/memfd:|/dev/shm/}).size,
+    { descriptors: descriptors(server).count { |link| link != File::NULL },
+      shared: File.readlines("/proc/#{server.pid}/maps").grep(%r{/memfd:|/dev/shm/}).size,
       processes: @tree.pids.size }
   end
 
-  # TCP sockets of the front other than listening ones: those of clients (proc(5), /proc/net/tcp: field 3 is the state, 0A is LISTEN, field 9 the inode).
+  # TCP sockets of the front that do not listen, so those of clients. In /proc/net/tcp (proc(5))
+  # field 3 is the state, 0A is LISTEN, and field 9 is the inode.
   def connections(server)
     ours = descriptors(server).filter_map { |link| link[/\Asocket:\[(\d+)\]/, 1] }
-    File.readlines("/proc/net/tcp").drop(1).map(&:split).count { |fields| fields[3] != "0A" && ours.include?(fields[9]) }
+    File.readlines("/proc/net/tcp").drop(1).map(&:split).count do |fields|
+      fields[3] != "0A" && ours.include?(fields[9])
+    end
   end
 
-  # What ends a moment later (a process, a connection of a client that has left) has all the time it needs.
+  # Waits for what ends a moment later: a process, or a connection of a client that has left.
   def assert_holds_as_before(before, server)
     limit = now + Patience::SECONDS
     sleep POLL_S until counted(server) == before || now > limit
-    assert_equal before, counted(server), "descriptors: #{descriptors(server).map { |link| link.sub(/\[\d+\]/, "") }.tally}"
+    assert_equal before, counted(server),
+                 "descriptors: #{descriptors(server).map { |link| link.sub(/\[\d+\]/, "") }.tally}"
   end
 
   def descriptors(server)
@@ -168,7 +180,8 @@ pause_s: pause_s }
     assert_none account["announced"], "connections closed by the server, as it had said"
     assert_none account["wrong"], "answers nobody may get"
     assert_none account["broken"], "no HTTP, or no answer in time"
-    assert_none account["failed"].reject { |id, _, _| failed.include?(id) }, "failed, and not running on a worker that was killed"
+    assert_none account["failed"].reject { |id, _, _| failed.include?(id) },
+                "failed, and not running on a worker that was killed"
   end
 
   def assert_none(found, what)
@@ -176,8 +189,9 @@ pause_s: pause_s }
   end
 
   def summary(account)
-    "#{account["requests"]} requests on #{account["connections"]} connections: #{account["statuses"]}; " \
-      "#{Account::FATES.map { |fate| "#{fate} #{account[fate.to_s].size}" }.join(", ")}"
+    fates = Account::FATES.map { |fate| "#{fate} #{account[fate.to_s].size}" }
+    "#{account["requests"]} requests on #{account["connections"]} connections: " \
+      "#{account["statuses"]}; #{fates.join(", ")}"
   end
 end
 

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# The application behind the demo's URLs. Nothing here knows of fibers: it sleeps, asks other servers and a database, and returns. Two of its parts ask
-# several things at once, and say so with NB.all: the dashboard and the runs.
+# The application behind the demo's URLs. It knows nothing of fibers: it sleeps, asks other servers
+# and a database, and returns. Two parts ask several things at once and say so with NB.all: the
+# dashboard and the runs.
 
 require "digest"
 require "json"
@@ -21,7 +22,9 @@ module Demo
     SLEEP_MAX_S = 30.0
     PUBLIC = File.expand_path("../../public", __dir__)
     # Nothing is loaded from anywhere else; the browser holds us to it.
-    HTML = { "content-type" => "text/html; charset=utf-8", "content-security-policy" => "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    HTML = { "content-type" => "text/html; charset=utf-8",
+             "content-security-policy" => "default-src 'self'; base-uri 'none'; " \
+                                          "form-action 'none'; frame-ancestors 'none'",
              "x-content-type-options" => "nosniff" }.freeze
     JSON_TYPE = { "content-type" => "application/json", "cache-control" => "no-store" }.freeze
     TEXT = { "content-type" => "text/plain; charset=utf-8" }.freeze
@@ -59,7 +62,8 @@ module Demo
       when "/sleep" then sleep_for(query)
       when "/echo" then echo(env)
       when "/download" then download
-      when "/error" then raise "this request was asked to fail; the server goes on, and its log has this trace"
+      when "/error"
+        raise "this request was asked to fail; the server goes on, and its log has this trace"
       when "/api/dashboard" then api(200, @dashboard.to_h)
       when "/api/runs" then start_run(env)
       when %r{\A/api/runs/(\h{16})\z} then run(Regexp.last_match(1))
@@ -69,23 +73,35 @@ module Demo
 
     def file(env)
       path = env["PATH_INFO"]
-      @assets.include?(path) ? @assets.serve(path, env["HTTP_IF_NONE_MATCH"]) : [404, TEXT, ["nothing here; see /\n"]]
+      if @assets.include?(path)
+        @assets.serve(path, env["HTTP_IF_NONE_MATCH"])
+      else
+        [404, TEXT, ["nothing here; see /\n"]]
+      end
     end
 
     # 202: the run goes on after the answer. Another site's page may not start one.
     def start_run(env)
-      return [405, TEXT.merge("allow" => "POST"), ["a run is started with POST\n"]] unless env["REQUEST_METHOD"] == "POST"
-      return [403, TEXT, ["only the demo's own page may start a run\n"]] unless [nil, "none", "same-origin"].include?(env["HTTP_SEC_FETCH_SITE"])
+      unless env["REQUEST_METHOD"] == "POST"
+        return [405, TEXT.merge("allow" => "POST"), ["a run is started with POST\n"]]
+      end
+      unless [nil, "none", "same-origin"].include?(env["HTTP_SEC_FETCH_SITE"])
+        return [403, TEXT, ["only the demo's own page may start a run\n"]]
+      end
 
       api(202, @runs.start.to_h)
     end
 
     def run(id)
-      run = @runs.find(id) or return api(404, "error" => "no such run; the demo keeps the last #{Runs::KEPT}, and none over a restart")
-      api(200, run.to_h)
+      run = @runs.find(id)
+      return api(200, run.to_h) if run
+
+      api(404, "error" => "no such run; the demo keeps the last #{Runs::KEPT}, " \
+                          "and none over a restart")
     end
 
-    # One row of SQLite and three slow services, one after the other; the server's own clock says from when to when.
+    # One row of SQLite and three slow services, one after the other. The server's own clock gives
+    # the begin and end of each.
     def slow(query)
       started = now
       product = find(query) or return json(404, "error" => "no such product")
@@ -97,7 +113,8 @@ module Demo
         waits[name] = [asked, now]
         [name, answer]
       end
-      json(200, "product" => product, "parts" => parts, "running" => @running, "started" => started, "waits" => waits, "finished" => now)
+      json(200, "product" => product, "parts" => parts, "running" => @running, "started" => started,
+           "waits" => waits, "finished" => now)
     end
 
     def product(query)
@@ -109,7 +126,9 @@ module Demo
 
     def sleep_for(query)
       seconds = Float(query.fetch("seconds", "1"), exception: false)
-      return [400, TEXT, ["seconds is a number from 0 to #{SLEEP_MAX_S.to_i}\n"]] unless seconds&.between?(0, SLEEP_MAX_S)
+      unless seconds&.between?(0, SLEEP_MAX_S)
+        return [400, TEXT, ["seconds is a number from 0 to #{SLEEP_MAX_S.to_i}\n"]]
+      end
 
       sleep seconds
       [200, TEXT, ["slept #{seconds} s beside #{@running - 1} other requests\n"]]
@@ -117,7 +136,8 @@ module Demo
 
     def echo(env)
       body = env["rack.input"]&.read.to_s
-      json(200, "method" => env["REQUEST_METHOD"], "bytes" => body.bytesize, "sha256" => Digest::SHA256.hexdigest(body))
+      json(200, "method" => env["REQUEST_METHOD"], "bytes" => body.bytesize,
+           "sha256" => Digest::SHA256.hexdigest(body))
     end
 
     # A body with to_path: the server sends the file, no Ruby string ever holds it.

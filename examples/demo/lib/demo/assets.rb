@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The files under public/: style, scripts, the chart library. What there is, is known before the first request, and a request names it exactly: a path
-# from outside never reaches the file system.
+# The files under public/: style, scripts, the chart library. All names are known before the first
+# request, and a request has to give one exactly. So no path from outside reaches the file system.
 
 module Demo
   class Assets
@@ -18,7 +18,11 @@ module Demo
     # @param prefix [String] of their URLs, without the last slash
     def initialize(folder, prefix: "/assets")
       @files = Dir.glob("**/*", base: folder).select { |name| File.file?(File.join(folder, name)) }
-                  .to_h { |name| ["#{prefix}/#{name}", [File.join(folder, name), TYPES.fetch(File.extname(name))]] }.freeze
+                  .to_h { |name|
+                    ["#{prefix}/#{name}",
+                     [File.join(folder, name), TYPES.fetch(File.extname(name))]]
+                  }
+                  .freeze
     end
 
     # @return [Boolean]
@@ -34,7 +38,9 @@ module Demo
       name, type = @files.fetch(path)
       file = File.open(name, "rb")
       headers = headers(file.stat, type)
-      return [200, headers.merge("content-length" => file.size.to_s), file] unless seen == headers["etag"]
+      unless seen == headers["etag"]
+        return [200, headers.merge("content-length" => file.size.to_s), file]
+      end
 
       file.close
       [304, headers.except("content-type"), []]
@@ -45,7 +51,8 @@ module Demo
     # "no-cache" is: keep it, and ask each time whether it is still the same.
     def headers(stat, type)
       tag = format('"%x-%x"', stat.size, (stat.mtime.to_r * 1_000_000).to_i)
-      { "content-type" => type, "etag" => tag, "cache-control" => "no-cache", "x-content-type-options" => "nosniff" }
+      { "content-type" => type, "etag" => tag, "cache-control" => "no-cache",
+        "x-content-type-options" => "nosniff" }
     end
   end
 end

@@ -10,14 +10,18 @@ module Demo
     PRODUCTS = 2_000
     KINDS = %w[kettle lamp chair clock basket].freeze
     # By the hour of the day; made up, but always the same.
-    ORDERS_BY_HOUR = [41, 22, 12, 8, 10, 26, 88, 190, 342, 505, 640, 742, 790, 655, 598, 634, 702, 811, 930, 1_014, 905, 640, 352, 143].freeze
+    ORDERS_BY_HOUR = [41, 22, 12, 8, 10, 26, 88, 190, 342, 505, 640, 742, 790, 655, 598, 634, 702,
+                      811, 930, 1_014, 905, 640, 352, 143].freeze
     # Counted up when the file's content changes: an older file is made anew.
     VERSION = 2
 
     SCHEMA = <<~SQL
-      CREATE TABLE products (id INTEGER PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL, weight_g INTEGER NOT NULL);
+      CREATE TABLE products (id INTEGER PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL,
+                             weight_g INTEGER NOT NULL);
       CREATE INDEX products_kind ON products (kind);
-      CREATE TABLE orders (id INTEGER PRIMARY KEY, product_id INTEGER NOT NULL REFERENCES products, hour INTEGER NOT NULL, cents INTEGER NOT NULL);
+      CREATE TABLE orders (id INTEGER PRIMARY KEY,
+                           product_id INTEGER NOT NULL REFERENCES products,
+                           hour INTEGER NOT NULL, cents INTEGER NOT NULL);
       CREATE INDEX orders_product ON orders (product_id);
       PRAGMA user_version = #{VERSION};
     SQL
@@ -56,8 +60,11 @@ module Demo
     private_class_method :fill
 
     def self.fill_products(database)
-      insert = database.prepare("INSERT INTO products (id, name, kind, weight_g) VALUES (?, ?, ?, ?)")
-      1.upto(PRODUCTS) { |id| insert.execute(id, name_of(id), kind_of(id), 100 + (id * 37 % 4_900)) }
+      insert =
+        database.prepare("INSERT INTO products (id, name, kind, weight_g) VALUES (?, ?, ?, ?)")
+      1.upto(PRODUCTS) do |id|
+        insert.execute(id, name_of(id), kind_of(id), 100 + (id * 37 % 4_900))
+      end
       insert.close
     end
     private_class_method :fill_products
@@ -88,7 +95,8 @@ module Demo
     # @return [String]
     attr_reader :path
 
-    # One connection: SQLite answers without waiting, and the lock keeps two fibers from sharing it in the middle of a query.
+    # One connection is enough, as SQLite answers without waiting. The lock keeps two fibers from
+    # sharing it in the middle of a query.
     def initialize(path)
       @path = path
       @database = SQLite3::Database.new(path, readonly: true, results_as_hash: true)
@@ -102,32 +110,39 @@ module Demo
 
     # @return [Array<Hash>] how many products of each kind, and their mean weight
     def kinds
-      query("SELECT kind, count(*) AS products, round(avg(weight_g)) AS weight_g FROM products GROUP BY kind ORDER BY kind")
+      query("SELECT kind, count(*) AS products, round(avg(weight_g)) AS weight_g " \
+            "FROM products GROUP BY kind ORDER BY kind")
     end
 
     # @return [Array<Hash>] the products ordered most often, with how often and for how much
     def best_sellers(count)
       query(<<~SQL, count)
         SELECT products.id, name, kind, weight_g, count(*) AS orders, sum(cents) AS cents
-        FROM orders JOIN products ON products.id = product_id GROUP BY products.id ORDER BY count(*) DESC, products.id LIMIT ?
+        FROM orders JOIN products ON products.id = product_id GROUP BY products.id
+        ORDER BY count(*) DESC, products.id LIMIT ?
       SQL
     end
 
     # @return [Array<Integer>] orders in each hour of the day
     def orders_by_hour
-      counts = query("SELECT hour, count(*) AS orders FROM orders GROUP BY hour").to_h { |row| row.values_at("hour", "orders") }
+      counts = query("SELECT hour, count(*) AS orders FROM orders GROUP BY hour").to_h do |row|
+        row.values_at("hour", "orders")
+      end
       (0..23).map { |hour| counts.fetch(hour, 0) }
     end
 
     # @return [Hash]
     def totals
-      query("SELECT count(*) AS orders, sum(cents) AS cents, count(DISTINCT product_id) AS products FROM orders").first
+      query("SELECT count(*) AS orders, sum(cents) AS cents, " \
+            "count(DISTINCT product_id) AS products FROM orders").first
     end
 
     private
 
     def query(sql, *values)
-      @lock.synchronize { @database.execute(sql, values) }.map { |row| row.select { |key, _| key.is_a?(String) } }
+      @lock.synchronize { @database.execute(sql, values) }.map do |row|
+        row.select { |key, _| key.is_a?(String) }
+      end
     end
   end
 end

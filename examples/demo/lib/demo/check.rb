@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Drives the running demo with real requests: a few one after the other, then 200 at once; and judges by the server's own stamps whether they ran side
-# by side, and by their content whether they are right.
+# Drives the running demo with real requests: a few one after the other, then 200 at once. The
+# server's own stamps show whether they ran side by side. Their content shows whether they are
+# right.
 
 require "json"
 require "net/http"
@@ -16,7 +17,8 @@ module Demo
 
     REQUESTS = 200
     SAMPLE = 5
-    # Requests that must have run at the same moment; the rest is room for a slow machine that sends the last when the first has ended.
+    # Requests that must have run at the same moment. The rest allows for a slow machine, which
+    # sends the last request when the first has ended.
     OVERLAP_MIN = 150
     # All at once must take less than this share of one after the other.
     SHARE_MAX = 0.1
@@ -37,7 +39,8 @@ module Demo
     def run
       check_pages
       serial = measure { (1..SAMPLE).map { |id| ask(id) } }
-      say(format("%d requests one after the other: %.2f s, so %d would take %.0f s", SAMPLE, serial[:seconds], REQUESTS, projected(serial)))
+      say(format("%d requests one after the other: %.2f s, so %d would take %.0f s", SAMPLE,
+                 serial[:seconds], REQUESTS, projected(serial)))
       together = measure { all_at_once }
       overlap = overlap(together[:answers])
       say(format("%d requests at once:             %.2f s", REQUESTS, together[:seconds]))
@@ -74,7 +77,10 @@ module Demo
 
     def ask(id)
       response = get("/slow?id=#{id}")
-      return Answer.new(nil, nil, ["/slow?id=#{id} answered #{response.code}: #{response.body.to_s[0, 100].strip}"]) unless response.code == "200"
+      unless response.code == "200"
+        fault = "/slow?id=#{id} answered #{response.code}: #{response.body.to_s[0, 100].strip}"
+        return Answer.new(nil, nil, [fault])
+      end
 
       seen = JSON.parse(response.body)
       Answer.new(seen["started"], seen["finished"], faults_of(id, seen))
@@ -85,15 +91,24 @@ module Demo
     def faults_of(id, seen)
       wanted = Suppliers::DELAYS_S.keys.to_h { |name| [name, Suppliers.answer(name, id)] }
       faults = []
-      faults << "/slow?id=#{id} is about another product: #{seen["product"]}" unless seen["product"].values_at("id", "name") == [id, Catalog.name_of(id)]
-      faults << "/slow?id=#{id} has the parts of another: #{seen["parts"]}" unless seen["parts"] == wanted
-      faults << "/slow?id=#{id} did not wait for its services" unless seen["finished"] - seen["started"] >= Suppliers::DELAYS_S.values.sum - 0.01
+      unless seen["product"].values_at("id", "name") == [id, Catalog.name_of(id)]
+        faults << "/slow?id=#{id} is about another product: #{seen["product"]}"
+      end
+      unless seen["parts"] == wanted
+        faults << "/slow?id=#{id} has the parts of another: #{seen["parts"]}"
+      end
+      unless seen["finished"] - seen["started"] >= Suppliers::DELAYS_S.values.sum - 0.01
+        faults << "/slow?id=#{id} did not wait for its services"
+      end
       faults
     end
 
-    # The most intervals that hold one moment; one that ends when another starts does not overlap it.
+    # The most intervals that share one moment. An interval that ends when another starts does not
+    # overlap it.
     def overlap(answers)
-      events = answers.select(&:started).flat_map { |answer| [[answer.started, 1], [answer.finished, -1]] }
+      events = answers.select(&:started).flat_map do |answer|
+        [[answer.started, 1], [answer.finished, -1]]
+      end
       running = 0
       events.sort.map { |_, step| running += step }.max || 0
     end
@@ -101,9 +116,13 @@ module Demo
     def check_pages
       expect("/", "200") { |body| body.include?("<title>NeverBlock demo</title>") }
       expect("/product?id=7", "200") { |body| body.include?(Catalog.name_of(7)) }
-      expect("/sqlite", "200") { |body| JSON.parse(body)["kinds"].sum { |kind| kind["products"] } == Catalog::PRODUCTS }
+      expect("/sqlite", "200") do |body|
+        JSON.parse(body)["kinds"].sum { |kind| kind["products"] } == Catalog::PRODUCTS
+      end
       expect("/api/dashboard", "200") { |body| JSON.parse(body)["missing"] == [] }
-      expect("/assets/app.js", "200") { |body| body == File.binread(File.expand_path("../../public/app.js", __dir__)) }
+      expect("/assets/app.js", "200") do |body|
+        body == File.binread(File.expand_path("../../public/app.js", __dir__))
+      end
       expect("/download", "200") { |body| body.start_with?("SQLite format 3\0") }
       expect("/error", "500") { true }
       expect("/nowhere", "404") { true }
@@ -113,16 +132,20 @@ module Demo
       response = get(path)
       return if response.code == code && yield(response.body.to_s.b)
 
-      @faults << "#{path} answered #{response.code} (#{code} expected): #{response.body.to_s.b[0, 60].inspect}"
+      @faults << "#{path} answered #{response.code} (#{code} expected): " \
+                 "#{response.body.to_s.b[0, 60].inspect}"
     rescue SystemCallError, IOError, Timeout::Error => e
       @faults << "#{path}: #{e.class}: #{e.message}"
     end
 
     def judge(serial, together, overlap)
-      @faults << "only #{overlap} requests overlapped, #{OVERLAP_MIN} expected" if overlap < OVERLAP_MIN
+      if overlap < OVERLAP_MIN
+        @faults << "only #{overlap} requests overlapped, #{OVERLAP_MIN} expected"
+      end
       return if together[:seconds] < projected(serial) * SHARE_MAX
 
-      @faults << format("%d at once took %.1f s, less than %.1f s expected", REQUESTS, together[:seconds], projected(serial) * SHARE_MAX)
+      @faults << format("%d at once took %.1f s, less than %.1f s expected", REQUESTS,
+                        together[:seconds], projected(serial) * SHARE_MAX)
     end
 
     def report
@@ -133,7 +156,8 @@ module Demo
     end
 
     def get(path)
-      Net::HTTP.start(@uri.host, @uri.port, open_timeout: TIMEOUT_S, read_timeout: TIMEOUT_S, max_retries: 0) { |http| http.get(path) }
+      Net::HTTP.start(@uri.host, @uri.port, open_timeout: TIMEOUT_S, read_timeout: TIMEOUT_S,
+                      max_retries: 0) { |http| http.get(path) }
     end
 
     def say(line)

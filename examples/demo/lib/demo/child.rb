@@ -9,7 +9,8 @@ module Demo
   class Child
     include Clock
 
-    # A process that did not start, or did not end as it should; the message is for the person at the terminal.
+    # A process did not start, or did not end as it should. The message is for the person at the
+    # terminal.
     class Failed < StandardError; end
 
     START_S = 30
@@ -37,12 +38,14 @@ module Demo
       @lock = Mutex.new
     end
 
-    # A process group of its own, so that Ctrl-C reaches this program alone, which ends its children in order.
+    # The child has a process group of its own. Ctrl-C then reaches only this program, which ends
+    # its children in order.
     # @return [self]
     # @raise [Failed]
     def start
       reader, writer = IO.pipe
-      @pid = Process.spawn(@env, *@words, out: writer, err: @log || :err, in: File::NULL, pgroup: true)
+      @pid = Process.spawn(@env, *@words,
+                           out: writer, err: @log || :err, in: File::NULL, pgroup: true)
       writer.close
       @url = await_url(reader, LISTENING)
       @admin_url = await_url(reader, ADMIN) if @words.include?("--admin")

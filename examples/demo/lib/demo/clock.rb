@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Seconds that only grow, for whoever measures in the demo.
+# Monotonic seconds, for all that the demo measures.
 
 module Demo
   module Clock

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# The shop's dashboard: three queries of SQLite, and for each of the best-selling products three slow services, all asked at once.
+# The shop's dashboard: three queries of SQLite, and three slow services for each of the
+# best-selling products, all asked at once.
 
 require "neverblock"
 require_relative "clock"
@@ -16,7 +17,8 @@ module Demo
       @catalog = catalog
     end
 
-    # Parks for as long as the slowest answer takes. A service that does not answer leaves its places empty and is named in "missing".
+    # Parks for as long as the slowest answer takes. A service that does not answer leaves its
+    # places empty and is named in "missing".
     # @return [Hash{String => Object}]
     def to_h
       began = now
@@ -24,8 +26,11 @@ module Demo
       calls = products.product(Suppliers::DELAYS_S.keys)
       missing = []
       answers = NB.all(*calls) { |product, service| ask(product, service, missing) }
-      { "totals" => @catalog.totals, "hours" => @catalog.orders_by_hour, "products" => merge(products, calls.zip(answers)), "missing" => missing.uniq,
-        "calls" => calls.size, "one_by_one_s" => (Suppliers::DELAYS_S.values.sum * products.size).round(1), "seconds" => (now - began).round(3) }
+      { "totals" => @catalog.totals, "hours" => @catalog.orders_by_hour,
+        "products" => merge(products, calls.zip(answers)), "missing" => missing.uniq,
+        "calls" => calls.size,
+        "one_by_one_s" => (Suppliers::DELAYS_S.values.sum * products.size).round(1),
+        "seconds" => (now - began).round(3) }
     end
 
     private

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# What the application can know by itself: a Rack middleware that counts, and what Ruby and the kernel say of this process, answered as JSON at /api/figures
-# with the server's own figures beside it.
+# A Rack middleware with the figures that the application can know by itself. It counts requests,
+# and asks Ruby and the kernel about this process. GET /api/figures answers them as JSON, with the
+# server's own figures beside them.
 
 require "json"
 
@@ -28,13 +29,14 @@ module Demo
     end
 
     def call(env)
-      return [200, { "content-type" => "application/json", "cache-control" => "no-store" }, [JSON.generate(to_h)]] if env["PATH_INFO"] == PATH
+      return count(env) unless env["PATH_INFO"] == PATH
 
-      count(env)
+      [200, { "content-type" => "application/json", "cache-control" => "no-store" },
+       [JSON.generate(to_h)]]
     end
 
     # Requests for figures are not counted.
-    # @return [Hash{String => Object}] bytes, seconds, numbers; nil for what this machine does not tell
+    # @return [Hash{String => Object}] bytes, seconds, numbers; nil where this machine has no figure
     def to_h
       requests.merge(
         "uptime_s" => (now - @began).round(1),
@@ -85,8 +87,10 @@ module Demo
       @lock.synchronize do
         second_now
         empty = Array.new(SECONDS - @seconds.size, 0)
-        { "in_flight" => @in_flight, "in_flight_most" => @most, "served" => @served, "failed" => @failed,
-          "in_flight_by_second" => empty + @seconds.map(&:in_flight), "served_by_second" => empty + @seconds.map(&:served) }
+        { "in_flight" => @in_flight, "in_flight_most" => @most, "served" => @served,
+          "failed" => @failed,
+          "in_flight_by_second" => empty + @seconds.map(&:in_flight),
+          "served_by_second" => empty + @seconds.map(&:served) }
       end
     end
 

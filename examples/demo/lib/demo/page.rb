@@ -15,11 +15,13 @@ module Demo
     module_function
 
     def home
-      HOME.result_with_hash(delays: Suppliers::DELAYS_S, requests: Runs::REQUESTS, version: NeverBlock::VERSION)
+      HOME.result_with_hash(delays: Suppliers::DELAYS_S, requests: Runs::REQUESTS,
+                            version: NeverBlock::VERSION)
     end
 
     def product(product, parts, seconds, running)
-      PRODUCT.result_with_hash(product: product, parts: parts, seconds: seconds, running: running, h: ERB::Util.method(:html_escape))
+      PRODUCT.result_with_hash(product: product, parts: parts, seconds: seconds, running: running,
+                               h: ERB::Util.method(:html_escape))
     end
   end
 end

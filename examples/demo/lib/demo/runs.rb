@@ -13,7 +13,8 @@ module Demo
     # The demo does not know where it listens.
     class Unavailable < StandardError; end
 
-    # @param address_file [String, nil] where the launcher has written the demo's addresses: its own, then the admin address
+    # @param address_file [String, nil] a file with the demo's address and its admin address, from
+    #   the launcher
     def initialize(address_file)
       @address_file = address_file
       @runs = {}
@@ -42,7 +43,9 @@ module Demo
     private
 
     def address
-      raise Unavailable, "the demo does not know its own address: start it with bin/demo" unless @address_file && File.exist?(@address_file)
+      unless @address_file && File.exist?(@address_file)
+        raise Unavailable, "the demo does not know its own address: start it with bin/demo"
+      end
 
       File.readlines(@address_file).first.strip
     end

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# What the server says of itself at its admin address (/status.json), asked by the application for the page: the admin address is for operators and stays on this
-# machine. The server answers it without Ruby; nothing of it is there when the demo was started some other way.
+# The server's own figures, from its admin address (/status.json). The application fetches them for
+# the page, because the admin address is for operators and stays on this machine.
+# The server answers it without Ruby. Without bin/demo there is no admin address, and so no figures.
 
 require "json"
 require "net/http"
@@ -12,16 +13,19 @@ module Demo
     TIMEOUT_S = 2
     PARTS = %w[neverblock state connections requests latency_s loop bytes].freeze
 
-    # @param address_file [String, nil] where the launcher has written the demo's addresses: its own, then the admin address
+    # @param address_file [String, nil] a file with the demo's address and its admin address, from
+    #   the launcher
     def initialize(address_file)
       @address_file = address_file
     end
 
     # Parks.
-    # @return [Hash{String => Object}, nil] the parts the page shows; nil when there is no admin address, or no answer
+    # @return [Hash{String => Object}, nil] what the page shows; nil without an admin address or an
+    #   answer
     def to_h
       uri = address or return
-      response = Net::HTTP.start(uri.host, uri.port, open_timeout: TIMEOUT_S, read_timeout: TIMEOUT_S) { |http| http.get("/status.json") }
+      response = Net::HTTP.start(uri.host, uri.port, open_timeout: TIMEOUT_S,
+                                 read_timeout: TIMEOUT_S) { |http| http.get("/status.json") }
       JSON.parse(response.body).slice(*PARTS) if response.is_a?(Net::HTTPOK)
     rescue SystemCallError, IOError, Timeout::Error, JSON::ParserError
       nil

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Asks the slow services by plain Net::HTTP, one after the other, as code for one request at a time is written.
+# Asks the slow services by plain Net::HTTP, one after the other, as code for one request at a time
+# does.
 
 require "json"
 require "net/http"
@@ -19,7 +20,8 @@ module Demo
       case name
       when "price" then format("%d.%02d", 5 + (id * 7 % 90), id * 13 % 100)
       when "stock" then id * 31 % 40
-      when "reviews" then ["Does what it says.", "Waited long for it, never blocked.", "Would order again."].rotate(id).first(1 + (id % 3))
+      when "reviews" then ["Does what it says.", "Waited long for it, never blocked.",
+                           "Would order again."].rotate(id).first(1 + (id % 3))
       end
     end
 
@@ -43,7 +45,8 @@ module Demo
       raise Unavailable, "no services are running: start the demo with bin/demo" unless @url
 
       uri = URI("#{@url}/#{name}/#{id}")
-      response = Net::HTTP.start(uri.host, uri.port, open_timeout: TIMEOUT_S, read_timeout: TIMEOUT_S) { |http| http.get(uri.request_uri) }
+      response = Net::HTTP.start(uri.host, uri.port, open_timeout: TIMEOUT_S,
+                                 read_timeout: TIMEOUT_S) { |http| http.get(uri.request_uri) }
       raise Unavailable, "#{uri} answered #{response.code}" unless response.is_a?(Net::HTTPOK)
 
       JSON.parse(response.body).fetch("answer")

@@ -9,9 +9,13 @@ class Paper < ApplicationRecord
 
   # The slow report: what takes the database two seconds.
   def self.pages_counted_slowly(seconds = 2)
-    return connection.select_value("select coalesce(sum(pages), 0) from papers, pg_sleep(#{Integer(seconds)})").to_i if connection.adapter_name == "PostgreSQL"
+    if connection.adapter_name == "PostgreSQL"
+      return connection.select_value("select coalesce(sum(pages), 0) " \
+                                     "from papers, pg_sleep(#{Integer(seconds)})").to_i
+    end
 
-    sleep(seconds) # SQLite has no sleep, and a query that computes keeps its process: docs/guides/sqlite.md
+    # SQLite has no sleep, and a query that computes keeps its process: docs/guides/sqlite.md
+    sleep(seconds)
     sum(:pages)
   end
 end

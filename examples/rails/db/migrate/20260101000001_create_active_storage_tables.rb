@@ -19,13 +19,16 @@ class CreateActiveStorageTables < ActiveRecord::Migration[7.1]
       t.references :record, null: false, polymorphic: true, index: false
       t.references :blob, null: false, foreign_key: { to_table: :active_storage_blobs }
       t.datetime :created_at, null: false
-      t.index %i[record_type record_id name blob_id], unique: true, name: "index_active_storage_attachments_uniqueness"
+      t.index %i[record_type record_id name blob_id],
+              unique: true, name: "index_active_storage_attachments_uniqueness"
     end
 
     create_table :active_storage_variant_records do |t|
-      t.belongs_to :blob, null: false, index: false, foreign_key: { to_table: :active_storage_blobs }
+      t.belongs_to :blob,
+                   null: false, index: false, foreign_key: { to_table: :active_storage_blobs }
       t.string :variation_digest, null: false
-      t.index %i[blob_id variation_digest], unique: true, name: "index_active_storage_variant_records_uniqueness"
+      t.index %i[blob_id variation_digest],
+              unique: true, name: "index_active_storage_variant_records_uniqueness"
     end
   end
 end

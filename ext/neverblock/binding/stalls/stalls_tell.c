@@ -44,7 +44,7 @@ static void count(nb_watched *one) {
     one->counted = true;
     const nb_stall_request *request = &one->stall.request;
     if (one->stall.kind == NB_STALL_blocking_call && *request->method)
-        nb_stalled_tell(&one->executor->board->stalled, request->method, request->path);
+        nb_stalled_write(&one->executor->board->stalled, request->method, request->path);
 }
 
 /* Sets `told`: an entry is to be made. */

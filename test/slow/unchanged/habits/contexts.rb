@@ -19,7 +19,7 @@ UnchangedHunt.kind :contexts do
     I18n.available_locales = %i[en de fr]
   RUBY
 
-  habit :current_attributes, <<~'RUBY', setup: "class Current__N__ < ActiveSupport::CurrentAttributes; attribute :user; end\n"
+  habit :current_attributes, <<~'RUBY', setup: <<~'SETUP'
     Current__N__.user = __T__
     __WAIT__
     out << Current__N__.user
@@ -27,26 +27,33 @@ UnchangedHunt.kind :contexts do
     out << Current__N__.set(user: 1) { __WAIT__; Current__N__.user } << Current__N__.user
     Current__N__.reset
   RUBY
+    class Current__N__ < ActiveSupport::CurrentAttributes; attribute :user; end
+  SETUP
 
-  habit :current_attributes_around, <<~'RUBY', setup: "class Current__N__ < ActiveSupport::CurrentAttributes; attribute :user; end\n"
+  habit :current_attributes_around, <<~'RUBY', setup: <<~'SETUP'
     Current__N__.set(user: __T__) do
       __BODY__
       out << Current__N__.user
     end
   RUBY
+    class Current__N__ < ActiveSupport::CurrentAttributes; attribute :user; end
+  SETUP
 
-  habit :current_attributes_in_fiber, <<~'RUBY', setup: "class Current__N__ < ActiveSupport::CurrentAttributes; attribute :user; end\n"
+  habit :current_attributes_in_fiber, <<~'RUBY', setup: <<~'SETUP'
     Current__N__.user = __T__
     out << Enumerator.new { |y| __WAIT__; y << Current__N__.user.inspect }.next
     out << Fiber.new { __WAIT__; Current__N__.user.inspect }.resume
     Current__N__.reset
   RUBY
+    class Current__N__ < ActiveSupport::CurrentAttributes; attribute :user; end
+  SETUP
 
   habit :isolated_state, <<~'RUBY'
     ActiveSupport::IsolatedExecutionState[:hunt__N__] = __T__
     __WAIT__
     out << ActiveSupport::IsolatedExecutionState[:hunt__N__]
-    out << Enumerator.new { |y| y << ActiveSupport::IsolatedExecutionState[:hunt__N__].inspect }.next
+    out <<
+      Enumerator.new { |y| y << ActiveSupport::IsolatedExecutionState[:hunt__N__].inspect }.next
     ActiveSupport::IsolatedExecutionState.delete(:hunt__N__)
   RUBY
 
@@ -57,19 +64,23 @@ UnchangedHunt.kind :contexts do
     VAR__N__.value = nil
   RUBY
 
-  habit :thread_local_var_bound, <<~'RUBY', setup: "VAR__N__ = Concurrent::ThreadLocalVar.new(\"none\")\n"
+  habit :thread_local_var_bound, <<~'RUBY', setup: <<~'SETUP'
     VAR__N__.bind(__T__) do
       __BODY__
       out << VAR__N__.value
     end
     out << VAR__N__.value
   RUBY
+    VAR__N__ = Concurrent::ThreadLocalVar.new("none")
+  SETUP
 
-  habit :thread_local_var_in_fiber, <<~'RUBY', setup: "VAR__N__ = Concurrent::ThreadLocalVar.new(\"none\")\n"
+  habit :thread_local_var_in_fiber, <<~'RUBY', setup: <<~'SETUP'
     VAR__N__.bind(__T__) do
       out << Enumerator.new { |y| __WAIT__; y << VAR__N__.value.inspect }.next
     end
   RUBY
+    VAR__N__ = Concurrent::ThreadLocalVar.new("none")
+  SETUP
 
   habit :fiber_local_var, <<~'RUBY', setup: "FVAR__N__ = Concurrent::FiberLocalVar.new(\"none\")\n"
     FVAR__N__.bind(__T__) do
@@ -92,12 +103,16 @@ UnchangedHunt.kind :contexts do
   RUBY
 
   habit :futures, <<~'RUBY'
-    out << Concurrent::Promises.zip(*[1, 2].map { |n| Concurrent::Promises.future(n) { |m| Hunt.nap; m * 2 } }).value!
-    out << Concurrent::Future.execute { __WAIT__; __T__ }.value << Concurrent::Delay.new { __WAIT__; __T__ }.value
+    out << Concurrent::Promises.zip(
+      *[1, 2].map { |n| Concurrent::Promises.future(n) { |m| Hunt.nap; m * 2 } }
+    ).value!
+    out << Concurrent::Future.execute { __WAIT__; __T__ }.value <<
+      Concurrent::Delay.new { __WAIT__; __T__ }.value
   RUBY
 
   habit :concurrent_map, <<~'RUBY', setup: "MAP__N__ = Concurrent::Map.new\n"
-    out << MAP__N__.compute_if_absent(id) { __WAIT__; __T__ } << MAP__N__.fetch_or_store(id) { "another" }
+    out << MAP__N__.compute_if_absent(id) { __WAIT__; __T__ } <<
+      MAP__N__.fetch_or_store(id) { "another" }
     MAP__N__.delete(id)
   RUBY
 
@@ -138,12 +153,14 @@ UnchangedHunt.kind :contexts do
     end
   RUBY
 
-  habit :tags, <<~'RUBY', setup: "LOG__N__ = ActiveSupport::TaggedLogging.new(Logger.new(File::NULL))\n"
+  habit :tags, <<~'RUBY', setup: <<~'SETUP'
     LOG__N__.tagged(__T__) do
       __BODY__
       out << LOG__N__.formatter.current_tags
     end
   RUBY
+    LOG__N__ = ActiveSupport::TaggedLogging.new(Logger.new(File::NULL))
+  SETUP
 
   habit :notifications, <<~'RUBY'
     seen__N__ = []
@@ -154,19 +171,25 @@ UnchangedHunt.kind :contexts do
     out << seen__N__
   RUBY
 
-  habit :pooled, <<~'RUBY', setup: "POOL__N__ = ConnectionPool.new(size: 4, timeout: 60) { Hunt::Client.new }\n"
+  habit :pooled, <<~'RUBY', setup: <<~'SETUP'
     POOL__N__.with do |client__N__|
       out << client__N__.ask(__T__)
       __BODY__
       out << POOL__N__.with { |again| again.equal?(client__N__) } << client__N__.ask(__T__)
     end
   RUBY
+    POOL__N__ = ConnectionPool.new(size: 4, timeout: 60) { Hunt::Client.new }
+  SETUP
 
-  habit :pooled_in_enumerator, <<~'RUBY', setup: "POOL__N__ = ConnectionPool.new(size: 4, timeout: 60) { Hunt::Client.new }\n"
-    each__N__ = Enumerator.new { |y| POOL__N__.with { |client| y << client.ask(__T__); y << client.ask("#{__T__} 2") } }
+  habit :pooled_in_enumerator, <<~'RUBY', setup: <<~'SETUP'
+    each__N__ = Enumerator.new do |y|
+      POOL__N__.with { |client| y << client.ask(__T__); y << client.ask("#{__T__} 2") }
+    end
     out << each__N__.next << each__N__.next
     out << (each__N__.next rescue $!.class)
   RUBY
+    POOL__N__ = ConnectionPool.new(size: 4, timeout: 60) { Hunt::Client.new }
+  SETUP
 
   habit :silenced_logger, <<~'RUBY', setup: "SILENT__N__ = ActiveSupport::Logger.new(File::NULL)\n"
     SILENT__N__.silence(Logger::FATAL) do
@@ -176,10 +199,13 @@ UnchangedHunt.kind :contexts do
     out << SILENT__N__.level
   RUBY
 
-  habit :silenced_deprecation, <<~'RUBY', setup: "DEPRECATION__N__ = ActiveSupport::Deprecation.new(\"2\", \"hunt\").tap { |made| made.behavior = :raise }\n"
+  habit :silenced_deprecation, <<~'RUBY', setup: <<~'SETUP'
     DEPRECATION__N__.silence { __WAIT__; DEPRECATION__N__.warn("old"); out << __T__ }
     out << (DEPRECATION__N__.warn("old") rescue $!.class)
   RUBY
+    DEPRECATION__N__ = ActiveSupport::Deprecation.new("2", "hunt")
+    DEPRECATION__N__.behavior = :raise
+  SETUP
 
   habit :cached, <<~'RUBY', setup: "CACHE__N__ = ActiveSupport::Cache::MemoryStore.new\n"
     out << CACHE__N__.fetch(id) { __WAIT__; __T__ } << CACHE__N__.fetch(id) { "other" }
@@ -189,13 +215,19 @@ UnchangedHunt.kind :contexts do
   habit :instrumented_in_enumerator, <<~'RUBY'
     seen__N__ = []
     ActiveSupport::Notifications.subscribed(->(name, *) { seen__N__ << name }, /#{id}/) do
-      each__N__ = Enumerator.new { |y| ActiveSupport::Notifications.instrument(id) { __WAIT__; y << 1 } }
+      each__N__ = Enumerator.new do |y|
+        ActiveSupport::Notifications.instrument(id) { __WAIT__; y << 1 }
+      end
       out << each__N__.next << (each__N__.next rescue $!.class)
     end
     out << seen__N__
   RUBY
 
-  habit :safely_once, <<~'RUBY', setup: "ONCE__N__ = Concurrent::Delay.new { Hunt.nap; Object.new }\nATOMIC__N__ = Concurrent::AtomicFixnum.new\n"
-    out << ONCE__N__.value.equal?(ONCE__N__.value) << (ATOMIC__N__.increment > 0) << Concurrent::AtomicReference.new(1).update { |n| __WAIT__; n + 1 }
+  habit :safely_once, <<~'RUBY', setup: <<~'SETUP'
+    out << ONCE__N__.value.equal?(ONCE__N__.value) << (ATOMIC__N__.increment > 0) <<
+      Concurrent::AtomicReference.new(1).update { |n| __WAIT__; n + 1 }
   RUBY
+    ONCE__N__ = Concurrent::Delay.new { Hunt.nap; Object.new }
+    ATOMIC__N__ = Concurrent::AtomicFixnum.new
+  SETUP
 end

@@ -57,7 +57,8 @@ UnchangedHunt.kind :control do
   RUBY
 
   habit :broken_out, <<~'RUBY'
-    out << [1, 2, 3].each { |n| __WAIT__; break n * 10 if n == 2 } << (1..).each { |n| next if n < 2; break n }
+    out << [1, 2, 3].each { |n| __WAIT__; break n * 10 if n == 2 } <<
+      (1..).each { |n| next if n < 2; break n }
   RUBY
 
   habit :returned, <<~'RUBY'

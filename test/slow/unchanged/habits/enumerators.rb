@@ -34,7 +34,8 @@ UnchangedHunt.kind :enumerators do
   RUBY
 
   habit :lazy, <<~'RUBY'
-    out << (1..Float::INFINITY).lazy.map { |n| __WAIT__; n * 2 }.select { |n| (n % 3).zero? }.first(2)
+    out <<
+      (1..Float::INFINITY).lazy.map { |n| __WAIT__; n * 2 }.select { |n| (n % 3).zero? }.first(2)
     out << (1..3).lazy.map { |n| "#{n}#{__T__}" }.eager.next
   RUBY
 

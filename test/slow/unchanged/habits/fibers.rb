@@ -60,7 +60,9 @@ UnchangedHunt.kind :fibers do
   RUBY
 
   habit :fibers_in_turn, <<~'RUBY'
-    fibers__N__ = Array.new(3) { |n| Fiber.new { 2.times { |m| __WAIT__; Fiber.yield("#{n}#{m}") }; :done } }
+    fibers__N__ = Array.new(3) do |n|
+      Fiber.new { 2.times { |m| __WAIT__; Fiber.yield("#{n}#{m}") }; :done }
+    end
     out << Array.new(3) { fibers__N__.map(&:resume) }
   RUBY
 
@@ -70,7 +72,8 @@ UnchangedHunt.kind :fibers do
   RUBY
 
   habit :fiber_with_throw, <<~'RUBY'
-    out << catch(:hunt__N__) { Fiber.new { __WAIT__; (throw :hunt__N__, 1) rescue $!.class }.resume }
+    out <<
+      catch(:hunt__N__) { Fiber.new { __WAIT__; (throw :hunt__N__, 1) rescue $!.class }.resume }
   RUBY
 
   habit :middleware_in_a_fiber, <<~'RUBY'

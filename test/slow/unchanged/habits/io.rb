@@ -13,7 +13,8 @@ UnchangedHunt.kind :io do
     IO.pipe do |reader, writer|
       Thread.new { Hunt.nap; writer << __T__ }
       out << (IO.select([reader], nil, nil, 30)&.first == [reader]) << reader.readpartial(99)
-      out << IO.select([reader], nil, nil, 0.001).inspect << IO.select(nil, [writer], nil, 30).map(&:size)
+      out << IO.select([reader], nil, nil, 0.001).inspect <<
+        IO.select(nil, [writer], nil, 30).map(&:size)
     end
   RUBY
 
@@ -37,20 +38,32 @@ UnchangedHunt.kind :io do
 
   habit :tcp_server, <<~'RUBY'
     server__N__ = TCPServer.new("127.0.0.1", 0)
-    thread__N__ = Thread.new { server__N__.accept.tap { |client| client.puts(client.gets.upcase) }.close }
-    TCPSocket.open("127.0.0.1", server__N__.addr[1]) { |socket| socket.puts(__T__); __WAIT__; out << socket.read }
+    thread__N__ = Thread.new do
+      server__N__.accept.tap { |client| client.puts(client.gets.upcase) }.close
+    end
+    TCPSocket.open("127.0.0.1", server__N__.addr[1]) do |socket|
+      socket.puts(__T__)
+      __WAIT__
+      out << socket.read
+    end
     thread__N__.join
     server__N__.close
   RUBY
 
   habit :http, <<~'RUBY'
     out << Hunt.fetch(__T__)
-    Net::HTTP.start("127.0.0.1", Hunt::SERVICE) { |http| out << http.get("/a#{__N__}#{id}").body; __WAIT__; out << http.get("/b#{id}").code }
+    Net::HTTP.start("127.0.0.1", Hunt::SERVICE) do |http|
+      out << http.get("/a#{__N__}#{id}").body
+      __WAIT__
+      out << http.get("/b#{id}").code
+    end
   RUBY
 
   habit :http_blocks, <<~'RUBY'
     Net::HTTP.start("127.0.0.1", Hunt::SERVICE) do |http|
-      http.request(Net::HTTP::Get.new("/#{id}")) { |response| response.read_body { |part| __WAIT__; out << part } }
+      http.request(Net::HTTP::Get.new("/#{id}")) do |response|
+        response.read_body { |part| __WAIT__; out << part }
+      end
       __BODY__
     end
   RUBY
@@ -101,12 +114,17 @@ UnchangedHunt.kind :io do
   RUBY
 
   habit :broken_pipe, <<~'RUBY'
-    IO.pipe { |reader, writer| reader.close; __WAIT__; out << (writer.syswrite("x") rescue $!.class) }
+    IO.pipe do |reader, writer|
+      reader.close
+      __WAIT__
+      out << (writer.syswrite("x") rescue $!.class)
+    end
   RUBY
 
   habit :names, <<~'RUBY'
     out << Addrinfo.tcp("127.0.0.1", 80).ip_address << IPSocket.getaddress("localhost").class
     __WAIT__
-    out << Socket.tcp("127.0.0.1", Hunt::SERVICE, connect_timeout: 30) { |socket| socket.remote_address.ip? }
+    out << Socket.tcp("127.0.0.1", Hunt::SERVICE,
+                      connect_timeout: 30) { |socket| socket.remote_address.ip? }
   RUBY
 end

@@ -21,7 +21,10 @@ UnchangedHunt.kind :libraries do
       # What is written comes in pieces.
       def self.dripping(text, bytes)
         IO.pipe do |reader, writer|
-          thread = Thread.new { text.each_char.each_slice(bytes) { |part| writer << part.join; nap }; writer.close }
+          thread = Thread.new do
+            text.each_char.each_slice(bytes) { |part| writer << part.join; nap }
+            writer.close
+          end
           yield(reader).tap { thread.join }
         end
       end
@@ -39,7 +42,8 @@ UnchangedHunt.kind :libraries do
   RUBY
 
   habit :yaml_callbacks, <<~'RUBY', setup: <<~'SETUP'
-    out << YAML.unsafe_load(YAML.dump([Yaml__N__.new(__T__)])).first.text << (YAML.load("a: [") rescue $!.class)
+    out << YAML.unsafe_load(YAML.dump([Yaml__N__.new(__T__)])).first.text <<
+      (YAML.load("a: [") rescue $!.class)
   RUBY
     class Yaml__N__
       attr_reader :text
@@ -50,29 +54,39 @@ UnchangedHunt.kind :libraries do
   SETUP
 
   habit :marshal_from_pipe, <<~'RUBY'
-    out << Hunt.dripping(Marshal.dump([__T__, (1..99).to_a]), 90) { |reader| Marshal.load(reader) }.first
+    out <<
+      Hunt.dripping(Marshal.dump([__T__, (1..99).to_a]), 90) { |reader| Marshal.load(reader) }.first
   RUBY
 
   habit :json_from_pipe, <<~'RUBY'
     out << Hunt.dripping(JSON.generate([__T__] * 9), 20) { |reader| JSON.load(reader) }.last
   RUBY
 
-  habit :distant_object, <<~'RUBY', setup: "DISTANT__N__ = DRb::DRbServer.new(\"druby://127.0.0.1:0\", Hunt::Front.new)\n"
+  habit :distant_object, <<~'RUBY', setup: <<~'SETUP'
     distant__N__ = DRbObject.new_with_uri(DISTANT__N__.uri)
     out << distant__N__.upcase(__T__)
     __WAIT__
     out << distant__N__.upcase("x#{id}")
   RUBY
+    DISTANT__N__ = DRb::DRbServer.new("druby://127.0.0.1:0", Hunt::Front.new)
+  SETUP
 
-  habit :pstore, <<~'RUBY', setup: "STORE__N__ = PStore.new(File.join(Dir.mktmpdir, \"store\"), true)\n"
+  habit :pstore, <<~'RUBY', setup: <<~'SETUP'
     STORE__N__.transaction { STORE__N__[id] = __T__; __WAIT__ }
     out << STORE__N__.transaction(true) { STORE__N__[id] }
     out << STORE__N__.transaction { (STORE__N__.transaction { 1 } rescue $!.class) }
   RUBY
+    STORE__N__ = PStore.new(File.join(Dir.mktmpdir, "store"), true)
+  SETUP
 
-  habit :singleton, <<~'RUBY', setup: "class Only__N__\n  include Singleton\n  def initialize = Hunt.nap\nend\n"
+  habit :singleton, <<~'RUBY', setup: <<~'SETUP'
     out << Only__N__.instance.equal?(Only__N__.instance) << __T__
   RUBY
+    class Only__N__
+      include Singleton
+      def initialize = Hunt.nap
+    end
+  SETUP
 
   habit :open_uri, <<~'RUBY'
     out << URI.open("http://127.0.0.1:#{Hunt::SERVICE}/#{id}") { |body| __WAIT__; body.read }
@@ -80,8 +94,14 @@ UnchangedHunt.kind :libraries do
 
   habit :tls, <<~'RUBY', setup: <<~'SETUP'
     server__N__ = TCPServer.new("127.0.0.1", 0)
-    thread__N__ = Thread.new { OpenSSL::SSL::SSLServer.new(server__N__, Tls__N__::CONTEXT).accept.tap { |client| client.puts(client.gets.upcase) }.close }
-    socket__N__ = OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", server__N__.addr[1]), OpenSSL::SSL::SSLContext.new.tap { |context| context.verify_mode = OpenSSL::SSL::VERIFY_NONE })
+    thread__N__ = Thread.new do
+      OpenSSL::SSL::SSLServer.new(server__N__, Tls__N__::CONTEXT).accept
+                             .tap { |client| client.puts(client.gets.upcase) }.close
+    end
+    context__N__ = OpenSSL::SSL::SSLContext.new
+    context__N__.verify_mode = OpenSSL::SSL::VERIFY_NONE
+    socket__N__ = OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", server__N__.addr[1]),
+                                              context__N__)
     socket__N__.connect
     socket__N__.puts(__T__)
     __WAIT__
@@ -101,7 +121,8 @@ UnchangedHunt.kind :libraries do
         made.not_after = Time.now + 3_600
         made.sign(KEY, "SHA256")
       end
-      CONTEXT = OpenSSL::SSL::SSLContext.new.tap { |context| context.add_certificate(CERTIFICATE, KEY) }
+      CONTEXT = OpenSSL::SSL::SSLContext.new
+      CONTEXT.add_certificate(CERTIFICATE, KEY)
     end
   SETUP
 
@@ -109,12 +130,15 @@ UnchangedHunt.kind :libraries do
     store__N__ = OpenSSL::X509::Store.new
     store__N__.verify_callback = ->(_ok, _context) { __WAIT__; true }
     key__N__ = OpenSSL::PKey::EC.generate("prime256v1")
-    out << key__N__.dsa_verify_asn1("digest", key__N__.dsa_sign_asn1("digest")) << OpenSSL::KDF.pbkdf2_hmac("x", salt: "s", iterations: 900, length: 9, hash: "SHA1").sum
+    out << key__N__.dsa_verify_asn1("digest", key__N__.dsa_sign_asn1("digest")) <<
+      OpenSSL::KDF.pbkdf2_hmac("x", salt: "s", iterations: 900, length: 9, hash: "SHA1").sum
   RUBY
 
   habit :logger, <<~'RUBY', setup: "LOG_LINES__N__ = Queue.new\n"
     lines__N__ = StringIO.new
-    log__N__ = Logger.new(lines__N__, formatter: ->(level, _, name, text) { __WAIT__; "#{level} #{name} #{text}\n" })
+    log__N__ = Logger.new(
+      lines__N__, formatter: ->(level, _, name, text) { __WAIT__; "#{level} #{name} #{text}\n" }
+    )
     log__N__.info("prog") { __WAIT__; __T__ }
     log__N__.warn(__T__)
     out << lines__N__.string
@@ -124,7 +148,8 @@ UnchangedHunt.kind :libraries do
     Dir.mktmpdir do |folder__N__|
       File.write(File.join(folder__N__, "a"), __T__)
       __WAIT__
-      out << Find.find(folder__N__).count << Dir.children(folder__N__) << Dir.glob("*", base: folder__N__) << File.read(File.join(folder__N__, "a"))
+      out << Find.find(folder__N__).count << Dir.children(folder__N__) <<
+        Dir.glob("*", base: folder__N__) << File.read(File.join(folder__N__, "a"))
     end
   RUBY
 
@@ -140,7 +165,10 @@ UnchangedHunt.kind :libraries do
   RUBY
 
   habit :file_digest, <<~'RUBY', setup: "require \"digest\"\n"
-    Tempfile.create("hunt") { |file| file << (__T__ * 9_000) && file.flush; out << Digest::SHA256.file(file.path).hexdigest[0, 12] }
+    Tempfile.create("hunt") do |file|
+      file << (__T__ * 9_000) && file.flush
+      out << Digest::SHA256.file(file.path).hexdigest[0, 12]
+    end
   RUBY
 
   habit :udp, <<~'RUBY'
@@ -172,7 +200,9 @@ UnchangedHunt.kind :libraries do
   habit :autoloaded, <<~'RUBY', setup: <<~'SETUP'
     out << Loaded__N__.made << __T__
   RUBY
-    File.write(AUTO__N__ = File.join(Dir.mktmpdir, "auto__N__.rb"), "Hunt.nap\nclass #{name}::Loaded__N__\n  Hunt.nap\n  def self.made = 1\nend\n")
+    AUTO__N__ = File.join(Dir.mktmpdir, "auto__N__.rb")
+    File.write(AUTO__N__, "Hunt.nap\nclass #{name}::Loaded__N__\n  Hunt.nap\n" \
+                          "  def self.made = 1\nend\n")
     autoload :Loaded__N__, AUTO__N__
   SETUP
 

@@ -27,7 +27,10 @@ UnchangedHunt.kind :locks do
     monitor__N__ = Monitor.new
     monitor__N__.synchronize do
       __BODY__
-      monitor__N__.synchronize { __WAIT__; out << monitor__N__.mon_owned? << monitor__N__.mon_locked? }
+      monitor__N__.synchronize do
+        __WAIT__
+        out << monitor__N__.mon_owned? << monitor__N__.mon_locked?
+      end
     end
   RUBY
 
@@ -43,7 +46,9 @@ UnchangedHunt.kind :locks do
   RUBY
 
   habit :monitor_in_fiber, <<~'RUBY', setup: "MONITOR__N__ = Monitor.new\n"
-    MONITOR__N__.synchronize { out << Fiber.new { MONITOR__N__.synchronize { __WAIT__; __T__ } }.resume }
+    MONITOR__N__.synchronize do
+      out << Fiber.new { MONITOR__N__.synchronize { __WAIT__; __T__ } }.resume
+    end
   RUBY
 
   habit :monitor_half_way, <<~'RUBY'
@@ -73,7 +78,8 @@ UnchangedHunt.kind :locks do
     queue__N__ = SizedQueue.new(1)
     thread__N__ = Thread.new { 3.times { |n| queue__N__ << n } }
     __WAIT__
-    out << Array.new(3) { queue__N__.pop } << thread__N__.join.class << (queue__N__.pop(true) rescue $!.class)
+    out << Array.new(3) { queue__N__.pop } << thread__N__.join.class <<
+      (queue__N__.pop(true) rescue $!.class)
   RUBY
 
   habit :condition, <<~'RUBY'
@@ -89,8 +95,13 @@ UnchangedHunt.kind :locks do
     monitor__N__ = Monitor.new
     condition__N__ = monitor__N__.new_cond
     ready__N__ = false
-    Thread.new { Hunt.nap; monitor__N__.synchronize { ready__N__ = true; condition__N__.broadcast } }
-    monitor__N__.synchronize { monitor__N__.synchronize { condition__N__.wait_until { ready__N__ } } }
+    Thread.new do
+      Hunt.nap
+      monitor__N__.synchronize { ready__N__ = true; condition__N__.broadcast }
+    end
+    monitor__N__.synchronize do
+      monitor__N__.synchronize { condition__N__.wait_until { ready__N__ } }
+    end
     out << ready__N__ << monitor__N__.mon_locked?
   RUBY
 
@@ -101,7 +112,12 @@ UnchangedHunt.kind :locks do
 
   habit :counter, <<~'RUBY', setup: "LOCK__N__ = Mutex.new\n"
     sum__N__ = 0
-    Array.new(3) { Thread.new { 5.times { LOCK__N__.synchronize { seen = sum__N__; Hunt.spin(200); sum__N__ = seen + 1 } } } }.each(&:join)
+    threads__N__ = Array.new(3) do
+      Thread.new do
+        5.times { LOCK__N__.synchronize { seen = sum__N__; Hunt.spin(200); sum__N__ = seen + 1 } }
+      end
+    end
+    threads__N__.each(&:join)
     out << sum__N__
   RUBY
 

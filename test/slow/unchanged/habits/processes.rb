@@ -10,7 +10,9 @@ UnchangedHunt.kind :processes do
   RUBY
 
   habit :capture, <<~'RUBY'
-    out << Open3.capture3("cat; echo err >&2; exit 3", stdin_data: __T__).map { |part| part.respond_to?(:exitstatus) ? part.exitstatus : part }
+    out << Open3.capture3("cat; echo err >&2; exit 3", stdin_data: __T__).map { |part|
+      part.respond_to?(:exitstatus) ? part.exitstatus : part
+    }
   RUBY
 
   habit :popen, <<~'RUBY'

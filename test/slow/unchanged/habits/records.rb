@@ -50,7 +50,11 @@ UnchangedHunt.kind :records do
   habit :savepoint, <<~'RUBY'
     Hunt::Row.transaction do
       Hunt::Row.create!(token: __T__)
-      Hunt::Row.transaction(requires_new: true) { Hunt::Row.create!(token: __T__); __WAIT__; raise ActiveRecord::Rollback }
+      Hunt::Row.transaction(requires_new: true) do
+        Hunt::Row.create!(token: __T__)
+        __WAIT__
+        raise ActiveRecord::Rollback
+      end
       out << Hunt::Row.of(__T__).count
       raise ActiveRecord::Rollback
     end
@@ -60,7 +64,8 @@ UnchangedHunt.kind :records do
     Hunt::Row.transaction do
       2.times { Hunt::Row.create!(token: __T__) }
       __WAIT__
-      out << Hunt::Row.of(__T__).find_each.next.token << Hunt::Row.of(__T__).in_batches(of: 1).next.count
+      out << Hunt::Row.of(__T__).find_each.next.token <<
+        Hunt::Row.of(__T__).in_batches(of: 1).next.count
       out << Enumerator.new { |y| y << Hunt::Row.of(__T__).count }.next
       raise ActiveRecord::Rollback
     end
@@ -69,7 +74,8 @@ UnchangedHunt.kind :records do
   habit :fiber_in_transaction, <<~'RUBY'
     Hunt::Row.transaction do
       Hunt::Row.create!(token: __T__)
-      out << Fiber.new { __WAIT__; Hunt::Row.of(__T__).count }.resume << Hunt::Row.connection.transaction_open?
+      out << Fiber.new { __WAIT__; Hunt::Row.of(__T__).count }.resume <<
+        Hunt::Row.connection.transaction_open?
       raise ActiveRecord::Rollback
     end
   RUBY
@@ -94,7 +100,9 @@ UnchangedHunt.kind :records do
     pid__N__ = Hunt::Row.connection.select_value("select pg_backend_pid()")
     __WAIT__
     out << (pid__N__ == Hunt::Row.connection.select_value("select pg_backend_pid()"))
-    out << (Enumerator.new { |y| y << Hunt::Row.connection.select_value("select pg_backend_pid()") }.next == pid__N__)
+    out << (Enumerator.new { |y|
+      y << Hunt::Row.connection.select_value("select pg_backend_pid()")
+    }.next == pid__N__)
   RUBY
 
   habit :session_setting, <<~'RUBY'
@@ -118,7 +126,8 @@ UnchangedHunt.kind :records do
       out << Hunt::Row.of(__T__).count
       __WAIT__
       Hunt::Row.connection.execute("select 1")
-      out << Hunt::Row.connection.query_cache_enabled << Enumerator.new { |y| y << Hunt::Row.connection.query_cache_enabled }.next
+      out << Hunt::Row.connection.query_cache_enabled <<
+        Enumerator.new { |y| y << Hunt::Row.connection.query_cache_enabled }.next
     end
   RUBY
 
@@ -157,8 +166,12 @@ UnchangedHunt.kind :records do
   RUBY
 
   habit :query_timeout, <<~'RUBY'
-    out << (Timeout.timeout(0.1) { Hunt::Row.connection.select_value("select pg_sleep(2)") } rescue $!.class)
-    out << Hunt::Row.connection_pool.with_connection { |connection| connection.select_value("select '#{__T__}'") }
+    out << (Timeout.timeout(0.1) {
+      Hunt::Row.connection.select_value("select pg_sleep(2)")
+    } rescue $!.class)
+    out << Hunt::Row.connection_pool.with_connection { |connection|
+      connection.select_value("select '#{__T__}'")
+    }
   RUBY
 
   habit :advisory_lock, <<~'RUBY'
@@ -170,7 +183,9 @@ UnchangedHunt.kind :records do
   RUBY
 
   habit :records_in_thread, <<~'RUBY'
-    out << Thread.new { ActiveRecord::Base.connection_pool.with_connection { Hunt::Row.of(__T__).count } }.value
+    out << Thread.new {
+      ActiveRecord::Base.connection_pool.with_connection { Hunt::Row.of(__T__).count }
+    }.value
   RUBY
 
   habit :load_async, <<~'RUBY'

@@ -3,7 +3,10 @@
 UnchangedHunt.kind :sequel do
   needs <<~'RUBY'
     require "sequel"
-    Hunt::SEQUEL = Sequel.connect(ENV.fetch("NB_HUNT_DATABASE").sub("postgresql:", "postgres:").sub(/\?.*/, ""), max_connections: 16, pool_timeout: 60)
+    Hunt::SEQUEL = Sequel.connect(
+      ENV.fetch("NB_HUNT_DATABASE").sub("postgresql:", "postgres:").sub(/\?.*/, ""),
+      max_connections: 16, pool_timeout: 60
+    )
   RUBY
 
   habit :sequel_transaction, <<~'RUBY'
@@ -21,14 +24,18 @@ UnchangedHunt.kind :sequel do
       2.times { Hunt::SEQUEL[:hunt_rows].insert(token: __T__) }
       __WAIT__
       each__N__ = Hunt::SEQUEL[:hunt_rows].where(token: __T__).to_enum
-      out << each__N__.next[:token] << each__N__.next[:token] << Enumerator.new { |y| y << Hunt::SEQUEL[:hunt_rows].where(token: __T__).count }.next
+      out << each__N__.next[:token] << each__N__.next[:token] <<
+        Enumerator.new { |y| y << Hunt::SEQUEL[:hunt_rows].where(token: __T__).count }.next
     end
   RUBY
 
   habit :sequel_fiber, <<~'RUBY'
     Hunt::SEQUEL.transaction(rollback: :always) do
       Hunt::SEQUEL[:hunt_rows].insert(token: __T__)
-      out << Fiber.new { __WAIT__; [Hunt::SEQUEL.in_transaction?, Hunt::SEQUEL[:hunt_rows].where(token: __T__).count] }.resume
+      out << Fiber.new {
+        __WAIT__
+        [Hunt::SEQUEL.in_transaction?, Hunt::SEQUEL[:hunt_rows].where(token: __T__).count]
+      }.resume
     end
   RUBY
 
@@ -59,6 +66,9 @@ UnchangedHunt.kind :sequel do
   RUBY
 
   habit :sequel_each, <<~'RUBY'
-    Hunt::SEQUEL["select '#{__T__}'::text as token, n from generate_series(1, 3) n"].each { |row| __WAIT__; out << row[:token] << row[:n] }
+    Hunt::SEQUEL["select '#{__T__}'::text as token, n from generate_series(1, 3) n"].each do |row|
+      __WAIT__
+      out << row[:token] << row[:n]
+    end
   RUBY
 end

@@ -56,7 +56,8 @@ UnchangedHunt.kind :specials do
     begin
       raise KeyError, __T__
     rescue KeyError
-      out << Fiber.new { __WAIT__; $!.inspect }.resume << Thread.new { $!.inspect }.value << Enumerator.new { |y| __WAIT__; y << $!.inspect }.next
+      out << Fiber.new { __WAIT__; $!.inspect }.resume << Thread.new { $!.inspect }.value <<
+        Enumerator.new { |y| __WAIT__; y << $!.inspect }.next
       out << $!.message
     end
   RUBY
@@ -77,7 +78,8 @@ UnchangedHunt.kind :specials do
 
   habit :method_name, <<~'RUBY'
     __WAIT__
-    out << __method__ << self.class.name.split("::").last << caller_locations(0, 1).first.label.class
+    out << __method__ << self.class.name.split("::").last <<
+      caller_locations(0, 1).first.label.class
   RUBY
 
   habit :last_status, <<~'RUBY'
@@ -90,7 +92,8 @@ UnchangedHunt.kind :specials do
 
   habit :last_status_in_fiber, <<~'RUBY'
     system("exit #{(id.sum % 7) + 1}")
-    out << Fiber.new { __WAIT__; $?&.exitstatus }.resume << Enumerator.new { |y| `exit 9`; y << $?.exitstatus }.next << $?.exitstatus
+    out << Fiber.new { __WAIT__; $?&.exitstatus }.resume <<
+      Enumerator.new { |y| `exit 9`; y << $?.exitstatus }.next << $?.exitstatus
   RUBY
 
   habit :last_status_around, <<~'RUBY'

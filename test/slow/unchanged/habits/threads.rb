@@ -32,7 +32,8 @@ UnchangedHunt.kind :threads do
   habit :thread_variable, <<~'RUBY'
     Thread.current.thread_variable_set(:hunt__N__, __T__)
     __WAIT__
-    out << Thread.current.thread_variable_get(:hunt__N__) << Thread.current.thread_variable?(:hunt__N__)
+    out << Thread.current.thread_variable_get(:hunt__N__) <<
+      Thread.current.thread_variable?(:hunt__N__)
     __WAIT__
     out << Thread.current.thread_variable_get(:hunt__N__)
   RUBY
@@ -61,11 +62,14 @@ UnchangedHunt.kind :threads do
     out << Thread.current.instance_variable_get(:@hunt__N__)
   RUBY
 
-  habit :object_by_thread, <<~'RUBY', setup: "BY_THREAD__N__ = {}.compare_by_identity\nBY_THREAD_LOCK__N__ = Mutex.new\n"
+  habit :object_by_thread, <<~'RUBY', setup: <<~'SETUP'
     BY_THREAD_LOCK__N__.synchronize { BY_THREAD__N__[Thread.current] = __T__ }
     __WAIT__
     out << BY_THREAD_LOCK__N__.synchronize { BY_THREAD__N__[Thread.current] }
   RUBY
+    BY_THREAD__N__ = {}.compare_by_identity
+    BY_THREAD_LOCK__N__ = Mutex.new
+  SETUP
 
   habit :object_by_thread_id, <<~'RUBY', setup: "BY_ID__N__ = {}\nBY_ID_LOCK__N__ = Mutex.new\n"
     BY_ID_LOCK__N__.synchronize { BY_ID__N__[Thread.current.object_id] = __T__ }
@@ -82,7 +86,9 @@ UnchangedHunt.kind :threads do
 
   habit :client_by_thread_variable, <<~'RUBY'
     client__N__ = Thread.current.thread_variable_get(:hunt_client__N__) ||
-                  Hunt::Client.new.tap { |made| Thread.current.thread_variable_set(:hunt_client__N__, made) }
+                  Hunt::Client.new.tap { |made|
+                    Thread.current.thread_variable_set(:hunt_client__N__, made)
+                  }
     out << client__N__.ask(__T__)
     __WAIT__
     out << Thread.current.thread_variable_get(:hunt_client__N__).ask(__T__)
@@ -112,7 +118,10 @@ UnchangedHunt.kind :threads do
   habit :thread_local_of_children, <<~'RUBY'
     Thread.current[:hunt__N__] = __T__
     out << Thread.new { __WAIT__; Thread.current[:hunt__N__].inspect }.value
-    out << Array.new(2) { |n| Thread.new { Thread.current[:hunt__N__] = n; __WAIT__; Thread.current[:hunt__N__] } }.map(&:value)
+    threads__N__ = Array.new(2) do |n|
+      Thread.new { Thread.current[:hunt__N__] = n; __WAIT__; Thread.current[:hunt__N__] }
+    end
+    out << threads__N__.map(&:value)
     Thread.current[:hunt__N__] = nil
   RUBY
 
@@ -130,7 +139,11 @@ UnchangedHunt.kind :threads do
   RUBY
 
   habit :thread_that_raises, <<~'RUBY'
-    thread__N__ = Thread.new { Thread.current.report_on_exception = false; __WAIT__; raise KeyError, __T__ }
+    thread__N__ = Thread.new do
+      Thread.current.report_on_exception = false
+      __WAIT__
+      raise KeyError, __T__
+    end
     begin
       thread__N__.value
     rescue KeyError => e
@@ -185,10 +198,14 @@ UnchangedHunt.kind :threads do
 
   habit :thread_backtrace, <<~'RUBY'
     thread__N__ = Thread.current
-    out << Thread.new { thread__N__.backtrace.to_a.any? { |line| line.include?("answer") } }.value << thread__N__.backtrace.any? { |line| line.include?("answer") }
+    out <<
+      Thread.new { thread__N__.backtrace.to_a.any? { |line| line.include?("answer") } }.value <<
+      thread__N__.backtrace.any? { |line| line.include?("answer") }
   RUBY
 
   habit :thread_group, <<~'RUBY'
-    out << ThreadGroup.new.then { |group| group.add(Thread.new { Hunt.nap }).list.each(&:join).class } << Thread.list.include?(Thread.current)
+    out <<
+      ThreadGroup.new.then { |group| group.add(Thread.new { Hunt.nap }).list.each(&:join).class } <<
+      Thread.list.include?(Thread.current)
   RUBY
 end

@@ -26,13 +26,23 @@ UnchangedHunt.kind :timeouts do
   RUBY
 
   {
-    sleeping: "sleep(8); :late", spinning: "Hunt.forever", popping: "Queue.new.pop", selecting: "IO.select(nil, nil, nil, 8); :late",
-    reading: "IO.pipe.then { |reader, writer| reader.read(1).tap { writer.close } }", commanding: "`sleep 8`; :late", joining: "Thread.new { sleep 8 }.join; :late",
-    nexting: "Enumerator.new { |y| sleep 8; y << :late }.next", nexting_spinning: "Enumerator.new { |y| y << Hunt.forever }.next",
-    resuming: "Fiber.new { sleep 8; :late }.resume", resuming_spinning: "Fiber.new { Hunt.forever }.resume",
-    waiting: "Process.wait(spawn(\"sleep 1\")); sleep 8; :late", conditioned: "Monitor.new.then { |monitor| monitor.synchronize { monitor.new_cond.wait(8) } }; :late",
-    fetching: "Socket.pair(:UNIX, :STREAM, 0).then { |one, other| one.readpartial(9).tap { other.close } }", sorting: "[2, 1].sort { |a, b| Hunt.forever; a <=> b }; :late",
-    locking: "Mutex.new.tap { |mutex| Thread.new { mutex.synchronize { sleep 2 } }; Hunt.nap(0.05) }.synchronize { sleep 8 }; :late",
+    sleeping: "sleep(8); :late", spinning: "Hunt.forever", popping: "Queue.new.pop",
+    selecting: "IO.select(nil, nil, nil, 8); :late",
+    reading: "IO.pipe.then { |reader, writer| reader.read(1).tap { writer.close } }",
+    commanding: "`sleep 8`; :late", joining: "Thread.new { sleep 8 }.join; :late",
+    nexting: "Enumerator.new { |y| sleep 8; y << :late }.next",
+    nexting_spinning: "Enumerator.new { |y| y << Hunt.forever }.next",
+    resuming: "Fiber.new { sleep 8; :late }.resume",
+    resuming_spinning: "Fiber.new { Hunt.forever }.resume",
+    waiting: "Process.wait(spawn(\"sleep 1\")); sleep 8; :late",
+    conditioned: "Monitor.new.then { |monitor| " \
+                 "monitor.synchronize { monitor.new_cond.wait(8) } }; :late",
+    fetching: "Socket.pair(:UNIX, :STREAM, 0).then { |one, other| " \
+              "one.readpartial(9).tap { other.close } }",
+    sorting: "[2, 1].sort { |a, b| Hunt.forever; a <=> b }; :late",
+    locking: "Mutex.new.tap { |mutex| " \
+             "Thread.new { mutex.synchronize { sleep 2 } }; Hunt.nap(0.05) " \
+             "}.synchronize { sleep 8 }; :late",
     blocking: "Fiber.new(blocking: true) { sleep 8; :late }.resume"
   }.each do |name, text|
     habit :"ended_#{name}", <<~RUBY
@@ -128,7 +138,9 @@ UnchangedHunt.kind :timeouts do
   habit :http_timeout, <<~'RUBY', setup: "require \"net/http\"\n"
     server__N__ = TCPServer.new("127.0.0.1", 0)
     begin
-      Net::HTTP.start("127.0.0.1", server__N__.addr[1], read_timeout: 0.1, max_retries: 0) { |http| http.get("/") }
+      Net::HTTP.start("127.0.0.1", server__N__.addr[1], read_timeout: 0.1, max_retries: 0) do |http|
+        http.get("/")
+      end
     rescue Net::ReadTimeout => e
       out << e.class
     ensure

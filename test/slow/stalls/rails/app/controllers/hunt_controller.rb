@@ -1,9 +1,11 @@
 # frozen_string_literal: true
 
-# GET /rails/ID/SIZE/ACTION, answered "ID|VALUE": what a request of Rails keeps for itself stays its own while it is cut.
+# GET /rails/ID/SIZE/ACTION, answered "ID|VALUE". What Rails keeps for a request stays with that
+# request while it is preempted.
 class HuntController < ApplicationController
   ZONES = %w[UTC Hawaii Tokyo Paris].freeze
-  # Not Rails.cache: a FileStore answers ENOENT to who writes an entry while another request, on any server, removes it for its age.
+  # Not Rails.cache. A FileStore raises ENOENT when it writes an entry that another request removes
+  # for its age, on any server.
   STORE = ActiveSupport::Cache::MemoryStore.new
 
   around_action :in_a_zone
@@ -16,7 +18,9 @@ class HuntController < ApplicationController
 
   # Rows that become objects.
   def rows
-    found = HuntRow.order(:number).limit(params[:size].to_i * 10).map { |row| StallsHunt::Work.spin(5) && row.twice }
+    found = HuntRow.order(:number).limit(params[:size].to_i * 10).map do |row|
+      StallsHunt::Work.spin(5) && row.twice
+    end
     answer(found.each_with_index.all? { |twice, number| twice == number * 2 } ? "rows" : found)
   end
 
@@ -43,7 +47,10 @@ class HuntController < ApplicationController
   # One store for all, under a Monitor.
   def cache
     size = params[:size].to_i
-    answer(STORE.fetch("hunt #{size} #{rand(50)}", expires_in: 0.05) { StallsHunt::Work.value("a_sort_by", size) })
+    value = STORE.fetch("hunt #{size} #{rand(50)}", expires_in: 0.05) do
+      StallsHunt::Work.value("a_sort_by", size)
+    end
+    answer(value)
   end
 
   def stream

@@ -8,7 +8,11 @@ Rails.application.configure do
   routes.append { get "rails/:id/:size/:action", controller: "hunt" }
 
   config.after_initialize do
-    ActiveRecord::Schema.define { create_table(:hunt_rows, if_not_exists: true) { |t| t.integer(:number) && t.string(:token) } }
-    HuntRow.insert_all!(Array.new(100) { |number| { number: number, token: "row" } }) unless HuntRow.exists?
+    ActiveRecord::Schema.define do
+      create_table(:hunt_rows, if_not_exists: true) { |t| t.integer(:number) && t.string(:token) }
+    end
+    unless HuntRow.exists?
+      HuntRow.insert_all!(Array.new(100) { |number| { number: number, token: "row" } })
+    end
   end
 end
