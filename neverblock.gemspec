@@ -7,13 +7,15 @@ Gem::Specification.new do |spec|
   spec.version = NeverBlock::VERSION
   spec.authors = ["The NeverBlock developers"]
   spec.summary = "An application server in which nothing waits on I/O"
-  spec.description = "Serves unchanged Rack applications with a fiber for each request: connections, HTTP and files are handled in C " \
-                     "outside Ruby's lock, and every wait of the application lets other requests run."
+  spec.description = "Serves unchanged Rack applications with a fiber for each request: " \
+                     "connections, HTTP and files are handled in C outside Ruby's lock, and " \
+                     "every wait of the application lets other requests run."
   spec.license = "MIT"
   spec.required_ruby_version = ">= 3.1"
 
   spec.files = Dir.chdir(__dir__) do
-    Dir["lib/**/*.rb", "ext/**/*.{c,h,rb}", "ext/neverblock/depend", "sig/**/*.rbs", "exe/*", "docs/**/*.md", "README.md", "CHANGELOG.md", "LICENSE"]
+    Dir["lib/**/*.rb", "ext/**/*.{c,h,rb}", "ext/neverblock/depend", "sig/**/*.rbs", "exe/*",
+        "docs/**/*.md", "README.md", "CHANGELOG.md", "LICENSE"]
   end
   spec.bindir = "exe"
   spec.executables = ["neverblock"]

@@ -1,17 +1,21 @@
 # frozen_string_literal: true
 
-# Writes the Makefile of the extension: an explicit list of sources for each folder of the data flow, and probes for what differs
-# between the supported Rubies and systems. The flat object directory asks that basenames are unique across folders.
+# Writes the Makefile of the extension: an explicit list of sources for each folder of the data
+# flow, and probes for what differs between the supported Rubies and systems. The flat object
+# directory asks that basenames are unique across folders.
 #
-#   ruby extconf.rb --enable-debug                     -O0 and asserts for slow checks
-#   ruby extconf.rb --enable-sanitize=address|thread   to be run with the sanitizer's library preloaded
+#   ruby extconf.rb --enable-debug                    -O0 and asserts for slow checks
+#   ruby extconf.rb --enable-sanitize=address|thread  run it with the sanitizer's library preloaded
 
 require "mkmf"
 
 SOURCES = {
-  "core/base" => %w[alloc assert buffer call_sites histogram log pool ring status tally text timer utf8],
+  "core/base" => %w[
+    alloc assert buffer call_sites histogram log pool ring status tally text timer utf8
+  ],
   "core/os" => %w[
-    clock descriptor_pipe descriptors file folder fork imports memory net open_beneath openat2 page_cache resolver shared_memory subreaper syscalls thread traced workers
+    clock descriptor_pipe descriptors file folder fork imports memory net open_beneath openat2
+    page_cache resolver shared_memory subreaper syscalls thread traced workers
   ],
   "core/poll" => %w[clockwork poll poll_epoll poll_kqueue poll_poll wake],
   "core/sendfile" => %w[sendfile_darwin sendfile_freebsd sendfile_linux sendfile_portable],
@@ -21,9 +25,17 @@ SOURCES = {
   "core/mysql" => %w[answer],
   "core/stall" => %w[stall stall_entry stall_places stall_watch],
   "core/intake" => %w[body channel message path_pattern request stalled throttle],
-  "core/files" => %w[accept_encoding cache_rules conditional etag file_request mime multipart open_file open_files path ranges top_names],
-  "core/send" => %w[algorithms pace send_queue sender_auto sender_eba sender_enba sender_sba sending],
-  "core/dispatch" => %w[dispatch dispatch_requeue dispatch_spares exchange lane_rules lanes learned queues routes waiting],
+  "core/files" => %w[
+    accept_encoding cache_rules conditional etag file_request mime multipart open_file open_files
+    path ranges top_names
+  ],
+  "core/send" => %w[
+    algorithms pace send_queue sender_auto sender_eba sender_enba sender_sba sending
+  ],
+  "core/dispatch" => %w[
+    dispatch dispatch_requeue dispatch_spares exchange lane_rules lanes learned queues routes
+    waiting
+  ],
   "core/figures" => %w[downloads reports request_log stages],
   "core/answers" => %w[document_roots file_answer named opening reply static],
   "core/connection" => %w[answering connection connection_send delivery timeouts upload],
@@ -34,19 +46,27 @@ SOURCES = {
   "binding/base" => %w[forks module ruby_log watchdog],
   "binding/mysql" => %w[mysql mysql_handles mysql_unlock],
   "binding/engine" => %w[engine engine_algorithms engine_files engine_reports link],
-  "binding/state" => %w[children heap inbox loop_time object parked sleeper timeslices wait watches],
+  "binding/state" => %w[
+    children heap inbox loop_time object parked sleeper timeslices wait watches
+  ],
   "binding/fibers" => %w[frames pin resume root start transfer],
   "binding/scheduler" => %w[event_loop limit park scheduler],
   "binding/timeslices" => %w[interrupt timeslice timeslice_job timeslice_lock timeslice_look],
   "binding/hooks" => %w[closing fiber_hooks file_io hooks io mutex process resolve timeout],
   "binding/ports" => %w[port running writing],
-  "binding/rack" => %w[env env_keys hijack hints input response response_file response_head response_parts response_writer upgrade],
-  "binding/stalls" => %w[blockers stalls stalls_answer stalls_reporter stalls_signal stalls_tell stalls_trace watched],
+  "binding/rack" => %w[
+    env env_keys hijack hints input response response_file response_head response_parts
+    response_writer upgrade
+  ],
+  "binding/stalls" => %w[
+    blockers stalls stalls_answer stalls_reporter stalls_signal stalls_tell stalls_trace watched
+  ],
   "binding/executor" => %w[entry executor executor_figures messages requests source spare task],
   "binding" => %w[neverblock]
 }.freeze
 
-# Ruby's own headers are not clean under the core's stricter set, which bin/check applies without them.
+# Ruby's own headers are not clean under the core's stricter set, which bin/check applies without
+# them.
 WARNINGS = %w[-Wall -Wextra -Wshadow -Wno-unused-parameter].freeze
 
 abort "neverblock needs Ruby 3.1 or newer, this is #{RUBY_VERSION}" if RUBY_VERSION < "3.1"
@@ -96,7 +116,8 @@ if (sanitizer = arg_config("--enable-sanitize")) # enable_config knows yes and n
   end
   $CFLAGS << " -O1 -g -fno-omit-frame-pointer -fsanitize=#{flag}"
   $LDFLAGS << " -fsanitize=#{flag}"
-  # Ruby leaves C frames by longjmp on fibers' stacks, whose red zones then stay (google/sanitizers issue 189).
+  # Ruby leaves C frames by longjmp on fibers' stacks, whose red zones then stay (google/sanitizers
+  # issue 189).
   append_cflags("--param=asan-stack=0") if sanitizer == "address"
 end
 

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-# `neverblock check`: loads an application in a process of its own. It reports what in the application,
-# its gems, its settings and this machine will block or break requests. Each finding names its fix. A
-# rule is one method of a class in check/rules/. docs/guides/check.md explains every rule.
+# `neverblock check`: loads an application in a process of its own. It reports what in the
+# application, its gems, its settings and this machine will block or break requests. Each finding
+# names its fix. A rule is one method of a class in check/rules/. docs/guides/check.md explains
+# every rule.
 
 require "neverblock/check/finding"
 require "neverblock/check/report"

@@ -12,10 +12,10 @@
 module NeverBlock
   module Boot
     module Stacks
-      # Bytes. The machine stack is 12 KB under 1 MB, so that a fiber's stacks and their guard page are
-      # 510 pages. That is less than a huge page, which the kernel might give as a whole
-      # (transparent_hugepage). It is no power of two either: then all fibers' stacks would share the
-      # same lines of the processor's cache.
+      # Bytes. The machine stack is 12 KB under 1 MB, so that a fiber's stacks and their guard page
+      # are 510 pages. That is less than a huge page, which the kernel might give as a whole
+      # (transparent_hugepage). It is no power of two either: then all fibers' stacks would share
+      # the same lines of the processor's cache.
       SIZES = {
         "RUBY_FIBER_VM_STACK_SIZE" => 1_048_576,
         "RUBY_FIBER_MACHINE_STACK_SIZE" => 1_036_288

@@ -2,8 +2,8 @@
 
 # Where requests wait, before the application is called, that would enter a full wait queue at once.
 # They hold little memory here. First come, first served. While requests of a class wait here, the
-# loop keeps more requests of that class in its own queue (Executor.close_request_class). There they hold no
-# fiber, and another worker may be free sooner.
+# loop keeps more requests of that class in its own queue (Executor.close_request_class). There they
+# hold no fiber, and another worker may be free sooner.
 #
 # As many waiters are woken as the wait queue has room for. Each asks for room itself when it runs,
 # and stays in its place when there is none. Each that goes on has others woken. So nobody waits
