@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# docs/CODE-TOUR.md names only files and functions that are there, in one form.
+# docs/CODE-TOUR.md and docs/ARCHITECTURE.md name what is there: files, functions, folders.
 
 require "test_helper"
 require "tmpdir"
@@ -50,6 +50,15 @@ class CodeTourTest < Minitest::Test
     assert_operator lines.size, :<=, LINES_MAX
     assert_operator lines.grep(STEP).size, :>, 50
     assert_empty faults(lines)
+  end
+
+  # docs/ARCHITECTURE.md has a row for each folder of the core, and each has a README.
+  def test_the_map_names_every_folder_of_the_core
+    map = File.read(File.join(ROOT, "docs/ARCHITECTURE.md"))
+    core = File.join(ROOT, "ext/neverblock/core")
+    folders = Dir.children(core).select { |name| File.directory?(File.join(core, name)) }
+    assert_empty(folders.reject { |name| map.include?("| `#{name}/` |") })
+    assert_empty(folders.reject { |name| File.file?(File.join(core, name, "README.md")) })
   end
 
   def test_the_steps_of_a_walk_are_counted

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Every setting, declared once. From these rows come the command line, --help, the environment
+# Every setting, declared once, but for what belongs to one route (config/route.rb) or to one bind
+# (config/bind.rb). From these rows come the command line, --help, the environment
 # variables, the words of the configuration file, the checks, the native engine's settings and the
 # tables of docs/guides/configuration.md.
 

@@ -30,10 +30,10 @@ typedef struct session {
 } session;
 
 static session *session_of(const nb_connection *connection) { return (session *)(uintptr_t)connection->session; }
-static stream *stream_of(const nb_exchange *exchange) { return (stream *)(uintptr_t)exchange->protocol; }
+static stream *stream_of(const nb_exchange *exchange) { return (stream *)(uintptr_t)exchange->protocol_state; }
 
 _Static_assert(sizeof(session) <= sizeof(((nb_connection *)0)->session), "the session fits");
-_Static_assert(sizeof(stream) <= sizeof(((nb_exchange *)0)->protocol), "the stream fits");
+_Static_assert(sizeof(stream) <= sizeof(((nb_exchange *)0)->protocol_state), "the stream fits");
 
 static nb_exchange *find(const nb_connection *connection, uint16_t number) {
     nb_exchange *exchange = connection->first;

@@ -179,7 +179,7 @@ class InputTest < BindingCase
       wire.write("POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n6\r\n")
       assert_equal 413, wire.response.status
     end
-    assert_equal [NeverBlock::InputError, "the request body is larger than limits { body_bytes }; its client was told so (413)"], within { errors.pop }
+    assert_equal [NeverBlock::InputError, "the request body is larger than limits { body_bytes }; its client is answered 413, unless a response had begun"], within { errors.pop }
     assert_empty logged
   end
 

@@ -63,7 +63,7 @@ static VALUE starter_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, self)) {
         VALUE fiber = rb_ivar_get(starter, id_fiber);
         int tag = 0;
         rb_ivar_set(starter, id_fiber, Qnil);
-        rb_protect(transfer_to, NIL_P(fiber) ? scheduler->loop : fiber, &tag);
+        rb_protect(transfer_to, NIL_P(fiber) ? scheduler->loop_fiber : fiber, &tag);
         if (tag != 0) keep_error(scheduler, tag);
     }
     RB_GC_GUARD(self);

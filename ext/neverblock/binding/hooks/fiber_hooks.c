@@ -214,7 +214,7 @@ static bool join_thread(nb_scheduler *scheduler, VALUE thread, int64_t deadline_
     join self;
     if (await_thread(&self, scheduler, thread, deadline_ns) != NB_WOKEN) return false;
     while (self.ends && RTEST(rb_funcall(thread, id_thread_status, 0))) {
-        await_thread(&self, scheduler, thread, nb_loop_clock(scheduler) + NB_THREAD_END_NS);
+        await_thread(&self, scheduler, thread, nb_event_loop_clock(scheduler) + NB_THREAD_END_NS);
         self.ends = true;
     }
     return true;
@@ -299,7 +299,7 @@ static void await_once(nb_scheduler *scheduler, VALUE parent, int64_t deadline_n
    there are none, until every ready fiber has run once. */
 static void await_children(nb_scheduler *scheduler) {
     VALUE parent = nb_root_now(scheduler);
-    await_once(scheduler, parent, nb_loop_clock(scheduler));
+    await_once(scheduler, parent, nb_event_loop_clock(scheduler));
     while (nb_children_any(scheduler, parent))
         await_once(scheduler, parent, INT64_MAX);
 }
@@ -309,13 +309,13 @@ static VALUE scheduler_run(VALUE self) {
     if (inside(scheduler)) {
         await_children(scheduler);
     } else {
-        nb_loop_run(scheduler, NULL);
+        nb_event_loop_run(scheduler, NULL);
     }
     return self;
 }
 
 static VALUE run_and_release(VALUE self) {
-    nb_loop_run(nb_scheduler_get(self), NULL);
+    nb_event_loop_run(nb_scheduler_get(self), NULL);
     nb_scheduler_release(nb_scheduler_get(self));
     return Qnil;
 }

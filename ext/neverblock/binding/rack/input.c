@@ -121,12 +121,15 @@ void nb_input_close(VALUE self) {
 static _Noreturn void raise_cut(nb_gone_reason reason) {
     switch (reason) {
     case NB_GONE_TOO_LARGE:
-        rb_raise(error_class, "the request body is larger than limits { body_bytes }; its client was told so (413)");
+        rb_raise(error_class, "the request body is larger than limits { body_bytes }; its client is answered 413, "
+                              "unless a response had begun");
     case NB_GONE_TOO_SLOW:
         rb_raise(error_class,
-                 "the request body came more slowly than timeouts { rate_min } asks for; its client was told so (408)");
+                 "the request body came more slowly than timeouts { rate_min } asks for; its client is answered 408, "
+                 "unless a response had begun");
     case NB_GONE_INVALID:
-        rb_raise(error_class, "the request body broke the rules of HTTP; its client was told so (400)");
+        rb_raise(error_class,
+                 "the request body broke the rules of HTTP; its client is answered 400, unless a response had begun");
     case NB_GONE_HIJACKED:
         rb_raise(nb_error_class, "the connection was hijacked: the rest of the request body is read from its socket");
     case NB_GONE_CLIENT:

@@ -41,7 +41,7 @@ typedef struct loop_sleep_call {
     nb_poll_event events[NB_POLL_EVENTS_MAX];
 } loop_sleep_call;
 
-void nb_loop_stamp(nb_scheduler *scheduler, int64_t time_ns) {
+void nb_event_loop_stamp(nb_scheduler *scheduler, int64_t time_ns) {
     if (!scheduler->attached || scheduler->source.switched_ns == NULL) return;
     atomic_store_explicit(scheduler->source.switched_ns, time_ns, memory_order_relaxed);
     if (scheduler->source.parked == NULL) return;
@@ -54,11 +54,11 @@ void nb_loop_stamp(nb_scheduler *scheduler, int64_t time_ns) {
 /* A fiber that ends returns to the root of Ruby's resume chain, which is not this fiber when a
    fiber runs the loop below another's. */
 static void transfer_to(nb_scheduler *scheduler, VALUE fiber) {
-    VALUE loop = scheduler->loop;
+    VALUE loop = scheduler->loop_fiber;
     scheduler->parks = false;
     nb_transfer_to(scheduler, fiber);
-    while (scheduler->loop != loop)
-        rb_fiber_transfer(scheduler->loop, 0, NULL);
+    while (scheduler->loop_fiber != loop)
+        rb_fiber_transfer(scheduler->loop_fiber, 0, NULL);
 }
 
 static void resume_wait(nb_wait *wait) {
@@ -68,12 +68,13 @@ static void resume_wait(nb_wait *wait) {
     wait->state = NB_RESUMED;
 }
 
-void nb_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait) {
-    if (scheduler->attached) nb_loop_stamp(scheduler, nb_loop_now(scheduler));
+void nb_event_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait) {
+    if (scheduler->attached) nb_event_loop_stamp(scheduler, nb_event_loop_now(scheduler));
     if (scheduler->timeslices)
-        nb_timeslices_switch(scheduler->timeslices, nb_loop_now(scheduler), wait && wait->kind == NB_WAIT_PREEMPTED);
+        nb_timeslices_switch(scheduler->timeslices, nb_event_loop_now(scheduler),
+                             wait && wait->kind == NB_WAIT_PREEMPTED);
     if (wait) resume_wait(wait);
-    if (fiber == scheduler->loop) return;
+    if (fiber == scheduler->loop_fiber) return;
 
     VALUE target = wait ? fiber : nb_start_by(scheduler, fiber);
     scheduler->now_fresh = false;
@@ -108,7 +109,7 @@ static void run_pass(nb_scheduler *scheduler, const nb_wait *until) {
     nb_list_append_all(&scheduler->pass, &scheduler->ready);
     while (!nb_list_empty(&scheduler->pass)) {
         nb_wait *wait = NB_LIST_ENTRY(scheduler->pass.next, nb_wait, link);
-        nb_loop_switch(scheduler, wait->fiber, wait);
+        nb_event_loop_switch(scheduler, wait->fiber, wait);
         if (until && until->state != NB_WAITING) return;
     }
 }
@@ -125,19 +126,19 @@ static void deliver(nb_scheduler *scheduler, const nb_poll_event *events, size_t
     }
 }
 
-bool nb_loop_poll(nb_scheduler *scheduler) {
+bool nb_event_loop_poll(nb_scheduler *scheduler) {
     nb_poll_event events[NB_POLL_EVENTS_MAX];
     size_t count = 0;
-    scheduler->watches.polled_ns = nb_loop_now(scheduler);
+    scheduler->watches.polled_ns = nb_event_loop_now(scheduler);
     if (nb_poll_wait(scheduler->watches.poll, events, NB_POLL_EVENTS_MAX, 0, &count) != NB_OK) return false;
     deliver(scheduler, events, count);
     bool sound = nb_watches_prove(scheduler, scheduler->watches.polled_ns - NB_TRUST_NS);
     return count > 0 || !sound;
 }
 
-bool nb_loop_work_waits(nb_scheduler *scheduler) {
+bool nb_event_loop_work_waits(nb_scheduler *scheduler) {
     if (nb_timeslices_work_is_seen(scheduler)) return true;
-    return scheduler->watches.poll && nb_loop_poll(scheduler) && !nb_list_empty(&scheduler->ready);
+    return scheduler->watches.poll && nb_event_loop_poll(scheduler) && !nb_list_empty(&scheduler->ready);
 }
 
 static void drain_inbox(nb_scheduler *scheduler) {
@@ -215,13 +216,13 @@ static void sleep_in_poller(nb_scheduler *scheduler, bool with_source) {
                             .with_source = with_source};
     call.shares_lock = scheduler->attached && scheduler->source.shares_lock;
     if (call.until_ns != INT64_MAX) {
-        int64_t now_ns = nb_loop_clock(scheduler);
+        int64_t now_ns = nb_event_loop_clock(scheduler);
         if (call.until_ns <= now_ns) return;
         call.timeout_ns = call.until_ns - now_ns;
     }
 
     bool heap_waits = bound_by_heap(scheduler, &call);
-    if (!scheduler->switched) nb_loop_stamp(scheduler, 0); /* a pinned fiber counts as running */
+    if (!scheduler->switched) nb_event_loop_stamp(scheduler, 0); /* a pinned fiber counts as running */
     if (!scheduler->switched && scheduler->timeslices) nb_timeslices_rest(scheduler->timeslices);
     if (scheduler->timeslices) nb_timeslices_sleep(scheduler->timeslices);
     scheduler->sleeper.thread = pthread_self();
@@ -242,7 +243,7 @@ static void sleep_in_poller(nb_scheduler *scheduler, bool with_source) {
 
 static void loop_sleep(nb_scheduler *scheduler, bool with_source) {
     nb_scheduler_open(scheduler);
-    if (scheduler->watches.count > 0 && nb_loop_poll(scheduler)) return;
+    if (scheduler->watches.count > 0 && nb_event_loop_poll(scheduler)) return;
     if (!nb_watches_prove(scheduler, INT64_MAX)) return;
     if (!with_source) {
         if (!nb_inbox_pending(scheduler->inbox)) sleep_in_poller(scheduler, false);
@@ -262,7 +263,7 @@ static bool nothing_left(const nb_scheduler *scheduler) {
 
 static void busy_poll(nb_scheduler *scheduler) {
     if (scheduler->watches.count == 0) return;
-    if (nb_loop_now(scheduler) - scheduler->watches.polled_ns >= NB_BUSY_POLL_NS) nb_loop_poll(scheduler);
+    if (nb_event_loop_now(scheduler) - scheduler->watches.polled_ns >= NB_BUSY_POLL_NS) nb_event_loop_poll(scheduler);
 }
 
 /* Releases the GVL for another thread, and takes it again. While fibers are ready or preempted the
@@ -278,12 +279,12 @@ static void yield_lock(nb_scheduler *scheduler) {
         return;
     }
     int64_t began_ns = nb_clock_monotonic_ns();
-    nb_loop_stamp(scheduler, 0);
+    nb_event_loop_stamp(scheduler, 0);
     if (scheduler->timeslices) nb_timeslices_rest(scheduler->timeslices);
     if (scheduler->timeslices) nb_timeslices_want_lock(scheduler->timeslices);
     rb_thread_schedule();
     if (scheduler->timeslices) nb_timeslices_have_lock(scheduler->timeslices);
-    scheduler->yield_lock_ns = run_ns + (nb_loop_clock(scheduler) - began_ns);
+    scheduler->yield_lock_ns = run_ns + (nb_event_loop_clock(scheduler) - began_ns);
 }
 
 static void let_others_run(nb_scheduler *scheduler) {
@@ -298,11 +299,12 @@ static void let_others_run(nb_scheduler *scheduler) {
 /* What waits goes first; then each turn goes on with one preempted fiber. It waits no longer than
    NB_PREEMPTED_WAITS_MAX_NS after the last one. */
 static void resume_preempted(nb_scheduler *scheduler) {
-    int64_t now_ns = nb_loop_clock(scheduler);
-    if (nb_loop_work_waits(scheduler) && now_ns - scheduler->preempted_resumed_ns < NB_PREEMPTED_WAITS_MAX_NS) return;
+    int64_t now_ns = nb_event_loop_clock(scheduler);
+    if (nb_event_loop_work_waits(scheduler) && now_ns - scheduler->preempted_resumed_ns < NB_PREEMPTED_WAITS_MAX_NS)
+        return;
     nb_wait *wait = NB_LIST_ENTRY(scheduler->preempted.next, nb_wait, link);
-    nb_loop_switch(scheduler, wait->fiber, wait);
-    scheduler->preempted_resumed_ns = nb_loop_now(scheduler);
+    nb_event_loop_switch(scheduler, wait->fiber, wait);
+    scheduler->preempted_resumed_ns = nb_event_loop_now(scheduler);
 }
 
 static void run_turn(nb_scheduler *scheduler, const nb_wait *until) {
@@ -314,7 +316,7 @@ static void run_turn(nb_scheduler *scheduler, const nb_wait *until) {
     if (with_source) scheduler->source.turn_end(scheduler->source.owner);
     raise_pending(scheduler);
 
-    nb_loop_expire(scheduler);
+    nb_event_loop_expire(scheduler);
     if (nb_inbox_pending(scheduler->inbox)) drain_inbox(scheduler);
     let_others_run(scheduler);
 
@@ -329,9 +331,9 @@ static void run_turn(nb_scheduler *scheduler, const nb_wait *until) {
 }
 
 /* Fibers that become ready meanwhile stay in the ready queue. */
-void nb_loop_pinned(nb_scheduler *scheduler, const nb_wait *wait) {
+void nb_event_loop_pinned(nb_scheduler *scheduler, const nb_wait *wait) {
     for (;;) {
-        nb_loop_expire(scheduler);
+        nb_event_loop_expire(scheduler);
         if (nb_inbox_pending(scheduler->inbox)) drain_inbox(scheduler);
         rb_thread_check_ints();
         if (wait->state != NB_WAITING) return;
@@ -386,24 +388,24 @@ static VALUE run_end(VALUE argument) {
     run_call *call = (run_call *)argument;
     nb_scheduler *scheduler = call->scheduler;
     end_pass(scheduler);
-    scheduler->loop = call->outer_loop;
+    scheduler->loop_fiber = call->outer_loop;
     scheduler->switched = call->outer_switched;
     scheduler->root = call->outer_root;
-    nb_loop_stamp(scheduler, 0);
+    nb_event_loop_stamp(scheduler, 0);
     nb_heap_let_collect(&scheduler->heap);
     if (!scheduler->timeslices) return Qnil;
     nb_timeslices_rest(scheduler->timeslices);
-    if (NIL_P(scheduler->loop)) nb_timeslices_sleep(scheduler->timeslices);
+    if (NIL_P(scheduler->loop_fiber)) nb_timeslices_sleep(scheduler->timeslices);
     return Qnil;
 }
 
-void nb_loop_run(nb_scheduler *scheduler, nb_wait *until) {
+void nb_event_loop_run(nb_scheduler *scheduler, nb_wait *until) {
     run_call call = {.scheduler = scheduler,
                      .until = until,
-                     .outer_loop = scheduler->loop,
+                     .outer_loop = scheduler->loop_fiber,
                      .outer_root = scheduler->root,
                      .outer_switched = scheduler->switched};
-    scheduler->loop = rb_fiber_current();
+    scheduler->loop_fiber = rb_fiber_current();
     scheduler->switched = false;
     if (scheduler->timeslices) nb_timeslices_begin(scheduler->timeslices);
     rb_ensure(run_body, (VALUE)&call, run_end, (VALUE)&call);

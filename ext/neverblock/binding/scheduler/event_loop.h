@@ -14,19 +14,19 @@
 
 /* Asks the poller without waiting, and makes ready whom it names; true when it knew something. Any
    fiber of the scheduler's thread. */
-bool nb_loop_poll(nb_scheduler *scheduler);
+bool nb_event_loop_poll(nb_scheduler *scheduler);
 /* Is there anything to do before the next preempted fiber goes on? Asks the poller. */
-bool nb_loop_work_waits(nb_scheduler *scheduler);
+bool nb_event_loop_work_waits(nb_scheduler *scheduler);
 /* Transfers to a fiber that is not parked or whose wait is taken out of its queue; returns when it
    has parked or ended. Raises. */
-void nb_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait);
+void nb_event_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait);
 /* Runs turns on the current fiber until the wait is woken (wait NULL: until all is over).
    Raises. */
-void nb_loop_run(nb_scheduler *scheduler, nb_wait *wait);
+void nb_event_loop_run(nb_scheduler *scheduler, nb_wait *wait);
 /* Serves timers, descriptors and inbox on the current fiber, and lets no other run, until the wait
    is woken. Raises. */
-void nb_loop_pinned(nb_scheduler *scheduler, const nb_wait *wait);
+void nb_event_loop_pinned(nb_scheduler *scheduler, const nb_wait *wait);
 /* Tells the source of a switch at this time; 0: of a sleep. */
-void nb_loop_stamp(nb_scheduler *scheduler, int64_t time_ns);
+void nb_event_loop_stamp(nb_scheduler *scheduler, int64_t time_ns);
 
 #endif

@@ -21,11 +21,11 @@ static VALUE park_body(VALUE argument) {
     nb_scheduler *scheduler = wait->scheduler;
 
     if (wait->pinned) {
-        nb_loop_pinned(scheduler, wait);
+        nb_event_loop_pinned(scheduler, wait);
         return Qnil;
     }
     if (!scheduler->switched) {
-        nb_loop_run(scheduler, wait);
+        nb_event_loop_run(scheduler, wait);
         return Qnil;
     }
     if (wait->spawned) {
@@ -37,7 +37,7 @@ static VALUE park_body(VALUE argument) {
     }
     while (wait->state != NB_RESUMED) {
         scheduler->parks = true;
-        rb_fiber_transfer(scheduler->loop, 0, NULL);
+        rb_fiber_transfer(scheduler->loop_fiber, 0, NULL);
     }
     return Qnil;
 }
@@ -68,7 +68,7 @@ static bool park_enter(nb_wait *wait, int64_t deadline_ns) {
         nb_wait_wake(wait, NB_TIMED_OUT);
         /* The fiber's turn may come before the alarms': a timeout that is over raises in this
            wait. */
-        nb_loop_expire(scheduler);
+        nb_event_loop_expire(scheduler);
         return true;
     }
     return nb_timers_arm(&scheduler->timers, &wait->alarm.timer, deadline_ns) == NB_OK;
@@ -160,13 +160,13 @@ typedef struct spawn_call {
 
 static VALUE spawn_body(VALUE argument) {
     spawn_call *call = (spawn_call *)argument;
-    nb_loop_switch(call->scheduler, call->fiber, NULL);
+    nb_event_loop_switch(call->scheduler, call->fiber, NULL);
     return Qnil;
 }
 
 static VALUE spawn_end(VALUE argument) {
     spawn_call *call = (spawn_call *)argument;
-    call->scheduler->loop = call->outer_loop;
+    call->scheduler->loop_fiber = call->outer_loop;
     call->scheduler->switched = false;
     call->scheduler->preempt_disabled = call->preempt_disabled;
     call->scheduler->masked = call->masked;
@@ -178,11 +178,11 @@ void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber) {
     if (!scheduler->switched) {
         spawn_call call = {.scheduler = scheduler,
                            .fiber = fiber,
-                           .outer_loop = scheduler->loop,
+                           .outer_loop = scheduler->loop_fiber,
                            .preempt_disabled = scheduler->preempt_disabled,
                            .masked = scheduler->masked,
                            .root_shielded = scheduler->root_shielded};
-        scheduler->loop = rb_fiber_current();
+        scheduler->loop_fiber = rb_fiber_current();
         scheduler->preempt_disabled = 0;
         scheduler->masked = false;
         scheduler->root_shielded = false;

@@ -41,10 +41,10 @@ void nb_scheduler_park(VALUE self) {
     nb_wait_park(&wait, INT64_MAX);
 }
 
-void nb_scheduler_run(VALUE self) { nb_loop_run(nb_scheduler_get(self), NULL); }
+void nb_scheduler_run(VALUE self) { nb_event_loop_run(nb_scheduler_get(self), NULL); }
 
-int64_t nb_scheduler_now(VALUE self) { return nb_loop_now(nb_scheduler_get(self)); }
-int64_t nb_scheduler_clock(VALUE self) { return nb_loop_clock(nb_scheduler_get(self)); }
+int64_t nb_scheduler_now(VALUE self) { return nb_event_loop_now(nb_scheduler_get(self)); }
+int64_t nb_scheduler_clock(VALUE self) { return nb_event_loop_clock(nb_scheduler_get(self)); }
 
 int nb_scheduler_poll_descriptor(VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
@@ -66,7 +66,7 @@ typedef struct protected_switch {
 
 static VALUE switch_body(VALUE argument) {
     protected_switch *call = (protected_switch *)argument;
-    nb_loop_switch(call->scheduler, call->fiber, call->wait);
+    nb_event_loop_switch(call->scheduler, call->fiber, call->wait);
     return Qnil;
 }
 
@@ -98,7 +98,7 @@ VALUE nb_scheduler_root(VALUE self) { return nb_root_now(nb_scheduler_get(self))
 
 void nb_scheduler_stamp(VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
-    nb_loop_stamp(scheduler, nb_loop_clock(scheduler));
+    nb_event_loop_stamp(scheduler, nb_event_loop_clock(scheduler));
     if (scheduler->timeslices) nb_timeslices_switch(scheduler->timeslices, scheduler->now_ns, false);
     scheduler->now_fresh = false;
 }

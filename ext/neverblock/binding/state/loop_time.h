@@ -6,10 +6,10 @@
 
 #include "binding/state/state.h"
 
-int64_t nb_loop_now(nb_scheduler *scheduler);   /* reads the clock at most once a switch */
-int64_t nb_loop_clock(nb_scheduler *scheduler); /* reads the clock */
+int64_t nb_event_loop_now(nb_scheduler *scheduler);   /* reads the clock at most once a switch */
+int64_t nb_event_loop_clock(nb_scheduler *scheduler); /* reads the clock */
 
 /* Lets the alarms go off that are due. Any fiber of the scheduler's thread. */
-void nb_loop_expire(nb_scheduler *scheduler);
+void nb_event_loop_expire(nb_scheduler *scheduler);
 
 #endif

@@ -26,7 +26,7 @@ static void scheduler_mark(void *data) {
     /* A fiber that another has resumed is in no wait, but an alarm may be on its stack. */
     for (const nb_list *link = scheduler->blocks.next; link != &scheduler->blocks; link = link->next)
         rb_gc_mark(NB_LIST_ENTRY(link, nb_late, block)->fiber);
-    rb_gc_mark(scheduler->loop);
+    rb_gc_mark(scheduler->loop_fiber);
     rb_gc_mark(scheduler->deferred);
     rb_gc_mark(scheduler->expecting);
     nb_children_mark(scheduler);
@@ -78,7 +78,7 @@ static void init_lists(nb_scheduler *scheduler) {
 static VALUE scheduler_alloc(VALUE klass) {
     nb_scheduler *scheduler = nb_alloc_zero(1, sizeof *scheduler);
     if (scheduler == NULL) rb_memerror();
-    scheduler->loop = scheduler->root = Qnil;
+    scheduler->loop_fiber = scheduler->root = Qnil;
     scheduler->deferred = Qnil;
     scheduler->expecting = Qnil;
     scheduler->starter = (nb_starter){Qnil, Qnil, Qnil};

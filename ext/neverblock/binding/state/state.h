@@ -42,7 +42,7 @@ struct nb_scheduler {
     VALUE self;
 
     /* --- the fiber that runs; meaningful while `switched` --- */
-    VALUE loop;         /* the fiber that parked fibers transfer to */
+    VALUE loop_fiber;   /* the fiber that parked fibers transfer to */
     VALUE root;         /* the fiber that the loop has switched to; the fiber that runs is this one, or resumed by it */
     bool root_shielded; /* the root fiber is in a shield block */
     bool switched;      /* a fiber runs that the loop has switched to */

@@ -76,7 +76,7 @@ nb_timeslices *nb_timeslices_in_use(void);
    observer of the parent's. */
 void nb_timeslices_close(nb_scheduler *scheduler);
 
-/* A fiber is about to run. preempted: it goes on where it was preempted; then nb_loop_work_waits
+/* A fiber is about to run. preempted: it goes on where it was preempted; then nb_event_loop_work_waits
    was called right before. */
 void nb_timeslices_switch(nb_timeslices *timeslices, int64_t now_ns, bool preempted);
 /* No fiber runs. */
@@ -96,7 +96,7 @@ void nb_timeslices_work_comes(nb_timeslices *timeslices);
 bool nb_timeslices_work_is_seen(const nb_scheduler *scheduler);
 /* Would the source bring something if the fiber were preempted? Any thread with the GVL. */
 bool nb_timeslices_source_starves(const nb_scheduler *scheduler);
-/* It is quiet from now on. To be called right after nb_loop_work_waits, which has read what the
+/* It is quiet from now on. To be called right after nb_event_loop_work_waits, which has read what the
    poller knew. False: something waits, or nothing would tell of it. */
 bool nb_timeslices_begin_quiet(nb_timeslices *timeslices, int64_t now_ns);
 void nb_timeslices_end_quiet(nb_timeslices *timeslices);

@@ -102,11 +102,11 @@ int64_t nb_wait_deadline(nb_scheduler *scheduler, VALUE interval) {
     double seconds = -1;
     if (FIXNUM_P(interval)) seconds = (double)FIX2LONG(interval);
     if (RB_FLOAT_TYPE_P(interval)) seconds = RFLOAT_VALUE(interval);
-    if (seconds == 0) return nb_loop_clock(scheduler);
+    if (seconds == 0) return nb_event_loop_clock(scheduler);
     if (seconds > 0 && seconds < seconds_max)
-        return nb_loop_clock(scheduler) + (int64_t)(seconds * (double)NB_NS_PER_S);
+        return nb_event_loop_clock(scheduler) + (int64_t)(seconds * (double)NB_NS_PER_S);
 
     struct timespec time = rb_time_timespec_interval(interval);
     if ((double)time.tv_sec >= seconds_max) return INT64_MAX;
-    return nb_loop_clock(scheduler) + (int64_t)time.tv_sec * NB_NS_PER_S + (int64_t)time.tv_nsec;
+    return nb_event_loop_clock(scheduler) + (int64_t)time.tv_sec * NB_NS_PER_S + (int64_t)time.tv_nsec;
 }

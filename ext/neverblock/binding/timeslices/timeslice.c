@@ -52,7 +52,7 @@ static bool is_over(nb_scheduler *scheduler, int64_t first_ns) {
     if (ran < (timeslices->preempted_before ? NB_PREEMPT_GRANULARITY_NS : first_ns)) return false;
     if (has_expired_limit(scheduler)) return true;
     if (ran >= timeslices->timeslice_ns && !nb_list_empty(&scheduler->preempted)) return true;
-    if (nb_loop_work_waits(scheduler) || nb_timeslices_source_starves(scheduler)) return true;
+    if (nb_event_loop_work_waits(scheduler) || nb_timeslices_source_starves(scheduler)) return true;
     nb_timeslices_begin_quiet(timeslices, nb_clock_monotonic_ns());
     return false;
 }
@@ -84,7 +84,7 @@ static bool stays(nb_scheduler *scheduler) {
         return true;
     if (NIL_P(rb_fiber_scheduler_current()) || rb_thread_current() == rb_thread_main()) return true;
     VALUE fiber = rb_fiber_current();
-    if (fiber == scheduler->loop || fiber == scheduler->starter.fiber) return true;
+    if (fiber == scheduler->loop_fiber || fiber == scheduler->starter.fiber) return true;
     return nb_parked_find(&scheduler->parked, fiber) != NULL || is_rubys(scheduler);
 }
 
@@ -188,7 +188,7 @@ static void open(nb_scheduler *scheduler, int64_t timeslice_ns) {
     if (timeslices == NULL) rb_memerror();
     scheduler->timeslices = timeslices;
     timeslices->look = nb_timeslice_look;
-    if (!NIL_P(scheduler->loop)) nb_timeslices_begin(timeslices);
+    if (!NIL_P(scheduler->loop_fiber)) nb_timeslices_begin(timeslices);
     if (nb_watchdog_add(nb_timeslice_look, timeslices, NB_WATCHDOG_IDLE_NS)) return;
     nb_timeslices_close(scheduler);
     rb_raise(nb_error_class, "there is no thread to be had for time slices: see `ulimit -u`, or set cooperative true");
@@ -319,6 +319,7 @@ void nb_timeslice_define(VALUE klass, VALUE module) {
     rb_define_method(klass, "slice_ms=", scheduler_set_slice_ms, 1);
     rb_define_method(klass, "slice_ms", scheduler_slice_ms, 0);
     rb_define_method(klass, "preemptions", scheduler_preemptions, 0);
+    /* Older names (docs/renamed-names.md). */
     rb_define_alias(klass, "cuts", "preemptions");
     rb_define_method(klass, "preemptions_missed", scheduler_preemptions_missed, 0);
     rb_define_alias(klass, "kept", "preemptions_missed");

@@ -5,8 +5,9 @@
  * (timeslices/timeslice_job.h) when a fiber has run too long. Ruby may run the job later, or on
  * another thread. So the job decides by what it finds in its own thread, and does nothing when it
  * comes too late. Ruby runs it where it could switch threads as well. There the fiber enters the
- * list `preempted` and transfers to the loop, as a fiber that waits does. docs/decisions/0007 says
- * where a fiber must not be left, and how each such place is recognized.
+ * list `preempted` and transfers to the event loop's fiber, as a fiber that waits does.
+ * docs/CODE-TOUR.md walks through it. docs/decisions/0007 says where a fiber must not be left, and
+ * how each such place is recognized.
  */
 #ifndef NB_BINDING_TIMESLICE_H
 #define NB_BINDING_TIMESLICE_H

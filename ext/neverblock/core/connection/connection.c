@@ -241,15 +241,15 @@ void nb_connection_abort_exchanges(nb_connections *connections, nb_connection *c
 nb_exchange *nb_connection_replace_exchange(nb_connections *connections, nb_exchange *exchange, nb_gone_reason reason) {
     nb_connection *connection = exchange->connection;
     nb_response response = exchange->response;
-    uint64_t protocol[sizeof(exchange->protocol) / sizeof(uint64_t)];
-    memcpy(protocol, exchange->protocol, sizeof(protocol));
+    uint64_t state[sizeof(exchange->protocol_state) / sizeof(uint64_t)];
+    memcpy(state, exchange->protocol_state, sizeof(state));
     exchange->gone_reason = (uint16_t)reason;
     if (exchange->in_notices) exchange->gone_due = true;
     part_with(connections, exchange);
     nb_exchange *instead = nb_connection_add_exchange(connections, connection);
     if (!instead) return NULL;
     instead->response = response;
-    memcpy(instead->protocol, protocol, sizeof(protocol));
+    memcpy(instead->protocol_state, state, sizeof(state));
     return instead;
 }
 

@@ -204,6 +204,7 @@ static void part_politely(nb_connections *connections, nb_connection *connection
     char scrap[512];
     size_t moved;
     nb_status status = connection->transport.kind->read(&connection->transport, scrap, sizeof(scrap), &moved);
+    if (status == NB_OK && !connection->admin) NB_COUNT(connections->counters, bytes_received, moved);
     if (status == NB_EOF || status == NB_SYSTEM || (status == NB_AGAIN && !refused && !unread)) {
         nb_connection_end(connections, connection, false);
         return;

@@ -24,7 +24,7 @@
 #include "send/pace.h"
 #include "send/sending.h"
 
-/* Copied from nb_server_config (server/server.h), which explains each. */
+/* Copied from nb_server_config (loop/settings.h), which explains each. */
 typedef struct nb_connection_settings {
     uint64_t body_bytes_max, send_rate;
     uint32_t header_bytes_max, body_timeout_ms, request_timeout_ms, rate_min;

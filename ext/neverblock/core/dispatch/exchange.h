@@ -48,7 +48,7 @@ struct nb_exchange {
     struct nb_body *body;
     struct nb_upload *upload; /* owned while the body is passed on as it comes (upload.h) */
     /* Private to the connection's protocol: framing of the response, its stream. */
-    uint64_t protocol[2];
+    uint64_t protocol_state[2];
     /* When the first byte came, the last byte, and the response's head. The last two are 0 until
        then, and when nobody measures. */
     int64_t began_ns, complete_ns, answered_ns;

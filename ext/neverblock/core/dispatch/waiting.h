@@ -1,6 +1,7 @@
 /*
  * waiting.h - the queue of one dispatch: requests that wait for an executor, in the order in which
- * they came. dispatch.h bounds it.
+ * they came. dispatch.h bounds it. All deadlines are equally far from the arrival, so the first of
+ * the queue expires first, and only the first is looked at.
  *
  * Requests whose class every executor holds (intake/throttle.h) are set aside: they keep their
  * place in `all` and leave `due`, so that no turn looks at them however many they are. They return

@@ -16,7 +16,8 @@
 typedef struct nb_request_facts {
     const nb_head *head;
     const nb_peer *peer;
-    nb_slice raw; /* the bytes that every slice of `head` points into */
+    /* The bytes that every slice of `head` points into. A slice outside of them counts as empty. */
+    nb_slice raw;
     /* The authority that counts, from an absolute target or from Host; empty: none. */
     nb_slice host;
     uint64_t body_bytes; /* of the body, decoded; NB_CONTENT_LENGTH_UNKNOWN: until it ends */

@@ -1,12 +1,15 @@
 /*
  * clockwork.h - a native thread that looks at things from time to time.
  *
- * Who wants to be looked after adds an observer. The thread calls each when its time has come, one after the other, and it says when it
- * wants to look next, and may name a descriptor that is to end its wait sooner. When none has wanted anything for NB_CLOCKWORK_QUIET_NS the thread sleeps without a limit: whoever wakes something that
- * an observer looks at calls nb_clockwork_stir, which costs a fence and a load while the thread does not sleep so. Until it does, an observer that
- * wants nothing is still called as often as was said when it was added, which is how late it may find what has begun meanwhile.
+ * A caller adds observers. The thread calls each observer when its time has come, one after the
+ * other. The observer says when it wants to look next, and may name a descriptor that ends the
+ * thread's wait sooner. When no observer has wanted anything for NB_CLOCKWORK_QUIET_NS, the thread
+ * sleeps without a limit until nb_clockwork_stir, which costs a fence and a load while the thread
+ * does not sleep. Until then an observer that wants nothing is still called as often as was said
+ * when it was added: so late it may find what has begun meanwhile.
  *
- * Observers run on the clockwork's thread, with its lock held: they are short, block nothing, and add, remove and stir nothing.
+ * Threads: observers run on the clockwork's thread, with its lock held. They are short, block
+ * nothing, and add, remove and stir nothing.
  */
 #ifndef NB_POLL_CLOCKWORK_H
 #define NB_POLL_CLOCKWORK_H

@@ -1,15 +1,17 @@
 /*
- * poll.h - readiness of many descriptors: epoll (Linux), kqueue (macOS, BSD, libkqueue), poll (everywhere), one
- * contract.
+ * poll.h - readiness of many descriptors: epoll (Linux), kqueue (macOS, BSD, libkqueue), poll
+ * (everywhere), behind one contract.
  *
- * A poller belongs to one thread. Each descriptor is in it at most once, with an interest (NB_POLL_READ,
- * NB_POLL_WRITE, NB_POLL_PRIORITY, several, or 0 to keep it without any) and a cookie of the caller's. Level-triggered: an event comes again
- * until its cause is gone, unless NB_POLL_ONESHOT was given: then after one event the interest is 0 until
- * nb_poll_change. NB_POLL_EDGE: only news is told (epoll, kqueue; the poll backend treats it as level-triggered).
- * NB_POLL_HANGUP and NB_POLL_ERROR are told whatever the interest, except after a oneshot event and, with kqueue, an
- * interest of 0.
+ * Each descriptor is in a poller at most once, with an interest and a cookie of the caller's. The
+ * interest is NB_POLL_READ, NB_POLL_WRITE, NB_POLL_PRIORITY, several of them, or 0. Events are
+ * level-triggered: an event comes again until its cause is gone. With NB_POLL_ONESHOT the interest is
+ * 0 after one event, until nb_poll_change. With NB_POLL_EDGE only news is told (epoll, kqueue; poll
+ * treats it as level-triggered). NB_POLL_HANGUP and NB_POLL_ERROR are told whatever the interest,
+ * except after a oneshot event and, with kqueue, an interest of 0.
  *
- * A descriptor must be removed before it is closed. (epoll and kqueue forgive that; poll must not be asked to.)
+ * A descriptor must be removed before it is closed. epoll and kqueue forgive that; poll does not.
+ *
+ * Threads: a poller belongs to one.
  */
 #ifndef NB_POLL_POLL_H
 #define NB_POLL_POLL_H

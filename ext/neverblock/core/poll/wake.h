@@ -1,8 +1,11 @@
 /*
- * wake.h - the descriptor a sleeping thread polls: eventfd on Linux, a pipe elsewhere. CLOEXEC, non-blocking.
+ * wake.h - the descriptor that a sleeping thread polls: an eventfd on Linux, a pipe elsewhere.
+ * CLOEXEC, non-blocking.
  *
- * nb_wake_signal may be called from any thread and from a signal handler; it never blocks (a full counter or pipe
- * already means awake). The sleeper registers nb_wake_fd for reading and calls nb_wake_clear when it fired.
+ * The sleeper registers nb_wake_fd for reading, and calls nb_wake_clear when it fired.
+ *
+ * Threads: nb_wake_signal may be called from any thread and from a signal handler. It never blocks: a
+ * full counter or pipe already means awake.
  */
 #ifndef NB_POLL_WAKE_H
 #define NB_POLL_WAKE_H

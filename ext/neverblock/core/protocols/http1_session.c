@@ -114,8 +114,8 @@ static bool begins_with_head(const nb_connection *connection) {
     return size >= 5 && memcmp(bytes, "HEAD ", 5) == 0;
 }
 
-/* Refuses a head that is invalid or too large. Where the next request begins is unknown, so nothing
- * more is read. */
+/* Refuses a request whose head cannot be read, is too large, or announces a body that is. Nothing
+ * more is read of the client. */
 static void refuse_head(nb_connections *connections, nb_connection *connection, nb_refusal refusal) {
     nb_exchange *exchange = add_exchange(connections, connection);
     if (!exchange) {
@@ -472,7 +472,9 @@ static bool step_stream(nb_connections *connections, nb_connection *connection) 
     if (status == NB_OK) upload_complete(connections, connection);
     if (status == NB_FULL) give_up_rest(connections, connection);
     if (status == NB_INVALID) upload_failed(connections, connection, refusal, NB_GONE_INVALID);
-    if (status == NB_TOO_LARGE) upload_failed(connections, connection, refusal, NB_GONE_TOO_LARGE);
+    if (status == NB_TOO_LARGE) /* 400: chunk extensions, trailers */
+        upload_failed(connections, connection, refusal,
+                      refusal.http_status == 413 ? NB_GONE_TOO_LARGE : NB_GONE_INVALID);
     return status == NB_OK;
 }
 

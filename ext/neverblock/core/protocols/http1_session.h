@@ -69,8 +69,8 @@ static inline nb_http1_session *nb_http1_session_of(nb_connection *connection) {
 }
 
 static inline nb_http1_exchange *nb_http1_exchange_of(nb_exchange *exchange) {
-    _Static_assert(sizeof(nb_http1_exchange) <= sizeof(exchange->protocol), "nb_exchange.protocol");
-    return (nb_http1_exchange *)(void *)exchange->protocol;
+    _Static_assert(sizeof(nb_http1_exchange) <= sizeof(exchange->protocol_state), "nb_exchange.protocol_state");
+    return (nb_http1_exchange *)(void *)exchange->protocol_state;
 }
 
 /* The rest of the body is small enough to be read and dropped, as far as is known. If not, the

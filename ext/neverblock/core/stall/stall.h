@@ -1,8 +1,9 @@
 /*
  * stall.h - what is known of one stall: an executor that has run one fiber too long.
  *
- * The trace is text, the innermost line first, each as Ruby's backtraces have it ("/srv/app.rb:12:in `flock'") and ended by a newline: nothing in
- * here is Ruby's, so that a stall can be told while no Ruby code can run.
+ * The trace is text, the innermost line first. Each line is as in Ruby's backtraces
+ * ("/srv/app.rb:12:in `flock'") and ends with a newline. Nothing in here is a Ruby object, so that a
+ * stall can be told while no Ruby code can run.
  */
 #ifndef NB_STALL_STALL_H
 #define NB_STALL_STALL_H

@@ -1,6 +1,6 @@
 /*
- * stall_entry.h - a stall as entries of the log, in the shapes that lib/neverblock/log/ gives its entries: made here, because nothing of Ruby's can run while a
- * C call holds its lock.
+ * stall_entry.h - a stall as entries of the log, in the shapes of lib/neverblock/log/. Written here,
+ * because no Ruby code can run while a C call holds Ruby's lock.
  */
 #ifndef NB_STALL_STALL_ENTRY_H
 #define NB_STALL_STALL_ENTRY_H

@@ -1,8 +1,11 @@
 /*
- * stall_places.h - whose code a line of a trace is: the application's, a gem's, or one that is never to blame (this gem's own, Ruby's library).
+ * stall_places.h - whose code a line of a trace is: the application's, a gem's, or nobody's to blame
+ * (this gem's own, Ruby's library).
  *
- * Places are folders, each with a name; the longest that a path begins with counts. A gem that is none of them is known by its folder
- * (".../gems/NAME-VERSION/..."). All texts are copied. Read by any thread; changed by none once it is made.
+ * Places are folders, each with a name. The longest that a path begins with counts. A gem in none of
+ * them is known by its folder (".../gems/NAME-VERSION/..."). All texts are copied.
+ *
+ * Threads: any may read; none changes the places once they are made.
  */
 #ifndef NB_STALL_STALL_PLACES_H
 #define NB_STALL_STALL_PLACES_H

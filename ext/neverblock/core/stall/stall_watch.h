@@ -1,12 +1,15 @@
 /*
- * stall_watch.h - when an executor is looked into, and when what was seen is a stall. Only decides: who looks, asks and tells is its caller's
- * business (binding/stalls/stalls.c). Times are arguments.
+ * stall_watch.h - decides when an executor is asked where it is, and when the answer is a stall. Its
+ * caller looks, asks and tells (binding/stalls/stalls.c). Times are arguments.
  *
- * A burst is the time from one switch of fibers to the next, by its stamp (nb_pulse). At a quarter of stall_ms it is noted what a later
- * answer is compared with, at three quarters of it the executor is asked where it is, so that the answer is there when the time has come. An answer says whether the
- * fiber can be made to yield: Ruby code can be, by a time slice, and costs nobody anything while nobody waits; so it counts only when work has
- * waited for stall_ms. A call that cannot be left counts whoever waits. A burst is told once, and once more when it is over; one of which nobody could
- * say where it is, but which was as long, may be told when it is over.
+ * A burst is the time from one switch of fibers to the next, by its stamp (nb_pulse). At a quarter of
+ * stall_ms the watch notes what a later answer is compared with. At three quarters the executor is
+ * asked where it is, so that the answer is there in time.
+ *
+ * An answer says whether the fiber can be preempted. Ruby code can, and delays nobody while nobody
+ * waits: it is a stall when work has waited for stall_ms. A call that cannot be left is a stall
+ * whoever waits. A burst is told once, and once more when it is over. A burst without an answer may
+ * be told when it is over.
  */
 #ifndef NB_STALL_STALL_WATCH_H
 #define NB_STALL_STALL_WATCH_H
