@@ -160,7 +160,7 @@ static void begin(nb_connections *connections, nb_connection *connection, const 
 
 static void body_complete(nb_connections *connections, nb_exchange *exchange) {
     stream_of(exchange)->body_complete = true;
-    if (exchange->upload) nb_delivery_end_upload(connections, exchange);
+    if (exchange->upload) nb_connection_end_body(connections, exchange);
     if (exchange->body) nb_delivery_finish(connections, exchange, nb_delivery_body(connections, exchange));
 }
 

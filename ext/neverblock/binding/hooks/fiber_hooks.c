@@ -213,9 +213,9 @@ static nb_wait_outcome await_thread(join *self, nb_scheduler *scheduler, VALUE t
 static bool join_thread(nb_scheduler *scheduler, VALUE thread, int64_t deadline_ns) {
     join self;
     if (await_thread(&self, scheduler, thread, deadline_ns) != NB_WOKEN) return false;
-    while (self.ends && RTEST(rb_funcall(thread, id_thread_status, 0))) {
+    if (!self.ends) return true;
+    while (RTEST(rb_funcall(thread, id_thread_status, 0))) {
         await_thread(&self, scheduler, thread, nb_event_loop_clock(scheduler) + NB_THREAD_END_NS);
-        self.ends = true;
     }
     return true;
 }

@@ -7,7 +7,6 @@
 
 #include "answers/named.h"
 #include "answers/reply.h"
-#include "connection/upload.h"
 #include "intake/body.h"
 
 static const char allow_line[] = "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n";
@@ -42,8 +41,7 @@ void nb_answer_own(nb_connections *connections, nb_exchange *exchange, nb_refusa
 
 static void drop_body(nb_connections *connections, nb_exchange *exchange) {
     if (exchange->body) nb_request_log_note_message(&connections->request_log, exchange->body->message);
-    nb_body_destroy(exchange->body);
-    exchange->body = NULL;
+    nb_connection_end_body(connections, exchange);
 }
 
 void nb_answer_refused(nb_connections *connections, nb_exchange *exchange, nb_refusal refusal) {

@@ -190,7 +190,7 @@ static void unlink_exchange(nb_connection *connection, nb_exchange *exchange) {
     connection->in_flight--;
 }
 
-static void end_body(nb_connections *connections, nb_exchange *exchange) {
+void nb_connection_end_body(nb_connections *connections, nb_exchange *exchange) {
     nb_body_destroy(exchange->body);
     nb_upload_destroy(&connections->uploads, exchange->upload);
     exchange->body = NULL;
@@ -204,7 +204,7 @@ static void part_with(nb_connections *connections, nb_exchange *exchange) {
     exchange->connection = NULL;
     exchange->out = NULL;
     nb_send_queue_clear(&exchange->send_queue, connections->pool);
-    end_body(connections, exchange);
+    nb_connection_end_body(connections, exchange);
     nb_dispatch_forget(nb_dispatch_of(connections->dispatch, exchange), exchange);
     if (exchange->in_notices) return;
     if (exchange->ended || exchange->channel == NB_CHANNEL_NONE) {
@@ -316,7 +316,7 @@ void nb_connection_hand_over(nb_connections *connections, nb_exchange *exchange)
     handover->size = size;
     if (size) memcpy(handover->bytes, nb_buffer_bytes(&connection->input), size);
     unlink_exchange(connection, exchange);
-    end_body(connections, exchange);
+    nb_connection_end_body(connections, exchange);
     nb_stages_dropped(connections->answers->stages, exchange);
     exchange->connection = NULL;
     exchange->out = NULL;

@@ -147,6 +147,8 @@ void nb_connection_hand_over(nb_connections *connections, nb_exchange *exchange)
 bool nb_connection_client_left(const nb_connection *connection);
 /* The file of the exchange's body no longer counts against the spool's budget. */
 void nb_connection_release_spool(nb_connections *connections, nb_exchange *exchange);
+/* The request's body is complete or given up: frees what has received it, collected or streamed. */
+void nb_connection_end_body(nb_connections *connections, nb_exchange *exchange);
 
 static inline nb_connection *nb_connection_of_timeout(nb_timeout *timeout) {
     return (nb_connection *)(void *)((char *)timeout - offsetof(nb_connection, timeout));

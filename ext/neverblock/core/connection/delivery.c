@@ -11,7 +11,6 @@
 #include "connection/answering.h"
 #include "intake/body.h"
 #include "os/clock.h"
-#include "os/net.h"
 
 static bool is_cancellable(const nb_connections *connections, const nb_route *route) {
     if (!route || route->cancel_on_disconnect == NB_ROUTE_UNSAID)
@@ -47,7 +46,7 @@ static bool begin_upload(nb_connections *connections, nb_exchange *exchange, con
         nb_request_log_keep(&connections->request_log, exchange->upload->request_line, facts->raw);
         return true;
     }
-    nb_delivery_end_upload(connections, exchange);
+    nb_connection_end_body(connections, exchange);
     nb_answer_busy(connections, exchange, NULL, true);
     return false;
 }
@@ -127,8 +126,7 @@ nb_delivery nb_delivery_body(nb_connections *connections, nb_exchange *exchange)
     nb_request_message *message;
     nb_status status = nb_body_take_message(exchange->body, &message, &exchange->spooled);
     if (status != NB_OK) return NB_DELIVERY_NO_MEMORY;
-    nb_body_destroy(exchange->body);
-    exchange->body = NULL;
+    nb_connection_end_body(connections, exchange);
     message->arrived_ns = connections->time->now_ns;
     message->deadline_ns = deadline_ns(connections);
     nb_stages_body(connections->answers->stages, exchange, connections->time->now_ns);
@@ -165,11 +163,6 @@ void nb_delivery_finish(nb_connections *connections, nb_exchange *exchange, nb_d
 }
 
 /* --- bodies --- */
-
-void nb_delivery_end_upload(nb_connections *connections, nb_exchange *exchange) {
-    nb_upload_destroy(&connections->uploads, exchange->upload);
-    exchange->upload = NULL;
-}
 
 void nb_delivery_taken(nb_connections *connections, nb_exchange *exchange, uint64_t bytes) {
     if (!exchange->upload) return;

@@ -7,7 +7,7 @@
  *     NB_REQUEST_COLLECTED  exchange->body takes the body; then call nb_delivery_body,
  *                           nb_delivery_finish
  *     NB_REQUEST_STREAMED   an executor has the request, and exchange->upload takes the body; then
- *                           call nb_delivery_end_upload
+ *                           call nb_connection_end_body
  *     NB_REQUEST_REFUSED    the request is answered; its body is not read
  *
  * Call nb_delivery_finish last, when the protocol has noted that the request is complete and has
@@ -49,8 +49,6 @@ nb_delivery nb_delivery_head(nb_connections *connections, nb_exchange *exchange,
 nb_delivery nb_delivery_body(nb_connections *connections, nb_exchange *exchange);
 /* Answers the request where the delivery says so. */
 void nb_delivery_finish(nb_connections *connections, nb_exchange *exchange, nb_delivery delivery);
-/* The streamed body is complete, or is given up. */
-void nb_delivery_end_upload(nb_connections *connections, nb_exchange *exchange);
 /* The collected body cannot be stored: NB_NO_MEMORY, NB_FULL (of the spool), NB_SYSTEM (errno). The
  * request is answered 503, and nothing more of the client is read. */
 void nb_delivery_body_failed(nb_connections *connections, nb_exchange *exchange, nb_status status);

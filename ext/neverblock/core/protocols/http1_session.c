@@ -460,7 +460,7 @@ static nb_status pass_on(nb_connections *connections, nb_connection *connection,
 
 static void upload_complete(nb_connections *connections, nb_connection *connection) {
     nb_exchange *exchange = nb_http1_session_of(connection)->receiving;
-    if (exchange) nb_delivery_end_upload(connections, exchange);
+    if (exchange) nb_connection_end_body(connections, exchange);
     request_complete(connections, connection, !exchange || nb_http1_exchange_of(exchange)->keep_alive);
     /* It is idle now, and ends if the server drains. */
     if (!exchange) nb_connection_mark_dirty(connections, connection);
