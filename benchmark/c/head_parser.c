@@ -5,8 +5,9 @@
  *   gcc -O2 -std=c11 -D_GNU_SOURCE -Iext/neverblock/core benchmark/c/head_parser.c \
  *       "$(make -sC test/c path SAN=none MODULES="base http1")" -o build/c/head_parser && build/c/head_parser
  *
- * Prints the median and the spread of nine runs of at least 20 ms each. The claims: a head of 40-100 bytes well under 150 ns, a browser's of
- * some 600 bytes and 14 fields under 1 us, byte by byte no quadratic cost.
+ * Prints the median and the spread of nine runs of at least 20 ms each. The claims: a head of
+ * 40-100 bytes well under 150 ns, a browser's of some 600 bytes and 14 fields under 1 us, byte by
+ * byte no quadratic cost.
  */
 #include <stdio.h>
 #include <stdlib.h>

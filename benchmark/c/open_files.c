@@ -1,13 +1,16 @@
 /*
- * open_files.c - nanoseconds of CPU to find the file a request names: what every request pays where files are served.
+ * open_files.c - nanoseconds of CPU to find the file a request names: what every request pays where
+ * files are served.
  *
  *   make -C test/c lib SAN=none OPT=-O2 DEFS= MODULES="base os http1 files"
  *   gcc -O2 -std=c11 -D_GNU_SOURCE -Iext/neverblock/core benchmark/c/open_files.c \
  *       "$(make -sC test/c path SAN=none MODULES="base os http1 files")" -pthread -o build/c/open_files && build/c/open_files
  *
- * Prints the median and the spread of nine runs of at least 20 ms each. The claims: a file in demand costs well under 100 ns in the turn in which it
- * was looked at, and one cheap system call in the next; a path whose first name is not in the folder costs one fstat(2) a turn, one that is no
- * file's but begins with the name of a folder as much as one stat(2); a cold opening, with its three precompressed siblings looked for, is a few microseconds.
+ * Prints the median and the spread of nine runs of at least 20 ms each. The claims: a file in
+ * demand costs well under 100 ns in the turn in which it was looked at, and one cheap system call
+ * in the next; a path whose first name is not in the folder costs one fstat(2) a turn, one that is
+ * no file's but begins with the name of a folder as much as one stat(2); a cold opening, with its
+ * three precompressed siblings looked for, is a few microseconds.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /*
- * forbid.c - runs a command for which some system calls fail, as the seccomp rules of an engine of containers make them (seccomp(2)):
- * forbid ERRNO NAME... -- COMMAND [WORD...]. A name of no system call, or one this kernel's headers do not know, ends with status 2.
+ * forbid.c - runs a command for which some system calls fail, as the seccomp rules of an engine of
+ * containers make them (seccomp(2)): forbid ERRNO NAME... -- COMMAND [WORD...]. A name of no system
+ * call, or one this kernel's headers do not know, ends with status 2.
  */
 #include <errno.h>
 #include <linux/filter.h>

@@ -1,6 +1,7 @@
 /*
- * sender_gem.c - "ramp", an algorithm for NeverBlock: a download begins with small parts, so that many clients have their first bytes soon,
- * and each part that its client takes whole makes the next one twice as large. From the loop, without waiting: file workers are not needed.
+ * sender_gem.c - "ramp", an algorithm for NeverBlock: a download begins with small parts, so that
+ * many clients have their first bytes soon, and each part that its client takes whole makes the
+ * next one twice as large. From the loop, without waiting: file workers are not needed.
  */
 #include <neverblock.h>
 #include <ruby.h>

@@ -97,7 +97,8 @@ uint64_t nb_engine_number(VALUE value, uint64_t max, const char *name) {
    be moved by a compaction, and their bytes with them. */
 typedef struct settings {
     nb_server_config config;
-    VALUE spool_directory, poller, version, ruby_version; /* the strings that `config` points into */
+    /* the strings that `config` points into */
+    VALUE spool_directory, poller, version, ruby_version;
 } settings;
 
 static char *optional_text(VALUE *holder, VALUE value) {

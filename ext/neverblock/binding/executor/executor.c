@@ -273,7 +273,8 @@ static VALUE executor_run(VALUE self) {
     if (executor->ran) rb_raise(nb_error_class, "an executor runs once");
     if (!nb_link_is(executor->owner)) executor->server = nb_engine_enter(executor->owner);
     executor->ran = true;
-    if (!executor->server) nb_thread_wake_gently(); /* the front reads all that is there before it wakes this process */
+    /* the front reads all that is there before it wakes this process */
+    if (!executor->server) nb_thread_wake_gently();
     return rb_ensure(run_body, self, run_end, self);
 }
 

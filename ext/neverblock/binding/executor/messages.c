@@ -83,18 +83,21 @@ static void answer_refused(nb_port *port) {
 
 static void start(nb_port *port, nb_request_message *request) {
     nb_executor *executor = port->executor;
-    nb_task *task = nb_task_take(executor); /* where it raises, the message stays in the ring for the next turn */
+    /* where it raises, the message stays in the ring for the next turn */
+    nb_task *task = nb_task_take(executor);
     if (!nb_request_take(port, request)) {
         if (task) {
             nb_task_give_back(task);
         } else {
-            rb_set_errinfo(Qnil); /* nothing is refused, and a join of this thread must not raise it */
+            /* nothing is refused, and a join of this thread must not raise it */
+            rb_set_errinfo(Qnil);
         }
         return;
     }
     bool has_file = request->body_fd >= 0;
     nb_request_take_body(port, request);
-    if (!task || (has_file && request->body_fd < 0)) { /* this process has no descriptor left for the body */
+    /* this process has no descriptor left for the body */
+    if (!task || (has_file && request->body_fd < 0)) {
         if (task) nb_task_give_back(task);
         refuse(port, request);
         if (!task) run_fewer(executor, take_error());

@@ -58,8 +58,8 @@ bool nb_request_take(nb_port *port, nb_request_message *request) {
         return true;
     }
     if (!nb_channel_is_shared(port->channel) || request->body_fd < 0) return false;
-    int fd = nb_channel_receive_fd(port->channel,
-                                   request->body_fd); /* the loop has requeued the record, and copies it now */
+    /* The loop has requeued the record, and copies it now. */
+    int fd = nb_channel_receive_fd(port->channel, request->body_fd);
     if (fd >= 0) close(fd);
     return false;
 }

@@ -166,7 +166,8 @@ static bool source_prepare_sleep(void *owner) {
     if (executor->figures && (rb_gc_count() != executor->gc_told || nb_resolve_asked()))
         nb_executor_figures_tell(executor, executor->turn_began_ns);
     nb_doorbell_announce(&executor->board->executor_bell);
-    ring_if_starved(executor); /* after the fence: credit was stored before it, and the loop's flag is read after it */
+    /* after the fence: credit was stored before it, and the loop's flag is read after it */
+    ring_if_starved(executor);
     bool something = nb_executor_is_called(executor);
     for (uint16_t i = 0; i < executor->port_count && !something; i++) {
         something = nb_port_has_something(&executor->ports[i]);

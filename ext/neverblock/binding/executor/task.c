@@ -172,7 +172,8 @@ static bool take_error(nb_task *task, int tag) {
 
 static int log_error(nb_task *task) {
     int tag = 0;
-    if (rb_obj_is_kind_of(task->error, input_error_class)) return 0; /* the client's error, which was answered */
+    /* the client's error, which was answered */
+    if (rb_obj_is_kind_of(task->error, input_error_class)) return 0;
     rb_protect(report, (VALUE)task, &tag);
     if (tag && rb_obj_is_kind_of(rb_errinfo(), rb_eException)) {
         rb_set_errinfo(Qnil);

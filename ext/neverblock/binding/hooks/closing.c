@@ -17,7 +17,8 @@
 #include "binding/state/object.h"
 #include "binding/state/watches.h"
 
-/* That an IO does not own its descriptor (IO#autoclose=): FMODE_EXTERNAL, before Ruby 3.3 FMODE_PREP (ruby/io.h). */
+/* That an IO does not own its descriptor (IO#autoclose=): FMODE_EXTERNAL, before Ruby 3.3
+   FMODE_PREP (ruby/io.h). */
 #define LENT 0x00010000
 
 static ID id_bind_call, id_closed_p;
@@ -66,9 +67,10 @@ static bool is_lent(VALUE io) { return (RFILE(io)->fptr->mode & LENT) != 0; }
 #endif
 
 /*
- * close, before IO's own. pg closes the IO to which it lends libpq's descriptor after libpq has closed
- * that: the number may be another's soon, and Ruby raises in all threads that wait for it. So no other
- * thread may run before Ruby's own close has looked for them: no step looks for interrupts.
+ * close, before IO's own. pg closes the IO to which it lends libpq's descriptor after libpq has
+ * closed that: the number may be another's soon, and Ruby raises in all threads that wait for it.
+ * So no other thread may run before Ruby's own close has looked for them: no step looks for
+ * interrupts.
  */
 static VALUE io_close(VALUE io) {
     bool open = is_open(io), lent = open && is_lent(io);

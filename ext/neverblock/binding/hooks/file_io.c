@@ -55,7 +55,8 @@ struct nb_file_wait {
     nb_wait wait; /* first */
     nb_list link; /* in nb_scheduler.files */
     nb_file_job *job;
-    nb_file_job **answered; /* where the job goes when it is done, whatever the fiber then raises; NULL: nowhere */
+    /* where the job goes when it is done, whatever the fiber then raises; NULL: nowhere */
+    nb_file_job **answered;
 };
 typedef struct nb_file_wait nb_file_wait;
 

@@ -269,7 +269,8 @@ static bool transfer_goes_on(nb_transfer *transfer, ssize_t moved) {
         transfer->moved += (size_t)moved;
         transfer->warmings = 0;
         if (transfer->moved < transfer->minimum) return true;
-        return transfer->moved < transfer->size && disk_waits(transfer); /* what was in memory of it */
+        /* what was in memory of it */
+        return transfer->moved < transfer->size && disk_waits(transfer);
     }
     if (errno == EINTR) return true;
     if (errno != EAGAIN && errno != EWOULDBLOCK) return false;

@@ -36,7 +36,8 @@ static int pidfd_open_of(pid_t pid) {
 static VALUE wait_for_pidfd(VALUE argument) {
     process_call *call = (process_call *)argument;
     nb_descriptor_wait(call->scheduler, call->fd, NB_POLL_READ, INT64_MAX);
-    int flags = NUM2INT(call->flags) | WNOHANG; /* with WNOHANG Ruby does not come back to this hook */
+    /* with WNOHANG Ruby does not come back to this hook */
+    int flags = NUM2INT(call->flags) | WNOHANG;
     return rb_funcall(status_class, id_wait, 2, call->pid, INT2NUM(flags));
 }
 

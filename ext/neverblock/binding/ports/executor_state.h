@@ -27,27 +27,33 @@ struct nb_executor {
     nb_board *board; /* the link's */
     nb_port *ports;  /* by the number of the loop; NULL: it is not initialized */
     uint16_t port_count;
-    uint16_t port_next;         /* the first to be drained in the next turn */
-    uint16_t lane;              /* a thread of which it is: one request at a time, without a scheduler; 0: of fibers */
-    VALUE helped;               /* the Executor whose spare it is, or nil */
-    nb_executor *helps;         /* the same, or NULL */
-    int64_t answered_ns;        /* of a spare: the last call that it has answered (executor/spare.h) */
-    int64_t free_ns;            /* when it was last called, if it got Ruby's lock at once then; else 0 */
+    uint16_t port_next; /* the first to be drained in the next turn */
+    /* a thread of which it is: one request at a time, without a scheduler; 0: of fibers */
+    uint16_t lane;
+    VALUE helped;       /* the Executor whose spare it is, or nil */
+    nb_executor *helps; /* the same, or NULL */
+    /* of a spare: the last call that it has answered (executor/spare.h) */
+    int64_t answered_ns;
+    /* when it was last called, if it got Ruby's lock at once then; else 0 */
+    int64_t free_ns;
     bool finishes;              /* no request will come, whatever the channels say */
     struct nb_env_builder *env; /* rack/env.h */
     nb_task **tasks;            /* all */
     uint32_t task_count, fibers_max, running;
     uint32_t fibers;       /* of tasks, those that have not ended */
     uint32_t running_peak; /* most at once since the pool was last trimmed */
-    bool crowded; /* stacks have taken the address space, but for the reserve, which is in use: no more fibers */
+    /* stacks have taken the address space, but for the reserve, which is in use: no more fibers */
+    bool crowded;
     int64_t trimmed_ns;
     nb_task *idle;
     char *scratch; /* where a response's head is gathered; NULL while a task has it */
     size_t scratch_bytes;
-    uint64_t received;        /* requests, since the start, those requeued included */
-    int64_t entry_until_ns;   /* this turn begins with no request after this time */
-    int64_t entry_ns;         /* time of its thread that a request takes until it first waits, a mean; 0: not known */
-    const nb_task *direct;    /* the task whose fiber the drain has switched to, and which has not parked since */
+    uint64_t received;      /* requests, since the start, those requeued included */
+    int64_t entry_until_ns; /* this turn begins with no request after this time */
+    /* time of its thread that a request takes until it first waits, a mean; 0: not known */
+    int64_t entry_ns;
+    /* the task whose fiber the drain has switched to, and which has not parked since */
+    const nb_task *direct;
     unsigned forks;           /* nb_fork_generation, when it began to run */
     bool figures;             /* somebody reads what has to be measured (intake/channel.h) */
     int64_t turn_began_ns;    /* 0: it has not */
@@ -55,10 +61,12 @@ struct nb_executor {
     uint64_t received_asleep; /* `received` when it last slept */
     int64_t figures_told_ns;  /* when the process's figures were last brought up to date */
     size_t gc_told;           /* collections, then */
-    uint64_t gc_before[4];    /* count, minor, major, time (ms) that a worker's process has from its mold */
-    unsigned slice_ms;        /* 0: fibers switch only where they wait */
+    /* count, minor, major, time (ms) that a worker's process has from its mold */
+    uint64_t gc_before[4];
+    unsigned slice_ms; /* 0: fibers switch only where they wait */
     bool ran, rack2;
-    bool sendfile, accel;       /* X-Sendfile, X-Accel-Redirect of its responses name files that the server sends */
+    /* X-Sendfile, X-Accel-Redirect of its responses name files that the server sends */
+    bool sendfile, accel;
     bool finished;              /* run has returned, with no request left */
     bool over;                  /* run has ended: the channel may be gone */
     VALUE stalls;               /* how it is watched (lib/neverblock/server/stalls.rb), or nil */

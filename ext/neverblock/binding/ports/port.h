@@ -20,11 +20,15 @@ struct nb_port {
     nb_task **by_exchange; /* by the slot of the exchange id */
     uint32_t by_exchange_count;
     nb_task *room_first, *room_last; /* tasks waiting for room in the response ring */
-    nb_task *input_first;            /* tasks with something to tell of their request's body, when there is room */
-    unsigned messages_taken;         /* since the drain began */
-    bool in_hand;                    /* a fiber has the ring's first message, which is to be advanced over */
-    int64_t unrung_since_ns;         /* when the first part was published for which the loop was not rung; 0: none */
-    nb_exchange_id *refused;         /* requests for which there was no fiber, to be answered when there is room */
+    /* tasks with something to tell of their request's body, when there is room */
+    nb_task *input_first;
+    unsigned messages_taken; /* since the drain began */
+    /* a fiber has the ring's first message, which is to be advanced over */
+    bool in_hand;
+    /* when the first part was published for which the loop was not rung; 0: none */
+    int64_t unrung_since_ns;
+    /* requests for which there was no fiber, to be answered when there is room */
+    nb_exchange_id *refused;
     uint32_t refused_count;
     bool stop_received; /* nobody reads what is still written */
     bool ends;          /* no request will come any more */

@@ -26,14 +26,18 @@ struct nb_task {
     VALUE env;
     VALUE body;                   /* to be closed; Qnil when there is none or it was */
     VALUE status, headers, error; /* for rack.response_finished */
-    VALUE input;                  /* a spooled body's file, or a streamed body, to be closed; else Qnil */
-    VALUE writer;                 /* the fiber that waits for room or for the client */
-    VALUE socket;                 /* the client's, hijacked; Qnil */
-    nb_handover *handover;        /* a connection that has come for it and is no socket yet; owned; NULL: none */
-    VALUE deadline;               /* a Deadline::OfRequest until the application has returned its head, or Qnil */
-    nb_limit limit;               /* what ends the request from outside, while the application answers */
-    nb_request_message *request;  /* in the ring; valid until the fiber first parks */
-    nb_stall_request words;       /* of the request, for reports */
+    /* a spooled body's file, or a streamed body, to be closed; else Qnil */
+    VALUE input;
+    VALUE writer; /* the fiber that waits for room or for the client */
+    VALUE socket; /* the client's, hijacked; Qnil */
+    /* a connection that has come for it and is no socket yet; owned; NULL: none */
+    nb_handover *handover;
+    /* a Deadline::OfRequest until the application has returned its head, or Qnil */
+    VALUE deadline;
+    /* what ends the request from outside, while the application answers */
+    nb_limit limit;
+    nb_request_message *request; /* in the ring; valid until the fiber first parks */
+    nb_stall_request words;      /* of the request, for reports */
     nb_exchange_id exchange;
     uint64_t unacknowledged; /* body bytes sent since the backlog was last known to be low */
     int64_t taken_ns;        /* when its fiber began with it */
@@ -56,13 +60,15 @@ struct nb_task {
     bool hijack_asked;
     bool waits_room;      /* parked until the response ring has room */
     uint64_t wait_number; /* of the last wait of its writers, over all its requests */
-    nb_task *input_next;  /* in the list of those that tell what they took of their request's body */
+    /* in the list of those that tell what they took of their request's body */
+    nb_task *input_next;
     bool input_due;
-    uint64_t input_taken, input_told; /* bytes of its request's body that it has taken, and of which the loop knows */
-    bool retired;                     /* its fiber is to end */
-    int64_t computed_ns;              /* time computed in bursts that were preempted */
-    uint16_t
-        throttle_slot; /* of a preempted request: its place among those of its class (intake/throttle.h); NB_THROTTLE_NO_SLOT */
+    /* bytes of its request's body that it has taken, and of which the loop knows */
+    uint64_t input_taken, input_told;
+    bool retired;        /* its fiber is to end */
+    int64_t computed_ns; /* time computed in bursts that were preempted */
+    /* of a preempted request: its place in its class (intake/throttle.h); or NB_THROTTLE_NO_SLOT */
+    uint16_t throttle_slot;
 };
 
 #endif

@@ -236,7 +236,8 @@ static void set_headers(nb_env_builder *builder, VALUE env, const nb_request_mes
         case NB_FIELD_OTHER:
             set_other(builder, env, request, header);
             continue;
-        case NB_FIELD_HOST: /* in the template, or empty; the authority of an absolute target counts */
+        case NB_FIELD_HOST:
+            /* It is in the template, or empty: the authority of an absolute target counts. */
             if (request->host.size == 0) rb_hash_aset(env, nb_env_keys.http_host, text(request, header->value));
             continue;
         case NB_FIELD_TRANSFER_ENCODING: /* the body is decoded, and has its length */

@@ -36,15 +36,18 @@ typedef struct nb_env_builder {
     VALUE template;
     VALUE no_input; /* rack.input of requests without a body */
     VALUE string_io, file_class;
-    bool early_hints;       /* rack.early_hints is there */
-    VALUE listeners;        /* [[name, port], ...]: SERVER_NAME and SERVER_PORT of a request without Host */
-    nb_cached_text host;    /* of the request before; the template has its HTTP_HOST, SERVER_NAME, SERVER_PORT */
+    bool early_hints; /* rack.early_hints is there */
+    /* [[name, port], ...]: SERVER_NAME and SERVER_PORT of a request without Host */
+    VALUE listeners;
+    /* of the request before; the template has its HTTP_HOST, SERVER_NAME, SERVER_PORT */
+    nb_cached_text host;
     nb_cached_text address; /* likewise, REMOTE_ADDR */
     char request_id_prefix[NB_REQUEST_ID_PREFIX_BYTES + 1];
     uint64_t request_id_count;
     char request_id[NB_REQUEST_ID_BYTES_MAX + 1]; /* of the request before */
-    char dropped[NB_DROPPED_BYTES];               /* the last name with an underscore of the request before */
-    size_t dropped_size;                          /* 0: it had none */
+    /* the last name with an underscore of the request before */
+    char dropped[NB_DROPPED_BYTES];
+    size_t dropped_size; /* 0: it had none */
 } nb_env_builder;
 
 /* rack_errors: env["rack.errors"]. rack2: adds what Rack 2.2 asks for. multiprocess: the value of

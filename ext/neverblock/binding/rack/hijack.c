@@ -64,7 +64,8 @@ VALUE nb_hijack_take(nb_task *task) {
     VALUE socket = make_socket(task);
     send_message(task, NB_MESSAGE_BODY, NB_PART_LAST);
     task->ended = true;
-    nb_limit_close(&task->limit); /* its deadline ends, and its client's leaving is the application's to see */
+    /* its deadline ends, and its client's leaving is the application's to see */
+    nb_limit_close(&task->limit);
     return socket;
 }
 

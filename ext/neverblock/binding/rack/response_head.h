@@ -39,10 +39,12 @@ typedef struct nb_response_head {
     VALUE path;         /* of X-Sendfile or X-Accel-Redirect, or Qfalse */
     VALUE id;           /* of X-Download-Id, or Qfalse */
     VALUE protocol;     /* of rack.protocol, or Qfalse */
-    VALUE hijack;       /* called with the connection: rack.hijack, the body of an upgrade, or Qfalse */
-    VALUE name;         /* of the field that is being added */
-    VALUE block;        /* the writer that the application has (rack/response_writer.h), or Qfalse */
-    int fd;             /* of a body's file; the head's until it is sent; -1: none */
+    /* called with the connection: rack.hijack, the body of an upgrade, or Qfalse */
+    VALUE hijack;
+    VALUE name; /* of the field that is being added */
+    /* the writer that the application has (rack/response_writer.h), or Qfalse */
+    VALUE block;
+    int fd; /* of a body's file; the head's until it is sent; -1: none */
 } nb_response_head;
 
 /* The bytes of a String; valid while nobody changes it. */

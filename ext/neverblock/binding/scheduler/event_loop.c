@@ -222,7 +222,8 @@ static void sleep_in_poller(nb_scheduler *scheduler, bool with_source) {
     }
 
     bool heap_waits = bound_by_heap(scheduler, &call);
-    if (!scheduler->switched) nb_event_loop_stamp(scheduler, 0); /* a pinned fiber counts as running */
+    /* a pinned fiber counts as running */
+    if (!scheduler->switched) nb_event_loop_stamp(scheduler, 0);
     if (!scheduler->switched && scheduler->timeslices) nb_timeslices_rest(scheduler->timeslices);
     if (scheduler->timeslices) nb_timeslices_sleep(scheduler->timeslices);
     scheduler->sleeper.thread = pthread_self();

@@ -54,7 +54,8 @@ static VALUE park_end(VALUE argument) {
     wait->scheduler->question = wait->question;
     wait->scheduler->masked = wait->masked;
     wait->scheduler->root_shielded = wait->root_shielded;
-    if (wait->spawned) wait->scheduler->root = wait->root; /* no stack for it: it was not switched to */
+    /* no stack for it: it was not switched to */
+    if (wait->spawned) wait->scheduler->root = wait->root;
     wait->state = NB_RESUMED;
     if (rb_last_status_get() != wait->status) nb_root_set_status(wait->status);
     return Qnil;

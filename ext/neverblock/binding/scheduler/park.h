@@ -17,7 +17,8 @@ void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber);
    into it is raised in its next wait. Does not raise. */
 void nb_wait_preempt(nb_scheduler *scheduler);
 
-/* Is the running fiber in a shield block, or was it resumed from one? Nothing is raised into it there. */
+/* Is the running fiber in a shield block, or was it resumed from one? Nothing is raised into it
+   there. */
 bool nb_shield_now(nb_scheduler *scheduler);
 /* Scheduler#shield. */
 void nb_park_define(VALUE klass);

@@ -53,14 +53,15 @@ struct nb_watched {
     /* the answer */
     _Atomic uint32_t state; /* nb_answer_state */
     _Atomic int64_t asked_burst;
-    _Atomic bool half_waited;   /* its thread has not run for half of the burst */
-    _Atomic bool signalled;     /* the next SIGURG of its thread is ours */
-    _Atomic bool collecting;    /* a signal has met a garbage collection */
-    int64_t signalled_ran_ns;   /* served_ran_ns when it was signalled */
-    int64_t claimed_ran_ns;     /* when the signal met a call */
-    size_t served_gc_count;     /* collections when its thread last ran a job */
-    _Atomic bool doubted;       /* a collection had begun since, and may just have ended */
-    _Atomic int64_t call_burst; /* the burst in which its thread was in a call that is not interrupted */
+    _Atomic bool half_waited; /* its thread has not run for half of the burst */
+    _Atomic bool signalled;   /* the next SIGURG of its thread is ours */
+    _Atomic bool collecting;  /* a signal has met a garbage collection */
+    int64_t signalled_ran_ns; /* served_ran_ns when it was signalled */
+    int64_t claimed_ran_ns;   /* when the signal met a call */
+    size_t served_gc_count;   /* collections when its thread last ran a job */
+    _Atomic bool doubted;     /* a collection had begun since, and may just have ended */
+    /* the burst in which its thread was in a call that is not interrupted */
+    _Atomic int64_t call_burst;
     int64_t answered_burst;
     nb_stall stall; /* the answer */
 
@@ -73,7 +74,8 @@ struct nb_watched {
 
     /* the watchdog's thread alone */
     nb_stall_watch watch;
-    int64_t ran_ns, ran_at_ns;    /* at the first look at the burst: by the thread's clock, monotonic */
+    /* at the first look at the burst: by the thread's clock, monotonic */
+    int64_t ran_ns, ran_at_ns;
     _Atomic int64_t asked_ran_ns; /* when it was first asked since its last job */
     int64_t heard_ran_ns;         /* served_ran_ns then */
     nb_stall_culprit culprit;

@@ -14,7 +14,8 @@ typedef struct nb_child {
     VALUE parent; /* the root fiber of the fiber that has scheduled it; nil: none of the loop's */
 } nb_child;
 
-void nb_child_begin(nb_scheduler *scheduler, nb_child *child); /* NULL: a scheduler that is not its thread's */
+/* NULL: a scheduler that is not its thread's */
+void nb_child_begin(nb_scheduler *scheduler, nb_child *child);
 void nb_child_end(nb_scheduler *scheduler, nb_child *child);
 
 /* A wait for the end of a child of this parent. Lies on the stack of the fiber that waits. */

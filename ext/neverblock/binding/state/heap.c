@@ -44,11 +44,13 @@ static struct {
     VALUE bytes_key, objects_key, slots_key, live_key, major_key, marked_key, state_key, none, marking;
     size_t collections, majors;         /* as they were when it was last looked */
     size_t bytes_since, bytes_of_major; /* uncounted since then */
-    size_t objects;        /* that had been made when bytes were last left uncounted, or a collection was seen */
+    /* that had been made when bytes were last left uncounted, or a collection was seen */
+    size_t objects;
     size_t objects_then;   /* when a collection was last seen */
     size_t objects_before; /* when the one before it was */
     size_t objects_long;   /* when a request became long and no other was */
-    size_t marked_alone;   /* objects that a collection walks beside what a long request keeps; 0: nobody has looked */
+    /* objects that a collection walks beside what a long request keeps; 0: nobody has looked */
+    size_t marked_alone;
     size_t collections_alone;   /* by the last that came while no request kept anything */
     bool of_long;               /* there was one since a request became long */
     bool keeps;                 /* a long request has kept much, so that the next may too */

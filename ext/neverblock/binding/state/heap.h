@@ -21,9 +21,10 @@
 #define NB_HEAP_LONG_NS (20 * NB_NS_PER_MS)
 
 typedef struct nb_heap {
-    size_t room_for;        /* fibers that Ruby's heap was given room for, at least */
-    bool collection_due;    /* a long request has left much behind */
-    unsigned long_requests; /* half done, of those that were told of as long (nb_heap_request_long) */
+    size_t room_for;     /* fibers that Ruby's heap was given room for, at least */
+    bool collection_due; /* a long request has left much behind */
+    /* half done, of those that were told of as long (nb_heap_request_long) */
+    unsigned long_requests;
 } nb_heap;
 
 /* The job calls this while a fiber computes. What the fiber has allocated beside objects since the

@@ -27,7 +27,8 @@ typedef struct nb_late {
     nb_list block; /* in its list of blocks, which keeps the fiber alive */
     VALUE fiber;
     VALUE raises; /* an array of raise's arguments */
-    bool once;    /* a limit: not raised while the fiber already deals with an error of this class */
+    /* a limit: not raised while the fiber already deals with an error of this class */
+    bool once;
 } nb_late;
 
 #endif

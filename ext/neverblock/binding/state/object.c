@@ -159,7 +159,8 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
     nb_children_forget(scheduler);
     while (!nb_list_empty(&scheduler->files))
         nb_list_remove(scheduler->files.next);
-    atomic_store_explicit(&nb_sleepers_want_lock, 0, memory_order_relaxed); /* there is no other loop */
+    /* there is no other loop */
+    atomic_store_explicit(&nb_sleepers_want_lock, 0, memory_order_relaxed);
     scheduler->fork_generation = nb_fork_generation;
     scheduler->deferred = Qnil;
     scheduler->expecting = Qnil;

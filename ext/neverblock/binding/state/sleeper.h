@@ -16,7 +16,8 @@ typedef struct nb_sleeper {
     pthread_t thread;     /* that sleeps, or slept last */
     atomic_bool asleep;   /* the thread is on its way into the poller, or in it */
     atomic_bool signaled; /* a signal is to end its sleep */
-    bool sleeping;        /* in the poller without the GVL: a wake must signal. Changed and read under the GVL only */
+    /* in the poller without the GVL: a wake must signal. Changed and read under the GVL only */
+    bool sleeping;
 } nb_sleeper;
 
 /* Ends the thread's sleep, or its next one. Where the wake descriptor was closed by the

@@ -42,18 +42,23 @@ struct nb_scheduler {
     VALUE self;
 
     /* --- the fiber that runs; meaningful while `switched` --- */
-    VALUE loop_fiber;   /* the fiber that parked fibers transfer to */
-    VALUE root;         /* the fiber that the loop has switched to; the fiber that runs is this one, or resumed by it */
+    VALUE loop_fiber; /* the fiber that parked fibers transfer to */
+    /* the fiber that the loop has switched to; the fiber that runs is this one, or resumed by it */
+    VALUE root;
     bool root_shielded; /* the root fiber is in a shield block */
     bool switched;      /* a fiber runs that the loop has switched to */
     bool parks;         /* the fiber that has come back to the loop has parked */
     bool masked;        /* it is in Thread.handle_interrupt, and interrupts have to wait */
-    unsigned preempt_disabled; /* blocks it is in that forbid preemption, as preempt_disable of Linux */
-    nb_resume *resumes;        /* the innermost of the resumes between the root fiber and it, or NULL */
-    uint8_t question;          /* nb_resume_question: what the resumed fiber that has yielded asks */
-    bool answer;               /* to that question */
-    uint64_t switches;         /* to fibers, since it was made */
-    bool went_on;              /* since the last switch a fiber did not park, as its descriptor was ready */
+    /* blocks it is in that forbid preemption, as preempt_disable of Linux */
+    unsigned preempt_disabled;
+    /* the innermost of the resumes between the root fiber and it, or NULL */
+    nb_resume *resumes;
+    /* nb_resume_question: what the resumed fiber that has yielded asks */
+    uint8_t question;
+    bool answer;       /* to that question */
+    uint64_t switches; /* to fibers, since it was made */
+    /* since the last switch a fiber did not park, as its descriptor was ready */
+    bool went_on;
     nb_starter starter;
     int pending_tag; /* a tag caught in nb_scheduler_switch_to, to be jumped to by the loop */
 
@@ -65,16 +70,22 @@ struct nb_scheduler {
     nb_list spawners;
     size_t ready_count;           /* waits that were woken and whose fiber does not run yet */
     int64_t preempted_resumed_ns; /* when a preempted fiber last went on */
-    nb_list expired;              /* each nb_late that has expired while its fiber was in no wait that it could end */
-    nb_list blocks;               /* each nb_late whose block has not ended */
-    nb_list files;                /* waits for a native thread that uses a descriptor (hooks/file_io.h) */
-    nb_list awaiting;             /* waits for the fibers that their own has scheduled (state/children.h) */
-    nb_list children;             /* each nb_child that has not ended */
-    VALUE expecting; /* fiber => has a wake come, of those on their way into a ConditionVariable's sleep; or nil */
-    VALUE deferred;  /* [[fiber, exception], ...] of others that have to wait for the fiber's next wait; nil: none */
-    size_t shields;  /* shield blocks that fibers are in; 0 saves looking for one */
-    size_t pins;     /* pin blocks that fibers are in; 0 saves looking for one */
-    size_t lock_yielders;  /* yield_lock blocks that fibers are in: they wait for threads that need the GVL */
+    /* each nb_late that has expired while its fiber was in no wait that it could end */
+    nb_list expired;
+    nb_list blocks; /* each nb_late whose block has not ended */
+    /* waits for a native thread that uses a descriptor (hooks/file_io.h) */
+    nb_list files;
+    /* waits for the fibers that their own has scheduled (state/children.h) */
+    nb_list awaiting;
+    nb_list children; /* each nb_child that has not ended */
+    /* fiber => has a wake come, of those on their way into a ConditionVariable's sleep; or nil */
+    VALUE expecting;
+    /* [[fiber, exception], ...] of others that have to wait for the fiber's next wait; nil: none */
+    VALUE deferred;
+    size_t shields; /* shield blocks that fibers are in; 0 saves looking for one */
+    size_t pins;    /* pin blocks that fibers are in; 0 saves looking for one */
+    /* yield_lock blocks that fibers are in: they wait for threads that need the GVL */
+    size_t lock_yielders;
     int64_t yield_lock_ns; /* what the thread will have run when it yields the GVL again */
 
     /* --- what wakes them --- */

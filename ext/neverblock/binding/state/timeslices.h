@@ -37,28 +37,37 @@ struct nb_timeslices {
     int64_t timeslice_ns;
     clockid_t clock; /* the processor time of the thread, if it is `clocked` */
     bool clocked;
-    _Atomic int64_t switched_ns;         /* when the thread began to run its fiber; 0: it runs none */
-    _Atomic bool preempted_before;       /* the fiber was preempted, and has not waited since */
-    _Atomic uint32_t lock;               /* a count; odd: the thread waits for the GVL */
-    _Atomic bool asleep;                 /* the thread sleeps, and does not want the GVL */
-    _Atomic bool forced;                 /* the next job that may preempts, whatever the time is */
-    _Atomic uint32_t preemptions_missed; /* preemptions that were due where the fiber could not be left */
-    _Atomic uint64_t preemptions;        /* preemptions made */
-    _Atomic int64_t quiet_until_ns;      /* quiet until then, unless `descriptor` gets readable; 0: it is not quiet */
-    _Atomic int descriptor;              /* the poller's */
-    bool allocates;                      /* the last job has found that the fiber allocates much beside objects */
-    uint64_t lock_handoffs;              /* times that another thread has handed the GVL off to this one */
-    int64_t idle_ns; /* since when the thread has a fiber and does not run, as jobs on other threads have seen */
-    int64_t ran_ns;  /* what the thread had run then */
+    /* when the thread began to run its fiber; 0: it runs none */
+    _Atomic int64_t switched_ns;
+    _Atomic bool preempted_before; /* the fiber was preempted, and has not waited since */
+    _Atomic uint32_t lock;         /* a count; odd: the thread waits for the GVL */
+    _Atomic bool asleep;           /* the thread sleeps, and does not want the GVL */
+    _Atomic bool forced;           /* the next job that may preempts, whatever the time is */
+    /* preemptions that were due where the fiber could not be left */
+    _Atomic uint32_t preemptions_missed;
+    _Atomic uint64_t preemptions; /* preemptions made */
+    /* quiet until then, unless `descriptor` gets readable; 0: it is not quiet */
+    _Atomic int64_t quiet_until_ns;
+    _Atomic int descriptor; /* the poller's */
+    /* the last job has found that the fiber allocates much beside objects */
+    bool allocates;
+    /* times that another thread has handed the GVL off to this one */
+    uint64_t lock_handoffs;
+    /* since when the thread has a fiber and does not run, as jobs on other threads have seen */
+    int64_t idle_ns;
+    int64_t ran_ns;            /* what the thread had run then */
     int64_t handoff_failed_ns; /* when it last did not take the GVL that it was offered */
     bool follows;              /* an event hook tells of each switch of the thread */
-    VALUE switched_to;         /* the fiber of the last switch that the hook has told of; compared only */
-    size_t gc_ms;              /* milliseconds of collections when the thread began to run its fiber, if `gc_known` */
+    /* the fiber of the last switch that the hook has told of; compared only */
+    VALUE switched_to;
+    /* milliseconds of collections when the thread began to run its fiber, if `gc_known` */
+    size_t gc_ms;
     bool gc_known;
     /* the watchdog's thread alone */
     uint32_t lock_seen;
     int64_t lock_seen_ns, contended_ns;
-    int64_t ran_seen_ns, still_ns;    /* what the thread had run, and since when it has not run more */
+    /* what the thread had run, and since when it has not run more */
+    int64_t ran_seen_ns, still_ns;
     int64_t burst_began_ns, asked_ns; /* the burst for which it has asked last, and when */
     uint64_t preemptions_seen;
     int64_t preemption_seen_ns;  /* when there was last a preempted fiber */
@@ -76,8 +85,8 @@ nb_timeslices *nb_timeslices_in_use(void);
    observer of the parent's. */
 void nb_timeslices_close(nb_scheduler *scheduler);
 
-/* A fiber is about to run. preempted: it goes on where it was preempted; then nb_event_loop_work_waits
-   was called right before. */
+/* A fiber is about to run. preempted: it goes on where it was preempted; then
+   nb_event_loop_work_waits was called right before. */
 void nb_timeslices_switch(nb_timeslices *timeslices, int64_t now_ns, bool preempted);
 /* No fiber runs. */
 void nb_timeslices_rest(nb_timeslices *timeslices);
@@ -96,8 +105,8 @@ void nb_timeslices_work_comes(nb_timeslices *timeslices);
 bool nb_timeslices_work_is_seen(const nb_scheduler *scheduler);
 /* Would the source bring something if the fiber were preempted? Any thread with the GVL. */
 bool nb_timeslices_source_starves(const nb_scheduler *scheduler);
-/* It is quiet from now on. To be called right after nb_event_loop_work_waits, which has read what the
-   poller knew. False: something waits, or nothing would tell of it. */
+/* It is quiet from now on. To be called right after nb_event_loop_work_waits, which has read what
+   the poller knew. False: something waits, or nothing would tell of it. */
 bool nb_timeslices_begin_quiet(nb_timeslices *timeslices, int64_t now_ns);
 void nb_timeslices_end_quiet(nb_timeslices *timeslices);
 

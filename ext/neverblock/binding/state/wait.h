@@ -38,9 +38,10 @@ struct nb_wait {
     nb_scheduler *scheduler;
     VALUE self; /* the scheduler's object: seen on this stack, it keeps `scheduler` alive */
     VALUE fiber;
-    VALUE root;                   /* its root fiber (fibers/root.h), or nil */
-    VALUE status;                 /* $? of the root fiber: Ruby keeps one for the thread */
-    VALUE exception;              /* NB_RAISES: what nb_wait_park raises, or an array of raise's arguments */
+    VALUE root;   /* its root fiber (fibers/root.h), or nil */
+    VALUE status; /* $? of the root fiber: Ruby keeps one for the thread */
+    /* NB_RAISES: what nb_wait_park raises, or an array of raise's arguments */
+    VALUE exception;
     nb_list *late_link;           /* NB_RAISES: the link of the nb_late that raises, or NULL */
     VALUE spawned;                /* NB_WAIT_SPAWN: where the fiber goes instead of to the loop */
     nb_wait *outer;               /* a wait of the same fiber that this one lies on top of */
@@ -50,8 +51,9 @@ struct nb_wait {
     nb_wait_outcome outcome;
     bool shielded; /* what is raised into it is raised in the fiber's next wait that is not */
     bool counted;  /* in ready_count */
-    bool pinned;   /* its fiber is pinned: no other fiber of the thread runs until it ends (fibers/pin.h) */
-    bool masked;   /* the scheduler's, while this fiber does not run */
+    /* its fiber is pinned: no other fiber of the thread runs until it ends (fibers/pin.h) */
+    bool pinned;
+    bool masked; /* the scheduler's, while this fiber does not run */
     bool root_shielded;
     uint8_t question; /* the scheduler's, while this fiber does not run, as are all of these */
     unsigned preempt_disabled;

@@ -20,7 +20,8 @@ typedef struct nb_wait nb_wait;
 typedef struct nb_watch nb_watch;
 struct nb_watch {
     nb_watch *next, *previous; /* in nb_descriptor.first */
-    nb_list unproven;          /* in the scheduler's list, while it trusts a registration that was kept */
+    /* in the scheduler's list, while it trusts a registration that was kept */
+    nb_list unproven;
     int64_t trusts_since_ns;
     nb_wait *wait;
     VALUE io; /* 0: none. Compared only */
@@ -28,20 +29,22 @@ struct nb_watch {
     uint32_t interest; /* NB_POLL_READ, NB_POLL_WRITE */
     uint32_t ready;
     bool listed;
-    bool dry;      /* a transfer of this IO has just had EAGAIN */
-    bool doubtful; /* what it trusted was gone: its number had changed its file, before this wait or since */
+    bool dry; /* a transfer of this IO has just had EAGAIN */
+    /* what it trusted was gone: its number had changed its file, before this wait or since */
+    bool doubtful;
 };
 
 typedef struct nb_descriptor {
     nb_watch *first;
     uint32_t generation; /* of the latest registration: events of earlier ones are dropped */
     uint32_t armed;      /* the interest told to the poller and not yet answered */
-    VALUE kept_for;      /* the IO whose registration outlasts its wait, or 0; compared only: the object may be gone */
-    uint8_t single;      /* so many of the next registrations are for one wait only */
-    bool added;          /* the latest registration was an add: the poller did not know the file */
-    bool known;          /* was registered once, so that change is tried before add */
-    bool owned;          /* the scheduler's own (a pidfd): closed in a forked child */
-    bool no_socket;      /* recv(2) said so; a guess once the number is given out again */
+    /* the IO whose registration outlasts its wait, or 0; compared only: the object may be gone */
+    VALUE kept_for;
+    uint8_t single; /* so many of the next registrations are for one wait only */
+    bool added;     /* the latest registration was an add: the poller did not know the file */
+    bool known;     /* was registered once, so that change is tried before add */
+    bool owned;     /* the scheduler's own (a pidfd): closed in a forked child */
+    bool no_socket; /* recv(2) said so; a guess once the number is given out again */
 } nb_descriptor;
 
 /* Of one scheduler. */

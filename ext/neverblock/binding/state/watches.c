@@ -101,7 +101,8 @@ static uint32_t interest_of(const nb_descriptor *descriptor) {
 
 /* The descriptor's file was closed under the fibers that wait for it, which would wait for ever. */
 VALUE nb_watches_closed_error(void) {
-    return rb_exc_new_cstr(rb_eIOError, "stream closed in another thread"); /* as Ruby says to threads */
+    /* as Ruby says to threads */
+    return rb_exc_new_cstr(rb_eIOError, "stream closed in another thread");
 }
 
 static void raise_closed(nb_scheduler *scheduler, nb_descriptor *descriptor) {

@@ -4,15 +4,15 @@
  * requests in the bytes and writes responses as bytes.
  *
  * State: a protocol keeps its state of a connection in connection->session, and its state of a
- * request in exchange->protocol_state. Both begin zeroed. What does not fit is allocated and pointed
- * to.
+ * request in exchange->protocol_state. Both begin zeroed. What does not fit is allocated and
+ * pointed to.
  *
  * What a protocol must see to itself: the limits of a head (connections->head_limits) and of a body
  * (settings.body_bytes_max); one block of bytes that all slices of a head point into
  * (intake/request.h); the request's line for the log (nb_request_log_note) where connection->input
- * does not begin with it; exchange->hijack, in `sent`. One protocol serves all connections of a server
- * (nb_server_config.protocol). Nothing chooses by ALPN yet, and nothing tells a protocol that the
- * server drains: an idle connection is ended.
+ * does not begin with it; exchange->hijack, in `sent`. One protocol serves all connections of a
+ * server (nb_server_config.protocol). Nothing chooses by ALPN yet, and nothing tells a protocol
+ * that the server drains: an idle connection is ended.
  *
  * A protocol calls delivery.h (give a request and its body to an executor), answering.h (the
  * server's own answers), and the last part of connection.h.

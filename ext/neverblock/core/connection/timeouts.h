@@ -1,8 +1,8 @@
 /*
  * timeouts.h - the timeouts of a loop. Each class has one length and one queue, so arming is a move
- * to the end of the queue and nothing is sorted: the deadlines of a queue never decrease. Two lengths
- * need two classes. A node is in one queue at most. The front of NB_TIMEOUT_IDLE is also the
- * connection that makes room for another (loop/accepting.c).
+ * to the end of the queue and nothing is sorted: the deadlines of a queue never decrease. Two
+ * lengths need two classes. A node is in one queue at most. The front of NB_TIMEOUT_IDLE is also
+ * the connection that makes room for another (loop/accepting.c).
  *
  * Units: monotonic nanoseconds; time is an argument. Nodes are owned by the caller.
  * Threads: one.

@@ -479,8 +479,8 @@ static void wind_down(nb_loop *loop) {
         end_all(&loop->connections.open, loop);
     }
     if (loop->connections.open) return;
-    /* Connections with workers were cancelled and return at once. A body whose client has left belongs to a
-       worker until it is written. */
+    /* Connections with workers were cancelled and return at once. A body whose client has left
+       belongs to a worker until it is written. */
     if (loop->connections.with_workers || loop->connections.spool.writes) return;
     nb_dispatch_stop(&loop->dispatch);
     loop->finished = loop->stopping

@@ -12,29 +12,31 @@
 #include "poll/wake.h"
 
 #define OBSERVERS_AT_FIRST 4
-/* How often all look where there is no memory to watch their descriptors, or somebody has closed the thread's. */
+/* How often all observers are called when their descriptors cannot be polled: there is no memory
+   for that, or the wake's descriptor was closed. */
 #define UNWATCHED_NS NB_NS_PER_MS
 
 typedef struct observer {
     nb_clockwork_look *look;
     void *owner;
     int64_t idle_ns;
-    int64_t early_ns, next_ns; /* when it may be called, as the thread is awake; when it is */
-    bool wants;                /* what it said last was a time */
-    int fd;                    /* it is called when that is readable, too; -1 */
+    int64_t early_ns, next_ns; /* it may be called from the first on, and is at the second */
+    bool wants;                /* its last return was a time, not NB_CLOCKWORK_NEVER */
+    int fd;                    /* it is also called when this is readable; -1: none */
 } observer;
 
 struct nb_clockwork {
-    nb_doorbell bell; /* rung: something was published while the thread slept without a limit */
+    nb_doorbell bell; /* rung when something is published while the thread sleeps without a limit */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    nb_wake wake; /* the same while the thread polls */
+    nb_wake wake; /* wakes the thread while it polls */
     pthread_t thread;
     observer *observers;
     unsigned count, capacity;
-    struct pollfd *watched; /* the thread's alone: the wake, and the observers' descriptors in their order */
+    /* the thread's alone: the wake, and the observers' descriptors in their order */
+    struct pollfd *watched;
     unsigned watched_capacity;
-    int64_t seen_ns; /* when there was last an observer that wants something */
+    int64_t seen_ns; /* when an observer last wanted a time */
     bool polls, rung, ends;
 };
 
@@ -50,7 +52,7 @@ static void call(observer *looked, int64_t now_ns) {
     looked->early_ns = looked->next_ns - NB_CLOCKWORK_EARLY(looked->next_ns - now_ns);
 }
 
-/* Calls those whose time has come; when the next one's does. */
+/* Calls the observers whose time has come. Returns the next time. */
 static int64_t look_around(nb_clockwork *clockwork, int64_t now_ns) {
     int64_t next_ns = NB_CLOCKWORK_NEVER;
     for (unsigned i = 0; i < clockwork->count; i++) {
@@ -87,7 +89,9 @@ static bool reserve_watched(nb_clockwork *clockwork) {
     return true;
 }
 
-/* Observers may come and go meanwhile: one that is taken for another is called once for nothing, and the other in the next round. False: it cannot be waited so. */
+/* Waits for a descriptor or the time. Observers may be added and removed meanwhile, and change
+   their places: then one is called for nothing, and the other in the next round. False: polling is
+   not possible. */
 static bool poll_until(nb_clockwork *clockwork, int64_t until_ns) {
     if (!reserve_watched(clockwork)) return false;
     unsigned count = clockwork->count;
@@ -115,7 +119,8 @@ static void wait_until(nb_clockwork *clockwork, int64_t until_ns) {
     nb_thread_cond_wait_until(&clockwork->changed, &clockwork->lock, until_ns);
 }
 
-/* What was published before the bell was announced is found by the last look; what comes after rings. */
+/* The calls after the announcement find what was published before it. What is published later
+   rings the bell. */
 static void sleep_until_rung(nb_clockwork *clockwork) {
     nb_doorbell_announce(&clockwork->bell);
     int64_t now_ns = nb_clock_monotonic_ns();
@@ -148,7 +153,7 @@ static void *run(void *pointer) {
     return NULL;
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static void wake(nb_clockwork *clockwork) {
     clockwork->rung = true;
     pthread_cond_signal(&clockwork->changed);

@@ -1,15 +1,17 @@
 /*
- * clockwork.h - a native thread that looks at things from time to time.
+ * clockwork.h - a native thread that calls observers at times they choose.
  *
- * A caller adds observers. The thread calls each observer when its time has come, one after the
- * other. The observer says when it wants to look next, and may name a descriptor that ends the
- * thread's wait sooner. When no observer has wanted anything for NB_CLOCKWORK_QUIET_NS, the thread
- * sleeps without a limit until nb_clockwork_stir, which costs a fence and a load while the thread
- * does not sleep. Until then an observer that wants nothing is still called as often as was said
- * when it was added: so late it may find what has begun meanwhile.
+ * An observer returns the time of its next call, or NB_CLOCKWORK_NEVER. It may also name a
+ * descriptor: it is called sooner when that is readable. An observer that has returned
+ * NB_CLOCKWORK_NEVER is still called every idle_ns (nb_clockwork_add), so that it finds what has
+ * begun since.
  *
- * Threads: observers run on the clockwork's thread, with its lock held. They are short, block
- * nothing, and add, remove and stir nothing.
+ * When all observers have returned NB_CLOCKWORK_NEVER for NB_CLOCKWORK_QUIET_NS, the thread sleeps
+ * without a limit, until nb_clockwork_stir. A stir costs a fence and a load while the thread is
+ * awake, and a system call when it sleeps.
+ *
+ * Threads: observers run on the clockwork's thread, with its lock held. They must be short, must
+ * not block, and must not call nb_clockwork_add, _remove or _stir.
  */
 #ifndef NB_POLL_CLOCKWORK_H
 #define NB_POLL_CLOCKWORK_H
@@ -20,45 +22,54 @@
 #include "base/doorbell.h"
 #include "base/status.h"
 
-/* What an observer says that wants nothing until it is stirred. */
+/* An observer has nothing to look at until it is stirred. */
 #define NB_CLOCKWORK_NEVER INT64_MAX
 
-/* So long after the last look that wanted something the thread sleeps without a limit: what works by fits and starts, as a server does, wakes it from that ten times a
-   second at most. */
+/* How long after the last observer's time the thread begins to sleep without a limit. A process
+   that works in short bursts wakes it ten times a second at most. */
 #define NB_CLOCKWORK_QUIET_NS INT64_C(100000000)
-/* Times that are nearer to each other are one look; nor is an observer called again sooner. */
+/* Times that are nearer to each other than this are served together. An observer is not called
+   again sooner. */
 #define NB_CLOCKWORK_TOGETHER_NS INT64_C(100000)
-/* While the thread is awake for one observer it also calls another with no more than this part of its wait left: a wake costs far more than a look. */
+/* While the thread is awake for one observer, it calls another whose wait has no more than this
+   left. A wake of the thread costs far more than a call. */
 #define NB_CLOCKWORK_EARLY(wait_ns) ((wait_ns) / 3)
 
-/* now_ns: nb_clock_monotonic_ns, before the looks of this round. Returns when it wants to look again at the latest, by the same clock: it is called then, or sooner by
-   NB_CLOCKWORK_EARLY of the wait at most. *fd is -1: a descriptor put there has it called as soon as that is readable as well. One that was readable when it last looked
-   would have it called over and over. Nobody minds if it is closed meanwhile. */
+/* An observer. now_ns: nb_clock_monotonic_ns, read before this round of calls. Returns the time of
+   its next call by the same clock; the call may come sooner, by NB_CLOCKWORK_EARLY of the wait at
+   most. *fd is -1 on entry. The observer may set it to a descriptor that is not readable now. That
+   descriptor may be closed meanwhile. */
 typedef int64_t nb_clockwork_look(void *owner, int64_t now_ns, int *fd);
 
 typedef struct nb_clockwork nb_clockwork;
 
-/* Starts the thread, which takes a descriptor or two (wake.h). name: 15 bytes at most. NB_NO_MEMORY, NB_SYSTEM (errno). */
+/* Starts the thread. It holds one descriptor or two (wake.h). name: at most 15 bytes. NB_NO_MEMORY,
+   NB_SYSTEM (errno). */
 nb_status nb_clockwork_create(const char *name, nb_clockwork **clockwork);
-/* Ends the thread, and waits for it; observers that are left are not called any more. NULL is fine. Not in a forked child. */
+/* Ends the thread and waits for its end. The observers that are left are not called again. NULL is
+   allowed. Not in a forked child. */
 void nb_clockwork_destroy(nb_clockwork *clockwork);
-/* In a forked child, where there is no such thread, and its lock may be held for ever: closes its descriptors; the memory is left. */
+/* For a forked child, which has no such thread, and where its lock may be held for ever. Closes the
+   descriptors. The memory is not freed. */
 void nb_clockwork_forget(nb_clockwork *clockwork);
-/* Any thread. The first call comes soon; while it wants nothing and the thread does not sleep, one comes every idle_ns. NB_NO_MEMORY. */
+/* Adds an observer, which is called soon. idle_ns: how often it is called while it returns
+   NB_CLOCKWORK_NEVER and the thread is awake. Any thread. NB_NO_MEMORY. */
 nb_status nb_clockwork_add(nb_clockwork *clockwork, nb_clockwork_look *look, void *owner, int64_t idle_ns);
-/* Any thread. When it returns, the observer does not run and is not called any more. Nothing when it is not there. */
+/* Removes an observer, if it is there. After the return it does not run and is not called again.
+   Any thread. */
 void nb_clockwork_remove(nb_clockwork *clockwork, nb_clockwork_look *look, void *owner);
-/* How many there are. Any thread. */
+/* The number of observers. Any thread. */
 unsigned nb_clockwork_observers(nb_clockwork *clockwork);
-/* Whether the thread sleeps without a limit, and nothing that has been published would let it go on. Any thread. */
+/* Does the thread sleep without a limit, with no stir on its way? Any thread. */
 bool nb_clockwork_sleeps(nb_clockwork *clockwork);
 
-/* nb_clockwork_stir's: the doorbell at which the thread sleeps, and what rings it. */
+/* The doorbell at which the thread sleeps, for nb_clockwork_stir. */
 nb_doorbell *nb_clockwork_bell(nb_clockwork *clockwork);
-/* Any thread: all observers are called soon. A system call. */
+/* Has all observers called soon. A system call. Any thread. */
 void nb_clockwork_ring(nb_clockwork *clockwork);
 
-/* Something that an observer looks at was published before this call. Any thread; no system call unless the thread sleeps. */
+/* To be called after something was published that an observer looks at. Wakes the thread if it
+   sleeps without a limit; only then it makes a system call. Any thread. */
 static inline void nb_clockwork_stir(nb_clockwork *clockwork, nb_doorbell *bell) {
     if (nb_doorbell_ring_needed(bell)) nb_clockwork_ring(clockwork);
 }

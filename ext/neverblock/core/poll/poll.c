@@ -1,5 +1,5 @@
 /*
- * poll.c - the front of the pollers: chooses a backend by name and passes every call through its table.
+ * poll.c - chooses a backend of the poller by name, and calls it by its table.
  */
 #include "poll/poll_internal.h"
 

@@ -1,5 +1,6 @@
 /*
- * poll_epoll.c - the poller on epoll(7). The cookie travels in the kernel's event, so nothing is kept here a descriptor.
+ * poll_epoll.c - the poller on epoll(7). The kernel's event carries the cookie, so this
+ * file keeps nothing for each descriptor.
  */
 #include "poll/poll_internal.h"
 
@@ -90,7 +91,8 @@ static nb_status epoll_change(nb_poll *poll, int fd, uint32_t interest, uint64_t
 
 static nb_status epoll_remove(nb_poll *poll, int fd) { return control(poll, EPOLL_CTL_DEL, fd, 0, 0); }
 
-/* Old kernels answer ENOSYS, old container filters EPERM; epoll_pwait2 itself has neither. */
+/* An old kernel answers ENOSYS, an old container filter EPERM. epoll_pwait2(2) itself answers
+   neither. */
 static int wait_precisely(int fd, struct epoll_event *got, int max, int64_t timeout_ns) {
     kernel_timespec timeout = {timeout_ns / NB_NS_PER_S, timeout_ns % NB_NS_PER_S};
     int count = (int)syscall(SYS_epoll_pwait2, fd, got, max, &timeout, NULL, 0);

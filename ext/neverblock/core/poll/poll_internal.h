@@ -1,15 +1,16 @@
 /*
- * poll_internal.h - what a poller is made of: one table of functions a backend, private to this folder.
+ * poll_internal.h - a backend of the poller, as a table of functions. Private to this folder.
  *
- * A backend's own struct begins with nb_poll. The functions keep the contract of poll.h; `create` leaves `table`
- * to the front. A table is defined in its file on every platform; `create` is NULL where the system has no such thing.
+ * A backend's own struct begins with nb_poll. The functions keep the contract of poll.h. poll.c
+ * sets `table` after `create`. Every table is defined on every system; `create` is NULL where the
+ * system does not have the backend.
  */
 #ifndef NB_POLL_POLL_INTERNAL_H
 #define NB_POLL_POLL_INTERNAL_H
 
 #include "poll/poll.h"
 
-#define NB_POLL_BATCH 256u /* events taken from the kernel at once, on the stack */
+#define NB_POLL_BATCH 256u /* events taken from the kernel in one call, on the stack */
 
 typedef struct nb_poll_table {
     const char *name;
@@ -30,7 +31,8 @@ extern const nb_poll_table nb_poll_epoll_table;
 extern const nb_poll_table nb_poll_kqueue_table;
 extern const nb_poll_table nb_poll_poll_table;
 
-/* For calls that count in milliseconds: rounded up, so that a wait never ends before its time; -1 for ever. */
+/* A timeout in milliseconds, rounded up, so that a wait does not end before its time. -1: without a
+   limit. */
 int nb_poll_timeout_ms(int64_t timeout_ns);
 
 #endif

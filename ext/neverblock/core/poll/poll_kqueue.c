@@ -1,6 +1,7 @@
 /*
- * poll_kqueue.c - the poller on kqueue(2). A kqueue knows filters, not descriptors: reading and writing are two knotes, told
- * apart. A table by descriptor joins them again into the one event, the one cookie and the one oneshot of poll.h.
+ * poll_kqueue.c - the poller on kqueue(2). A kqueue has two filters (knotes) for a descriptor,
+ * one for reading and one for writing. A table by descriptor joins both into the one event, the one
+ * cookie and the one oneshot of poll.h.
  */
 #include "poll/poll_internal.h"
 
@@ -26,13 +27,14 @@
 #include "os/clock.h"
 
 #define BOTH ((uint32_t)(NB_POLL_READ | NB_POLL_WRITE))
-#define TIMEOUT_MAX_NS (100000000 * NB_NS_PER_S) /* BSD kernels refuse more seconds (EINVAL); it is three years */
 #define MODES ((uint32_t)(NB_POLL_ONESHOT | NB_POLL_EDGE))
+/* Three years. BSD kernels refuse more seconds (EINVAL). */
+#define TIMEOUT_MAX_NS (100000000 * NB_NS_PER_S)
 
 typedef struct entry {
     uint64_t cookie;
-    uint64_t turn; /* the wait that told it last, and where in that wait's events */
-    size_t told_at;
+    uint64_t turn;  /* the last wait that has reported it */
+    size_t told_at; /* where among the events of that wait */
     uint32_t interest;
     uint32_t filters; /* NB_POLL_READ, NB_POLL_WRITE: knotes the kernel has */
     bool in;
@@ -96,7 +98,8 @@ static int submit(kqueue_poller *self, int fd, uint32_t filter, uint16_t flags) 
     return result;
 }
 
-/* A knote that is gone already (fired as a oneshot, or its descriptor was closed) answers ENOENT or EBADF. */
+/* ENOENT and EBADF say that the knote is gone: it fired as a oneshot, or its descriptor was
+   closed. */
 static void drop(kqueue_poller *self, int fd, uint32_t filters) {
     int error = errno;
     entry *it = &self->entries[fd];
@@ -112,7 +115,8 @@ static uint16_t mode_flags(uint32_t interest) {
     return (interest & NB_POLL_EDGE) ? EV_ADD | EV_CLEAR : EV_ADD;
 }
 
-/* EV_ADD of a knote that exists does not change EV_CLEAR or EV_ONESHOT on every system: with other modes it is dropped first. */
+/* On some systems EV_ADD does not change EV_CLEAR or EV_ONESHOT of a knote that exists. So a knote
+   of other modes is dropped first. */
 static nb_status apply(kqueue_poller *self, int fd, uint32_t interest) {
     entry *it = &self->entries[fd];
     uint32_t filters = interest & NB_POLL_PRIORITY ? interest | NB_POLL_READ : interest;
@@ -158,7 +162,7 @@ static nb_status kqueue_remove(nb_poll *poll, int fd) {
     return NB_OK;
 }
 
-/* EV_EOF says that one direction is over, which is no hangup yet; poll(2) knows about both. */
+/* EV_EOF says that one direction is closed. poll(2) tells whether both are. */
 static uint32_t end_events(int fd, uint32_t socket_error) {
     struct pollfd probe = {.fd = fd, .events = 0};
     uint32_t events = socket_error != 0 ? NB_POLL_ERROR : 0;
@@ -174,7 +178,7 @@ static uint32_t from_kevent(const struct kevent *got) {
     return events;
 }
 
-/* Joins the two filters of a descriptor told by the same wait. Returns how many events there are then. */
+/* Adds what a filter has reported to the event of its descriptor. Returns the number of events. */
 static size_t tell(kqueue_poller *self, const struct kevent *got, nb_poll_event *events, size_t told) {
     entry *it = find(self, (int)got->ident);
     if (it == NULL || (got->flags & EV_ERROR)) return told;
@@ -190,7 +194,7 @@ static size_t tell(kqueue_poller *self, const struct kevent *got, nb_poll_event 
     return told;
 }
 
-/* EV_ONESHOT took the knote that fired; the contract also ends the other one. */
+/* The kernel has dropped the EV_ONESHOT knote that fired. poll.h says that the other ends, too. */
 static void end_oneshots(kqueue_poller *self, const struct kevent *got, size_t count) {
     for (size_t i = 0; i < count; i++) {
         entry *it = find(self, (int)got[i].ident);

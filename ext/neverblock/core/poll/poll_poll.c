@@ -1,6 +1,7 @@
 /*
- * poll_poll.c - the poller on poll(2), for systems without anything better and as the plainest reading of the contract.
- * A wait costs the number of descriptors held. Entries are dense; `place` finds the entry of a descriptor.
+ * poll_poll.c - the poller on poll(2), for systems that have nothing better. The cost of a wait
+ * grows with the number of descriptors. The array of entries has no holes; `places` has the entry
+ * of each descriptor.
  */
 #include "poll/poll_internal.h"
 
@@ -13,13 +14,14 @@
 
 typedef struct poll_poller {
     nb_poll base;
-    struct pollfd *entries; /* .fd is ~fd, which poll(2) skips, once a oneshot event was told */
+    struct pollfd *entries; /* .fd is ~fd after a oneshot event: poll(2) skips that */
     uint64_t *cookies;
     uint32_t *interests;
     size_t count, capacity;
     size_t *places; /* by descriptor: its entry counted from 1, 0 when it is not in */
     size_t places_size;
-    size_t first; /* where the next search for events begins, so that no descriptor starves the later ones */
+    /* where the next search for events begins, so that all descriptors have their turn */
+    size_t first;
 } poll_poller;
 
 static nb_status poll_create_poller(nb_poll **poll) {
@@ -38,7 +40,7 @@ static void poll_destroy(nb_poll *poll) {
     nb_free(self);
 }
 
-/* Grows one array; the others keep what they have when a later one fails, and the capacity stays the smallest. */
+/* Grows one array. When memory is out for one, others may be larger; `capacity` is unchanged. */
 static nb_status grow(void *array, size_t element_bytes, size_t capacity) {
     void *old, *grown;
     memcpy(&old, array, sizeof old);
@@ -129,7 +131,8 @@ static uint32_t from_poll(short mask) {
     return events;
 }
 
-/* A descriptor closed without being removed (POLLNVAL) is told once: its interest is gone like after a oneshot event. */
+/* POLLNVAL, of a descriptor that was closed and not removed, is reported once: its interest is 0
+   then, as after a oneshot event. */
 static void tell(poll_poller *self, size_t entry, nb_poll_event *event) {
     struct pollfd *ready = &self->entries[entry];
     *event = (nb_poll_event){.cookie = self->cookies[entry], .events = from_poll(ready->revents)};

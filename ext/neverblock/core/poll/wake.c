@@ -49,8 +49,8 @@ void nb_wake_deinit(nb_wake *wake) {
     *wake = (nb_wake){.read_fd = -1, .write_fd = -1};
 }
 
-/* Eight bytes are what an eventfd takes; a pipe takes them too. errno is kept for the code a signal handler
- * interrupted. */
+/* An eventfd takes eight bytes, and so does a pipe. errno is kept for the code that a signal
+   handler has interrupted. */
 bool nb_wake_signal(const nb_wake *wake) {
     const uint64_t one = 1;
     int error = errno;
@@ -63,7 +63,7 @@ bool nb_wake_signal(const nb_wake *wake) {
     return there;
 }
 
-/* An eventfd is empty after one read; a pipe after one that did not fill the buffer. */
+/* An eventfd is empty after one read, a pipe after a read that does not fill the buffer. */
 void nb_wake_clear(const nb_wake *wake) {
     char drained[512];
     ssize_t got;
@@ -89,7 +89,7 @@ void nb_wake_wait_beside(const nb_wake *wake, struct pollfd *watched, size_t cou
     watched[0] = (struct pollfd){.fd = wake->read_fd, .events = POLLIN};
     if (wait_for(watched, count, timeout_ns) <= 0) {
         for (size_t i = 0; i < count; i++)
-            watched[i].revents = 0; /* what a signal interrupts leaves them as they were */
+            watched[i].revents = 0; /* a call that a signal has interrupted does not set them */
     } else if (watched[0].revents) {
         nb_wake_clear(wake);
     }

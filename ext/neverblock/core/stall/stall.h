@@ -2,20 +2,22 @@
  * stall.h - what is known of one stall: an executor that has run one fiber too long.
  *
  * The trace is text, the innermost line first. Each line is as in Ruby's backtraces
- * ("/srv/app.rb:12:in `flock'") and ends with a newline. Nothing in here is a Ruby object, so that a
- * stall can be told while no Ruby code can run.
+ * ("/srv/app.rb:12:in `flock'") and ends with a newline. Nothing in here is a Ruby object, so that
+ * a stall can be told while no Ruby code can run.
  */
 #ifndef NB_STALL_STALL_H
 #define NB_STALL_STALL_H
 
 #include <stdint.h>
 
-#define NB_STALL_LINES_MAX 64u /* of a trace: a deep framework's application is within; the rest is how it came there */
-#define NB_STALL_LINE_BYTES_MAX 400u /* of one of them, newline included */
+/* Lines of a trace, the innermost. The application's own lines are among them in deep frameworks,
+   too. */
+#define NB_STALL_LINES_MAX 64u
+#define NB_STALL_LINE_BYTES_MAX 400u /* of one line, newline included */
 #define NB_STALL_TRACE_BYTES (NB_STALL_LINES_MAX * 160u)
-#define NB_STALL_PATH_BYTES 200u /* of a request, as it is told; the rest is cut off */
+#define NB_STALL_PATH_BYTES 200u /* of a request's path; the rest is cut off */
 
-/* name in figures, and what it is called for people */
+/* name in metrics, and words for people */
 #define NB_STALL_KIND_LIST(X)                                               \
     X(ruby, "Ruby code")                                                    \
     X(gc, "garbage collection")                                             \
@@ -31,11 +33,11 @@ typedef enum nb_stall_kind {
         NB_STALL_KINDS
 } nb_stall_kind;
 
-/* Of what is no kind: unknown's. */
+/* For a value that is no kind: those of `unknown`. */
 const char *nb_stall_kind_name(nb_stall_kind kind);
 const char *nb_stall_kind_words(nb_stall_kind kind);
 
-/* The request whose fiber it is; method "": of none. */
+/* The request that the fiber runs; method "": the fiber runs none. */
 typedef struct nb_stall_request {
     char method[24];
     char path[NB_STALL_PATH_BYTES];
@@ -50,7 +52,7 @@ typedef struct nb_stall {
     char trace[NB_STALL_TRACE_BYTES];
 } nb_stall;
 
-/* One more line, innermost first; what does not fit is cut off or left out. */
+/* Adds a line; the innermost comes first. What does not fit is cut off or left out. */
 void nb_stall_add_line(nb_stall *stall, const char *bytes, uint32_t size);
 
 #endif

@@ -10,7 +10,8 @@
 #include "base/utf8.h"
 #include "os/clock.h"
 
-/* Of what people read: an entry never looks like two and is UTF-8, whatever a path holds (as Log::Text does it). */
+/* For the text log. A path may hold any byte; the entry stays one entry and is UTF-8, as with
+   Log::Text. */
 static void add_plain(nb_text *text, const char *bytes, size_t size) {
     for (size_t i = 0, width; i < size; i += width ? width : 1) {
         width = nb_utf8_visible(bytes + i, size - i);
@@ -112,7 +113,7 @@ static void add_json_trace(nb_text *text, const nb_stall *stall) {
     nb_text_add(text, "]");
 }
 
-/* The message is made apart: it is a string within a string. */
+/* The message is written first, since it has to be escaped as a JSON string. */
 static void add_message(nb_text *text, const nb_text *message) {
     char bytes[NB_STALL_LINE_BYTES_MAX * 2], sound[sizeof(bytes)];
     size_t size = message->size < sizeof(bytes) ? message->size : sizeof(bytes) - 1;

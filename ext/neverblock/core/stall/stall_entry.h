@@ -1,6 +1,6 @@
 /*
- * stall_entry.h - a stall as entries of the log, in the shapes of lib/neverblock/log/. Written here,
- * because no Ruby code can run while a C call holds Ruby's lock.
+ * stall_entry.h - a stall as entries of the log, in the shapes of lib/neverblock/log/. Written
+ * here, because no Ruby code can run while a C call holds Ruby's lock.
  */
 #ifndef NB_STALL_STALL_ENTRY_H
 #define NB_STALL_STALL_ENTRY_H
@@ -12,23 +12,23 @@
 #include "stall/stall.h"
 #include "stall/stall_places.h"
 
-/* Of an entry: a trace in JSON, each byte escaped. */
+/* The largest entry: a trace in JSON with every byte escaped. */
 #define NB_STALL_ENTRY_BYTES_MAX (8u * NB_STALL_TRACE_BYTES)
 
 typedef struct nb_stall_voice {
     bool json;
-    int worker; /* -1: there is one process */
+    int worker; /* number of the worker process; -1: none */
     long pid;
     int64_t wall_ns;   /* now */
     const char *route; /* the pattern; NULL: none */
     int64_t lasted_ns; /* so far, or in all */
-    uint64_t untold;   /* such stalls that were counted and not told since the last entry */
+    uint64_t untold;   /* stalls of this culprit without an entry, since its last entry */
 } nb_stall_voice;
 
-/* It lasts. */
+/* The stall lasts: a warning with its trace. */
 void nb_stall_entry_begun(nb_text *text, const nb_stall_voice *voice, const nb_stall *stall,
                           const nb_stall_culprit *culprit);
-/* It is over. */
+/* The stall is over: a line of information. */
 void nb_stall_entry_over(nb_text *text, const nb_stall_voice *voice, const nb_stall *stall,
                          const nb_stall_culprit *culprit);
 

@@ -20,7 +20,7 @@ struct nb_stall_places {
     place rows[NB_STALL_PLACES_MAX];
 };
 
-/* What waits for somebody to type. */
+/* Files and gems that wait for somebody to type. */
 static const char *const prompts[] = {"debug",  "byebug",   "irb",    "pry",           "pry-byebug",
                                       "reline", "readline", "debase", "ruby-debug-ide"};
 
@@ -31,7 +31,7 @@ typedef struct line {
 typedef struct whose {
     nb_stall_owner owner;
     nb_slice name; /* of a gem */
-    nb_slice path; /* in its place */
+    nb_slice path; /* within its folder */
 } whose;
 
 nb_status nb_stall_places_create(nb_stall_places **places) {
@@ -80,7 +80,7 @@ static bool begins_with(nb_slice slice, const char *text) {
     return slice.size >= size && memcmp(slice.data, text, size) == 0;
 }
 
-/* "PATH:NUMBER:in `LABEL'", or without a label. False: it is none. */
+/* "PATH:NUMBER:in `LABEL'", or without the label. False: the text is no such line. */
 static bool parse(nb_slice text, line *parsed) {
     for (size_t i = 1; i + 1 < text.size; i++) {
         if (text.data[i] != ':' || !digit(text.data[i + 1])) continue;
@@ -96,7 +96,8 @@ static bool parse(nb_slice text, line *parsed) {
     return false;
 }
 
-/* Code made by eval: where that was called ("(eval at /srv/app.rb:3):1", from Ruby 3.3 on). */
+/* Code of an eval belongs where eval was called. From Ruby 3.3 on the path tells that:
+   "(eval at /srv/app.rb:3):1". */
 static void look_into_eval(line *parsed) {
     line inner;
     if (!begins_with(parsed->path, "(eval at ") || parsed->path.data[parsed->path.size - 1] != ')') return;

@@ -5,18 +5,18 @@
 
 #include "os/clock.h"
 
-/* How often it is looked whether what was asked is answered. */
+/* How often the watch looks for an answer. */
 #define ANSWER_EVERY_NS (2 * NB_NS_PER_MS)
-/* Looks in a row that find nobody who can answer, before its thread is interrupted. */
+/* After so many looks in a row that were `stuck`, the thread is interrupted. */
 #define STUCK_LOOKS 3u
-/* A thread that was interrupted and does not say where it is within this time is told of without. */
+/* A stall is reported without an answer when its thread was interrupted so long ago. */
 #define SIGNAL_NS NB_NS_PER_S
 
 void nb_stall_watch_init(nb_stall_watch *watch, int64_t stall_ns) { *watch = (nb_stall_watch){.stall_ns = stall_ns}; }
 
 static bool asked(nb_stall_phase phase) { return phase >= NB_STALL_COMPARED && phase <= NB_STALL_SIGNALLED; }
 
-/* Another burst than at the last look, or none. */
+/* The burst is another than at the last look, or there is none. */
 static unsigned begin(nb_stall_watch *watch, const nb_stall_sight *sight, int64_t *lasted_ns) {
     unsigned what = asked(watch->phase) || watch->phase == NB_STALL_ANSWERED ? NB_STALL_FORGET : 0;
     int64_t length_ns = (sight->switched_ns ? sight->switched_ns : sight->now_ns) - watch->burst_began_ns;
@@ -55,7 +55,8 @@ static nb_stall_next await(nb_stall_watch *watch, const nb_stall_sight *sight) {
     return act(NB_STALL_SIGNAL, again_ns);
 }
 
-/* Ruby code that nobody waits for may come to a call that cannot be left: it is asked again. */
+/* There is an answer. Ruby code that delays nobody may since have come to a call that cannot be
+   left: then the executor is asked again. */
 static nb_stall_next judge(nb_stall_watch *watch, const nb_stall_sight *sight) {
     int64_t due_ns = watch->burst_began_ns + watch->stall_ns;
     if (sight->yields) {
