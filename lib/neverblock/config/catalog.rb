@@ -196,7 +196,8 @@ module NeverBlock
         option(:header, TIMEOUTS, SECONDS,
                group: :timeouts, default: 10, unit: "seconds", engine: :header_timeout_ms,
                factor: MS,
-               help: "time for a whole request head, from its first byte"),
+               help: "time for a whole request head: the first of a connection from when it " \
+                     "is accepted, the others from their first byte"),
         option(:accept, TIMEOUTS, SECONDS_FROM_0,
                group: :timeouts, default: 1, unit: "seconds", engine: :accept_timeout_ms,
                factor: MS,

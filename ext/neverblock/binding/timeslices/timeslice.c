@@ -120,9 +120,9 @@ static VALUE take_switched_to(nb_timeslices *timeslices) {
     return switched_to;
 }
 
-/* May the fiber be left? One that was just switched to has not yet taken the value that it was
-   given, as the C frame of the switch is still there. It will have when it next looks for
-   interrupts. */
+/* May the fiber be left here? A fiber that was just switched to is still in the C function of the
+   switch, and has not taken the value that it was resumed with. It has when it next looks for
+   interrupts: the event hook asks for the job again then. */
 static bool may_preempt(nb_scheduler *scheduler, VALUE switched_to) {
     nb_place found = place(scheduler);
     if (found == NB_PLACE_STAYS) return false;

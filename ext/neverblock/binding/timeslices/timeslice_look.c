@@ -11,23 +11,25 @@
 #include "os/clock.h"
 #include "os/thread.h"
 
-/* A preemption that was missed is asked for again so soon: an Enumerator that was between two
-   fibers is not a moment later, though most questions meet it there. So many questions come as
-   soon, the next ones after twice and three times that, as a fiber may not be left for long. */
+/* After a missed preemption the job is asked for again after NB_AGAIN_NS. An Enumerator, for
+   example, is between two fibers at most looks, and not a moment later. After NB_AGAIN_COUNT tries
+   the pause is twice as long, after as many more three times, since a fiber may be one that cannot
+   be left for long. */
 #define NB_AGAIN_NS (NB_NS_PER_MS / 10)
 #define NB_AGAIN_COUNT 32
-/* For so long after one was missed the watchdog looks for each answer soon. Else it looks when the
-   next question would come, as each look wakes a thread. */
+/* For this long after a missed preemption the watchdog looks soon whether the job has preempted.
+   Otherwise it looks when it would ask again, since each look wakes a thread. */
 #define NB_MISSED_LATELY_NS NB_NS_PER_S
-/* For so long after a thread has kept the GVL from an executor the watchdog looks at each
-   granularity. */
+/* For this long after a thread has kept the GVL from an executor, the watchdog looks once in each
+   NB_PREEMPT_GRANULARITY_NS. */
 #define NB_CONTENDED_NS NB_NS_PER_S
-/* A preempted fiber goes on within half of this time (NB_PREEMPTED_WAITS_MAX_NS) while others run.
-   For so long after a preemption the watchdog looks at each granularity, unless it is quiet: else a
-   look that meets another fiber would set the next one to the end of that fiber's time slice. */
+/* For this long after a preemption the watchdog looks once in each NB_PREEMPT_GRANULARITY_NS, but
+   not while it is quiet. A look that meets another fiber would otherwise put the next look off to
+   the end of that fiber's time slice. This is twice NB_PREEMPTED_WAITS_MAX_NS, within which a
+   preempted fiber goes on. */
 #define NB_PREEMPTION_SEEN_NS (20 * NB_NS_PER_MS)
-/* A thread that is awake and has not run for so long is in a call, and does not wait for the
-   GVL. */
+/* A thread that is awake and has used no processor time for this long is in a call. It does not
+   wait for the GVL. */
 #define NB_STILL_NS (200 * NB_NS_PER_MS)
 
 static int64_t look_at_lock(nb_timeslices *timeslices, uint32_t lock, int64_t now_ns) {
@@ -73,7 +75,8 @@ static int64_t answer_ns(const nb_timeslices *timeslices, int64_t now_ns) {
     return lately ? NB_AGAIN_NS : NB_PREEMPT_GRANULARITY_NS;
 }
 
-/* The first look after a question is for its answer. */
+/* Asks for the job, unless it was asked for this burst not long ago. Returns the time of the next
+   look: the first one after a request finds out whether the job has preempted. */
 static int64_t ask_for_end(nb_timeslices *timeslices, int64_t switched_ns, int64_t now_ns) {
     bool same = timeslices->burst_began_ns == switched_ns;
     if (was_missed(timeslices)) timeslices->missed_ns = now_ns;

@@ -7,7 +7,7 @@
  * request in exchange->protocol_state. Both begin zeroed. What does not fit is allocated and
  * pointed to.
  *
- * What a protocol must see to itself: the limits of a head (connections->head_limits) and of a body
+ * What is left to the protocol: the limits of a head (connections->head_limits) and of a body
  * (settings.body_bytes_max); one block of bytes that all slices of a head point into
  * (intake/request.h); the request's line for the log (nb_request_log_note) where connection->input
  * does not begin with it; exchange->hijack, in `sent`. One protocol serves all connections of a

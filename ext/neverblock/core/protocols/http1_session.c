@@ -472,7 +472,8 @@ static bool step_stream(nb_connections *connections, nb_connection *connection) 
     if (status == NB_OK) upload_complete(connections, connection);
     if (status == NB_FULL) give_up_rest(connections, connection);
     if (status == NB_INVALID) upload_failed(connections, connection, refusal, NB_GONE_INVALID);
-    if (status == NB_TOO_LARGE) /* 400: chunk extensions, trailers */
+    /* The body is too large (413), or its chunk extensions or trailers are (400). */
+    if (status == NB_TOO_LARGE)
         upload_failed(connections, connection, refusal,
                       refusal.http_status == 413 ? NB_GONE_TOO_LARGE : NB_GONE_INVALID);
     return status == NB_OK;
