@@ -47,7 +47,7 @@ SOURCES = {
   "binding/mysql" => %w[mysql mysql_handles mysql_unlock],
   "binding/engine" => %w[engine engine_algorithms engine_files engine_reports link],
   "binding/state" => %w[
-    children heap inbox loop_time object parked sleeper timeslices wait watches
+    children heap inbox loop_time object parked sleeper timeslice_state wait watches
   ],
   "binding/fibers" => %w[frames pin resume root start transfer],
   "binding/scheduler" => %w[event_loop limit park scheduler],
@@ -55,8 +55,8 @@ SOURCES = {
   "binding/hooks" => %w[closing fiber_hooks file_io hooks io mutex process resolve timeout],
   "binding/ports" => %w[port running writing],
   "binding/rack" => %w[
-    env env_keys hijack hints input response response_file response_head response_parts
-    response_writer upgrade
+    body_writer env env_keys hijack hints input response response_file response_head response_parts
+    upgrade
   ],
   "binding/stalls" => %w[
     blockers stalls stalls_answer stalls_reporter stalls_signal stalls_tell stalls_trace watched

@@ -195,7 +195,7 @@ void nb_executor_attach(nb_executor *executor) {
         .preempted = nb_executor_preempted,
         .finished = source_finished,
         .owner = executor,
-        .shares_lock = !executor->server || !NIL_P(executor->helped) || executor->lane || executor->link->spare,
+        .shares_gvl = !executor->server || !NIL_P(executor->helped) || executor->lane || executor->link->spare,
         .switched_ns = &executor->board->pulse.switched_ns,
         .parked = &executor->board->figures.parked,
         .ready = &executor->board->figures.ready,

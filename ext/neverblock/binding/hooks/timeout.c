@@ -10,28 +10,28 @@
 static ID id_call;
 static VALUE cancellation_class;
 
-typedef struct nb_timeout {
+typedef struct nb_timeout_call {
     nb_alarm alarm; /* first */
     nb_late late;
     nb_scheduler *scheduler;
     VALUE block, duration;
-} nb_timeout;
+} nb_timeout_call;
 
 /* --- timeout_after --- */
 
 static void timeout_fire(nb_scheduler *scheduler, nb_alarm *alarm) {
-    nb_timeout *timeout = (nb_timeout *)alarm;
+    nb_timeout_call *timeout = (nb_timeout_call *)alarm;
     nb_late_raise(scheduler, &timeout->late);
 }
 
 static VALUE timeout_body(VALUE argument) {
-    nb_timeout *timeout = (nb_timeout *)argument;
+    nb_timeout_call *timeout = (nb_timeout_call *)argument;
     return rb_funcall(timeout->block, id_call, 1, timeout->duration);
 }
 
 /* After a fork the child's timers are others: forget has set the index to 0. */
 static VALUE timeout_end(VALUE argument) {
-    nb_timeout *timeout = (nb_timeout *)argument;
+    nb_timeout_call *timeout = (nb_timeout_call *)argument;
     nb_timers_disarm(&timeout->scheduler->timers, &timeout->alarm.timer);
     nb_late_leave(&timeout->late);
     return Qnil;
@@ -41,11 +41,11 @@ static VALUE timeout_end(VALUE argument) {
 static VALUE scheduler_timeout_after(int argc, VALUE *argv, VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     rb_check_arity(argc, 1, UNLIMITED_ARGUMENTS);
-    nb_timeout timeout = {.alarm = {.fire = timeout_fire},
-                          .late = {.raises = rb_ary_new_from_values(argc - 1, argv + 1)},
-                          .scheduler = scheduler,
-                          .block = rb_block_proc(),
-                          .duration = argv[0]};
+    nb_timeout_call timeout = {.alarm = {.fire = timeout_fire},
+                               .late = {.raises = rb_ary_new_from_values(argc - 1, argv + 1)},
+                               .scheduler = scheduler,
+                               .block = rb_block_proc(),
+                               .duration = argv[0]};
     int64_t deadline_ns = nb_wait_deadline(scheduler, argv[0]);
     if (deadline_ns == INT64_MAX) return timeout_body((VALUE)&timeout);
     nb_late_arm(scheduler, &timeout.alarm, deadline_ns);

@@ -13,7 +13,7 @@
 #include "binding/rack/response_file.h"
 #include "binding/rack/response_head.h"
 #include "binding/rack/response_parts.h"
-#include "binding/rack/response_writer.h"
+#include "binding/rack/body_writer.h"
 #include "binding/rack/upgrade.h"
 #include "binding/scheduler/limit.h"
 #include "http1/chunked.h"
@@ -23,7 +23,7 @@ static ID id_each, id_call, id_to_path, id_to_ary;
 static VALUE add_pair(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, argument)) {
     VALUE pair = argc == 1 ? rb_check_array_type(argv[0]) : rb_ary_new_from_values(argc, argv);
     if (NIL_P(pair) || RARRAY_LEN(pair) < 2) rb_raise(nb_error_class, "response headers yield names and values");
-    nb_response_writer *entered = nb_response_writer_enter(argument);
+    nb_body_writer *entered = nb_body_writer_enter(argument);
     nb_response_head_add_field(rb_ary_entry(pair, 0), rb_ary_entry(pair, 1), (VALUE)entered->gathered);
     entered->busy = false;
     return Qnil;
@@ -59,9 +59,9 @@ static VALUE gather(VALUE argument) {
     if (RB_TYPE_P(headers, T_HASH)) {
         rb_hash_foreach(headers, nb_response_head_add_field, (VALUE)call->gathered);
     } else {
-        nb_response_writer_open(call->task, call->gathered, rb_cObject);
+        nb_body_writer_open(call->task, call->gathered, rb_cObject);
         rb_block_call(headers, id_each, 0, NULL, add_pair, call->gathered->block);
-        nb_response_writer_close(call->gathered);
+        nb_body_writer_close(call->gathered);
     }
     check_status(call->gathered);
     take_upgrade(call->task, call->gathered);
@@ -229,7 +229,7 @@ static VALUE send_response(VALUE argument) {
 
 static VALUE free_head(VALUE argument) {
     send_call *call = (send_call *)argument;
-    nb_response_writer_close(&call->gathered);
+    nb_body_writer_close(&call->gathered);
     if (call->gathered.fd >= 0) close(call->gathered.fd);
     nb_response_head_give_back(call->task->executor, &call->gathered);
     return Qnil;
@@ -311,5 +311,5 @@ void nb_response_define(VALUE module) {
     id_call = rb_intern("call");
     id_to_path = rb_intern("to_path");
     id_to_ary = rb_intern("to_ary");
-    nb_response_writer_define(module);
+    nb_body_writer_define(module);
 }

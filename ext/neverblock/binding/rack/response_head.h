@@ -42,7 +42,7 @@ typedef struct nb_response_head {
     /* called with the connection: rack.hijack, the body of an upgrade, or Qfalse */
     VALUE hijack;
     VALUE name; /* of the field that is being added */
-    /* the writer that the application has (rack/response_writer.h), or Qfalse */
+    /* the writer that the application has (rack/body_writer.h), or Qfalse */
     VALUE block;
     int fd; /* of a body's file; the head's until it is sent; -1: none */
 } nb_response_head;

@@ -15,7 +15,7 @@
 #include "binding/fibers/transfer.h"
 #include "binding/state/loop_time.h"
 #include "binding/state/object.h"
-#include "binding/state/timeslices.h"
+#include "binding/state/timeslice_state.h"
 #include "binding/state/watches.h"
 #include "os/clock.h"
 
@@ -35,7 +35,7 @@ typedef struct loop_sleep_call {
     int64_t timeout_ns;
     int64_t until_ns; /* when that has passed; INT64_MAX: never */
     bool with_source;
-    bool shares_lock;
+    bool shares_gvl;
     bool woken;
     size_t count;
     nb_poll_event events[NB_POLL_EVENTS_MAX];
@@ -189,9 +189,9 @@ static void *sleep_body(void *argument) {
     loop_sleep_call *call = argument;
     sleep_without_lock(call);
     atomic_store_explicit(&call->scheduler->sleeper.asleep, false, memory_order_release);
-    if (call->shares_lock) atomic_fetch_add_explicit(&nb_sleepers_want_lock, 1, memory_order_relaxed);
+    if (call->shares_gvl) atomic_fetch_add_explicit(&nb_sleepers_want_gvl, 1, memory_order_relaxed);
     call->woken = true;
-    if (call->scheduler->timeslices) nb_timeslices_want_lock(call->scheduler->timeslices);
+    if (call->scheduler->timeslices) nb_timeslices_want_gvl(call->scheduler->timeslices);
     return NULL;
 }
 
@@ -214,7 +214,7 @@ static void sleep_in_poller(nb_scheduler *scheduler, bool with_source) {
                             .timeout_ns = -1,
                             .until_ns = nb_timers_next_ns(&scheduler->timers),
                             .with_source = with_source};
-    call.shares_lock = scheduler->attached && scheduler->source.shares_lock;
+    call.shares_gvl = scheduler->attached && scheduler->source.shares_gvl;
     if (call.until_ns != INT64_MAX) {
         int64_t now_ns = nb_event_loop_clock(scheduler);
         if (call.until_ns <= now_ns) return;
@@ -231,12 +231,12 @@ static void sleep_in_poller(nb_scheduler *scheduler, bool with_source) {
     atomic_store_explicit(&scheduler->sleeper.signaled, false, memory_order_relaxed);
     atomic_store_explicit(&scheduler->sleeper.asleep, true, memory_order_release);
     rb_nogvl(sleep_body, &call, sleep_interrupt, &scheduler->sleeper, RB_NOGVL_INTR_FAIL | RB_NOGVL_UBF_ASYNC_SAFE);
-    if (call.woken && call.shares_lock) atomic_fetch_sub_explicit(&nb_sleepers_want_lock, 1, memory_order_relaxed);
+    if (call.woken && call.shares_gvl) atomic_fetch_sub_explicit(&nb_sleepers_want_gvl, 1, memory_order_relaxed);
     scheduler->sleeper.sleeping = false;
     /* Where an interrupt was pending it has not been there. */
     atomic_store_explicit(&scheduler->sleeper.asleep, false, memory_order_relaxed);
     scheduler->now_fresh = false;
-    if (scheduler->timeslices) nb_timeslices_have_lock(scheduler->timeslices);
+    if (scheduler->timeslices) nb_timeslices_have_gvl(scheduler->timeslices);
     if (scheduler->attached || scheduler->timeslices) nb_watchdog_stir();
     if (heap_waits && nb_clock_monotonic_ns() >= call.until_ns) nb_heap_let_collect(&scheduler->heap);
     deliver(scheduler, call.events, call.count);
@@ -282,15 +282,15 @@ static void yield_lock(nb_scheduler *scheduler) {
     int64_t began_ns = nb_clock_monotonic_ns();
     nb_event_loop_stamp(scheduler, 0);
     if (scheduler->timeslices) nb_timeslices_rest(scheduler->timeslices);
-    if (scheduler->timeslices) nb_timeslices_want_lock(scheduler->timeslices);
+    if (scheduler->timeslices) nb_timeslices_want_gvl(scheduler->timeslices);
     rb_thread_schedule();
-    if (scheduler->timeslices) nb_timeslices_have_lock(scheduler->timeslices);
+    if (scheduler->timeslices) nb_timeslices_have_gvl(scheduler->timeslices);
     scheduler->yield_lock_ns = run_ns + (nb_event_loop_clock(scheduler) - began_ns);
 }
 
 static void let_others_run(nb_scheduler *scheduler) {
     bool yields = scheduler->lock_yielders > 0 && scheduler->ready_count > 0;
-    if (yields || atomic_load_explicit(&nb_sleepers_want_lock, memory_order_relaxed) > 0) {
+    if (yields || atomic_load_explicit(&nb_sleepers_want_gvl, memory_order_relaxed) > 0) {
         yield_lock(scheduler);
     } else {
         rb_thread_check_ints();

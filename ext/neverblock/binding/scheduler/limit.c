@@ -5,7 +5,7 @@
 
 #include "binding/fibers/resume.h"
 #include "binding/state/object.h"
-#include "binding/state/timeslices.h"
+#include "binding/state/timeslice_state.h"
 #include "binding/state/wait.h"
 
 void nb_late_enter(nb_scheduler *scheduler, nb_late *late) {

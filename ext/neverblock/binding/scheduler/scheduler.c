@@ -11,7 +11,7 @@
 #include "binding/scheduler/park.h"
 #include "binding/state/loop_time.h"
 #include "binding/state/object.h"
-#include "binding/state/timeslices.h"
+#include "binding/state/timeslice_state.h"
 #include "binding/state/wait.h"
 
 void nb_scheduler_attach(VALUE self, const nb_scheduler_source *source) {

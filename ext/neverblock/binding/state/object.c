@@ -12,7 +12,7 @@
 #include "binding/base/forks.h"
 #include "binding/state/children.h"
 #include "binding/state/late.h"
-#include "binding/state/timeslices.h"
+#include "binding/state/timeslice_state.h"
 #include "binding/state/wait.h"
 #include "binding/state/watches.h"
 
@@ -160,7 +160,7 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
     while (!nb_list_empty(&scheduler->files))
         nb_list_remove(scheduler->files.next);
     /* there is no other loop */
-    atomic_store_explicit(&nb_sleepers_want_lock, 0, memory_order_relaxed);
+    atomic_store_explicit(&nb_sleepers_want_gvl, 0, memory_order_relaxed);
     scheduler->fork_generation = nb_fork_generation;
     scheduler->deferred = Qnil;
     scheduler->expecting = Qnil;

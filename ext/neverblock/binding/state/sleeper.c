@@ -13,7 +13,7 @@
 #define SIGNAL_EVERY_NS (NB_NS_PER_MS / 10)
 #define SIGNALS_MAX 10000
 
-_Atomic uint32_t nb_sleepers_want_lock;
+_Atomic uint32_t nb_sleepers_want_gvl;
 
 /* Ruby ends its own waits by this signal too. One that comes before the sleeper's system call is
    lost, so it is sent until the sleeper has left that. */

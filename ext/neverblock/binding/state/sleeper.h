@@ -27,6 +27,6 @@ void nb_sleeper_rouse(nb_sleeper *sleeper);
 void nb_sleeper_wake(nb_sleeper *sleeper);
 
 /* Loops of this process that share the GVL, have slept, and wait for it. */
-extern _Atomic uint32_t nb_sleepers_want_lock;
+extern _Atomic uint32_t nb_sleepers_want_gvl;
 
 #endif

@@ -4,7 +4,7 @@
 #include "binding/state/wait.h"
 
 #include "binding/state/loop_time.h"
-#include "binding/state/timeslices.h"
+#include "binding/state/timeslice_state.h"
 #include "os/clock.h"
 
 static void wait_expired(nb_scheduler *scheduler, nb_alarm *alarm) {

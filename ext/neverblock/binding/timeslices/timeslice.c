@@ -21,7 +21,7 @@
 #include "binding/timeslices/timeslice_lock.h"
 #include "binding/timeslices/timeslice_look.h"
 #include "binding/state/object.h"
-#include "binding/state/timeslices.h"
+#include "binding/state/timeslice_state.h"
 #include "os/clock.h"
 
 /* The longest time slice that may be set. */
@@ -171,7 +171,7 @@ static void timeslice_over(void *unused_data) {
     if (scheduler && scheduler->timeslices) {
         end_timeslice(scheduler);
     } else {
-        nb_timeslice_hand_off_lock();
+        nb_timeslice_hand_off_gvl();
     }
     errno = error;
 }

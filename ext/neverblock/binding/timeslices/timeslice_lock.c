@@ -7,7 +7,7 @@
 #include <ruby/thread.h>
 #include <time.h>
 
-#include "binding/state/timeslices.h"
+#include "binding/state/timeslice_state.h"
 #include "os/clock.h"
 #include "os/thread.h"
 
@@ -27,7 +27,7 @@ static bool has_run(const nb_timeslices *timeslices) {
 
 typedef struct handoff_call {
     const nb_timeslices *timeslices;
-    uint32_t lock; /* as it was; even: the thread was running a fiber */
+    uint32_t waits; /* as it was; even: the thread was running a fiber */
     bool acquired;
 } handoff_call;
 
@@ -36,14 +36,14 @@ static void *await_acquired(void *argument) {
     const nb_timeslices *timeslices = call->timeslices;
     for (int64_t waited_ns = 0; waited_ns < NB_HANDOFF_NS && !call->acquired; waited_ns += NB_HANDOFF_STEP_NS) {
         nap();
-        call->acquired = call->lock & 1 ? timeslices->lock != call->lock : has_run(timeslices);
+        call->acquired = call->waits & 1 ? timeslices->gvl_waits != call->waits : has_run(timeslices);
     }
     return NULL;
 }
 
 /* Not by rb_thread_schedule, which lets a Thread#kill act: Ruby 3.1 would swallow that in a job. */
 static bool hand_off_lock_to(nb_timeslices *timeslices) {
-    handoff_call call = {timeslices, timeslices->lock, false};
+    handoff_call call = {timeslices, timeslices->gvl_waits, false};
     timeslices->lock_handoffs++;
     if (timeslices->clocked) timeslices->ran_ns = nb_thread_ran_ns(timeslices->clock);
     rb_nogvl(await_acquired, &call, NULL, NULL, RB_NOGVL_INTR_FAIL);
@@ -67,10 +67,10 @@ static bool is_due(nb_timeslices *timeslices, int64_t now_ns) {
            nb_timeslices_work_is_seen(timeslices->scheduler) || nb_timeslices_source_starves(timeslices->scheduler);
 }
 
-void nb_timeslice_hand_off_lock(void) {
+void nb_timeslice_hand_off_gvl(void) {
     int64_t now_ns = nb_clock_monotonic_ns();
     for (nb_timeslices *timeslices = nb_timeslices_in_use(); timeslices; timeslices = timeslices->next) {
-        if (timeslices->lock & 1) {
+        if (timeslices->gvl_waits & 1) {
             hand_off_lock_to(timeslices);
             return;
         }

@@ -6,6 +6,6 @@
 
 /* In the job, on a thread without time slices: releases the GVL for a thread that waits for it, for
    NB_HANDOFF_NS at most. */
-void nb_timeslice_hand_off_lock(void);
+void nb_timeslice_hand_off_gvl(void);
 
 #endif

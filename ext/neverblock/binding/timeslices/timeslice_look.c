@@ -7,7 +7,7 @@
 
 #include "binding/base/watchdog.h"
 #include "binding/timeslices/timeslice_job.h"
-#include "binding/state/timeslices.h"
+#include "binding/state/timeslice_state.h"
 #include "os/clock.h"
 #include "os/thread.h"
 
@@ -32,11 +32,11 @@
    wait for the GVL. */
 #define NB_STILL_NS (200 * NB_NS_PER_MS)
 
-static int64_t look_at_lock(nb_timeslices *timeslices, uint32_t lock, int64_t now_ns) {
-    if (lock != timeslices->lock_seen) {
-        timeslices->lock_seen = lock;
-        timeslices->lock_seen_ns = now_ns;
-    } else if (now_ns - timeslices->lock_seen_ns >= NB_PREEMPT_GRANULARITY_NS / 2) {
+static int64_t look_at_gvl(nb_timeslices *timeslices, uint32_t waits, int64_t now_ns) {
+    if (waits != timeslices->gvl_waits_seen) {
+        timeslices->gvl_waits_seen = waits;
+        timeslices->gvl_waits_seen_ns = now_ns;
+    } else if (now_ns - timeslices->gvl_waits_seen_ns >= NB_PREEMPT_GRANULARITY_NS / 2) {
         timeslices->contended_ns = now_ns;
         nb_timeslice_job_ask();
     }
@@ -123,8 +123,8 @@ static bool was_preempted_lately(nb_timeslices *timeslices, int64_t now_ns) {
 
 int64_t nb_timeslice_look(void *owner, int64_t now_ns, int *fd) {
     nb_timeslices *timeslices = owner;
-    uint32_t lock = timeslices->lock;
-    if (lock & 1) return look_at_lock(timeslices, lock, now_ns);
+    uint32_t waits = timeslices->gvl_waits;
+    if (waits & 1) return look_at_gvl(timeslices, waits, now_ns);
     if (!timeslices->asleep) look_at_thread(timeslices, now_ns);
     int64_t next_ns = look_at_fiber(timeslices, now_ns, fd);
     bool contended = timeslices->contended_ns != 0 && now_ns - timeslices->contended_ns < NB_CONTENDED_NS;

@@ -34,7 +34,7 @@ void nb_answer_own(nb_connections *connections, nb_exchange *exchange, nb_refusa
         nb_connection_end(connections, connection, true);
         return;
     }
-    connection->served = true;
+    connection->had_request = true;
     nb_connection_mark_dirty(connections, connection);
     connection->protocol->answered(connections, exchange);
 }

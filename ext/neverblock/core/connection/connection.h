@@ -70,8 +70,8 @@ struct nb_connection {
     uint8_t waits;              /* nb_waits */
     bool dirty;                 /* in nb_connections.dirty */
     bool read_ended;            /* the client has finished sending */
-    bool served;                /* at least one request was read */
-    bool refused;               /* unread bytes of a body may follow: linger at the end */
+    bool had_request;           /* at least one request was read */
+    bool body_unread;           /* bytes of a body may follow, and nobody reads them: linger */
     bool reset;                 /* ends with an RST */
     bool writable;              /* the poller has said so since the last attempt to send */
     bool returned;              /* a worker has returned `sending`, not followed up yet */

@@ -214,7 +214,7 @@ static void part_politely(nb_connections *connections, nb_connection *connection
 
 static void all_has_left(nb_connections *connections, nb_connection *connection) {
     if (!connection->first) {
-        if (connection->state == NB_CONNECTION_LAST) part_politely(connections, connection, connection->refused);
+        if (connection->state == NB_CONNECTION_LAST) part_politely(connections, connection, connection->body_unread);
         if (connections->draining && !connection->admin && nb_connection_is_idle(connection))
             nb_connection_end(connections, connection, false);
     }

@@ -72,7 +72,7 @@ nb_request_kind nb_delivery_begin(nb_connections *connections, nb_exchange *exch
     fill_in(connections, exchange, facts);
     if (connections->settings.front) nb_request_line_copy(exchange->line, sizeof(exchange->line) - 1, facts->raw);
     exchange->response.head_request = facts->head->method == NB_METHOD_HEAD;
-    exchange->connection->served = true;
+    exchange->connection->had_request = true;
     NB_COUNT(connections->counters, requests, 1);
     nb_stages_head(connections->answers->stages, exchange, connections->time->now_ns);
     if (facts->streams) return begin_upload(connections, exchange, facts) ? NB_REQUEST_STREAMED : NB_REQUEST_REFUSED;

@@ -84,7 +84,7 @@ static nb_timeout_class timeout_class(const nb_connection *connection) {
         return stream_wants_input(session) && !session->input->expected ? NB_TIMEOUT_TRANSFER : NB_TIMEOUT_NONE;
     case NB_HTTP1_HEAD:
         if (connection->first) return NB_TIMEOUT_NONE;
-        if (!connection->served || connection->input.data) return NB_TIMEOUT_HEADER;
+        if (!connection->had_request || connection->input.data) return NB_TIMEOUT_HEADER;
         return connection->admin ? NB_TIMEOUT_ADMIN : NB_TIMEOUT_IDLE;
     case NB_HTTP1_WRITING:
     case NB_HTTP1_WAITING:
@@ -130,7 +130,7 @@ static void refuse_head(nb_connections *connections, nb_connection *connection, 
  * reading the answer. */
 static void give_up_rest(nb_connections *connections, nb_connection *connection) {
     end_input(nb_http1_session_of(connection));
-    connection->refused = true;
+    connection->body_unread = true;
     connection->state = NB_CONNECTION_LAST;
     nb_connection_mark_dirty(connections, connection);
 }
@@ -164,7 +164,7 @@ static void body_stopped(nb_connections *connections, nb_exchange *exchange) {
     (void)connections;
     nb_connection *connection = exchange->connection;
     nb_http1_exchange_of(exchange)->keep_alive = false;
-    connection->refused = true;
+    connection->body_unread = true;
     connection->state = NB_CONNECTION_LAST;
     end_input(nb_http1_session_of(connection));
 }
@@ -207,14 +207,14 @@ static void answer_admin(nb_connections *connections, nb_exchange *exchange, con
     nb_connection *connection = exchange->connection;
     nb_http1_exchange *own = nb_http1_exchange_of(exchange);
     exchange->response.head_request = connections->head.method == NB_METHOD_HEAD;
-    if (framing->body != NB_BODY_NONE) connection->refused = true;
+    if (framing->body != NB_BODY_NONE) connection->body_unread = true;
     own->keep_alive = framing->keep_alive && framing->body == NB_BODY_NONE;
     NB_COUNT(connections->counters, admin_requests, 1);
     if (connections->events->answer_admin(connections->owner, exchange) != NB_OK) {
         nb_connection_end(connections, connection, true);
         return;
     }
-    connection->served = true;
+    connection->had_request = true;
     request_complete(connections, connection, own->keep_alive);
     nb_buffer_consume(&connection->input, connections->pool, head_bytes);
     connection->protocol->answered(connections, exchange);

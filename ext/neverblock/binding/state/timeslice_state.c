@@ -1,7 +1,7 @@
 /*
- * timeslices.c - see timeslices.h.
+ * timeslice_state.c - see timeslice_state.h.
  */
-#include "binding/state/timeslices.h"
+#include "binding/state/timeslice_state.h"
 
 #include <pthread.h>
 
@@ -29,11 +29,11 @@ nb_timeslices *nb_timeslices_make(nb_scheduler *scheduler, int64_t timeslice_ns)
         timeslices = nb_alloc_zero(1, sizeof *timeslices);
     }
     if (timeslices == NULL) return NULL;
-    uint32_t lock = timeslices->lock;
+    uint32_t waits = timeslices->gvl_waits;
     *timeslices = (nb_timeslices){.next = in_use,
                                   .scheduler = scheduler,
                                   .timeslice_ns = timeslice_ns,
-                                  .lock = lock & ~UINT32_C(1),
+                                  .gvl_waits = waits & ~UINT32_C(1),
                                   .asleep = true,
                                   .switched_to = Qnil};
     in_use = timeslices;
@@ -128,23 +128,23 @@ void nb_timeslices_rest(nb_timeslices *timeslices) {
     atomic_store_explicit(&timeslices->switched_ns, 0, memory_order_relaxed);
 }
 
-static void lock_turn(nb_timeslices *timeslices, uint32_t odd) {
-    uint32_t lock = atomic_load_explicit(&timeslices->lock, memory_order_relaxed);
-    if ((lock & 1) != odd) atomic_store_explicit(&timeslices->lock, lock + 1, memory_order_relaxed);
+static void set_wants_gvl(nb_timeslices *timeslices, uint32_t odd) {
+    uint32_t waits = atomic_load_explicit(&timeslices->gvl_waits, memory_order_relaxed);
+    if ((waits & 1) != odd) atomic_store_explicit(&timeslices->gvl_waits, waits + 1, memory_order_relaxed);
 }
 
 void nb_timeslices_sleep(nb_timeslices *timeslices) {
     atomic_store_explicit(&timeslices->asleep, true, memory_order_relaxed);
 }
-void nb_timeslices_want_lock(nb_timeslices *timeslices) { lock_turn(timeslices, 1); }
+void nb_timeslices_want_gvl(nb_timeslices *timeslices) { set_wants_gvl(timeslices, 1); }
 
-void nb_timeslices_have_lock(nb_timeslices *timeslices) {
+void nb_timeslices_have_gvl(nb_timeslices *timeslices) {
     atomic_store_explicit(&timeslices->asleep, false, memory_order_relaxed);
-    lock_turn(timeslices, 0);
+    set_wants_gvl(timeslices, 0);
 }
 
 void nb_timeslices_begin(nb_timeslices *timeslices) {
     timeslices->clocked = nb_thread_clock(pthread_self(), &timeslices->clock);
-    nb_timeslices_have_lock(timeslices);
+    nb_timeslices_have_gvl(timeslices);
     nb_watchdog_stir();
 }

@@ -1,7 +1,7 @@
 /*
- * response_writer.c - see response_writer.h.
+ * body_writer.c - see body_writer.h.
  */
-#include "binding/rack/response_writer.h"
+#include "binding/rack/body_writer.h"
 
 #include "binding/base/module.h"
 #include "binding/ports/running.h"
@@ -13,7 +13,7 @@ static ID id_each, id_call, id_read;
 static VALUE stream_class;
 
 static void writer_mark(void *pointer) {
-    const nb_response_writer *marked = pointer;
+    const nb_body_writer *marked = pointer;
     rb_gc_mark(marked->input);
     rb_gc_mark(marked->executor);
 }
@@ -24,22 +24,22 @@ static const rb_data_type_t writer_type = {
     .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
 };
 
-nb_response_writer *nb_response_writer_open(nb_task *task, nb_response_head *gathered, VALUE class) {
-    nb_response_writer *opened;
-    gathered->block = TypedData_Make_Struct(class, nb_response_writer, &writer_type, opened);
+nb_body_writer *nb_body_writer_open(nb_task *task, nb_response_head *gathered, VALUE class) {
+    nb_body_writer *opened;
+    gathered->block = TypedData_Make_Struct(class, nb_body_writer, &writer_type, opened);
     opened->task = task;
     opened->gathered = gathered;
     RB_OBJ_WRITE(gathered->block, &opened->executor, task->executor->self);
     return opened;
 }
 
-void nb_response_writer_close(nb_response_head *gathered) {
-    if (gathered->block) ((nb_response_writer *)RTYPEDDATA_DATA(gathered->block))->task = NULL;
+void nb_body_writer_close(nb_response_head *gathered) {
+    if (gathered->block) ((nb_body_writer *)RTYPEDDATA_DATA(gathered->block))->task = NULL;
     gathered->block = Qfalse;
 }
 
-nb_response_writer *nb_response_writer_enter(VALUE block) {
-    nb_response_writer *entered = RTYPEDDATA_DATA(block);
+nb_body_writer *nb_body_writer_enter(VALUE block) {
+    nb_body_writer *entered = RTYPEDDATA_DATA(block);
     if (!entered->task) rb_raise(nb_error_class, "the response this block belongs to is over");
     if (rb_thread_current() != entered->task->executor->thread) {
         rb_raise(nb_error_class, "a response is written on the thread its request runs on");
@@ -52,7 +52,7 @@ nb_response_writer *nb_response_writer_enter(VALUE block) {
 
 /* --- each --- */
 
-static void send_chunk(nb_response_writer *writing, VALUE chunk) {
+static void send_chunk(nb_body_writer *writing, VALUE chunk) {
     nb_task *task = writing->task;
     nb_slice bytes = nb_string_slice(chunk);
     if (bytes.size == 0) return;
@@ -68,7 +68,7 @@ static void send_chunk(nb_response_writer *writing, VALUE chunk) {
 
 static VALUE each_chunk(RB_BLOCK_CALL_FUNC_ARGLIST(chunk, argument)) {
     chunk = nb_response_frozen_chunk(chunk);
-    nb_response_writer *entered = nb_response_writer_enter(argument);
+    nb_body_writer *entered = nb_body_writer_enter(argument);
     send_chunk(entered, chunk);
     entered->busy = false;
     RB_GC_GUARD(argument);
@@ -78,13 +78,13 @@ static VALUE each_chunk(RB_BLOCK_CALL_FUNC_ARGLIST(chunk, argument)) {
 /* Sends all that `each` yields, and returns how many bytes that was. A block that has not come to
    its end has left a part half sent, even if the application has rescued what ended it. */
 static uint64_t send_yielded(nb_task *task, nb_response_head *gathered, VALUE body) {
-    nb_response_writer *opened = nb_response_writer_open(task, gathered, rb_cObject);
+    nb_body_writer *opened = nb_body_writer_open(task, gathered, rb_cObject);
     VALUE block = gathered->block;
     rb_block_call(body, id_each, 0, NULL, each_chunk, block);
     if (opened->busy && task->gone) nb_executor_raise_gone(task);
     if (opened->busy) rb_raise(nb_error_class, "the body's each was interrupted while it wrote");
     uint64_t sent = opened->sent;
-    nb_response_writer_close(gathered);
+    nb_body_writer_close(gathered);
     RB_GC_GUARD(block);
     return sent;
 }
@@ -119,14 +119,14 @@ void nb_response_send_each(nb_task *task, nb_response_head *gathered, VALUE body
 /* --- call --- */
 
 /* An executor that an exception has ended has left its responses open. */
-static nb_response_writer *stream_of(VALUE self) {
-    nb_response_writer *stream = rb_check_typeddata(self, &writer_type);
+static nb_body_writer *stream_of(VALUE self) {
+    nb_body_writer *stream = rb_check_typeddata(self, &writer_type);
     if (stream->task && stream->task->executor->over) stream->task = NULL;
     return stream;
 }
 
-static nb_response_writer *stream_open(VALUE self) {
-    nb_response_writer *stream = stream_of(self);
+static nb_body_writer *stream_open(VALUE self) {
+    nb_body_writer *stream = stream_of(self);
     if (!stream->task || stream->write_closed) rb_raise(rb_eIOError, "closed stream");
     return stream;
 }
@@ -138,7 +138,7 @@ static VALUE stream_write(int argc, VALUE *argv, VALUE self) {
     for (int i = 0; i < argc; i++) {
         VALUE chunk = nb_response_frozen_chunk(argv[i]);
         stream_open(self);
-        nb_response_writer *entered = nb_response_writer_enter(self);
+        nb_body_writer *entered = nb_body_writer_enter(self);
         send_chunk(entered, chunk);
         entered->busy = false;
         bytes += (size_t)RSTRING_LEN(chunk);
@@ -163,10 +163,10 @@ static VALUE stream_flush(VALUE self) {
 /* close_write: does not raise where the body has the wrong length; that is told when the body's
    call has returned. */
 static VALUE stream_close_write(VALUE self) {
-    nb_response_writer *stream = stream_of(self);
+    nb_body_writer *stream = stream_of(self);
     if (!stream->task || stream->write_closed) return Qnil;
     bool whole = !stream->busy && !stream->task->gone;
-    if (whole) nb_response_writer_enter(self);
+    if (whole) nb_body_writer_enter(self);
     stream->write_closed = true;
     uint64_t announced = stream->gathered->content_length;
     if (whole && (announced == NB_CONTENT_LENGTH_UNKNOWN || announced == stream->sent))
@@ -186,21 +186,21 @@ static VALUE stream_close(VALUE self) {
 }
 
 static VALUE stream_closed_p(VALUE self) {
-    const nb_response_writer *stream = stream_of(self);
+    const nb_body_writer *stream = stream_of(self);
     bool open = stream->task && !stream->task->gone && !(stream->write_closed && stream->read_closed);
     return open ? Qfalse : Qtrue;
 }
 
 /* read(length = nil, buffer = nil): as of rack.input. */
 static VALUE stream_read(int argc, VALUE *argv, VALUE self) {
-    const nb_response_writer *stream = stream_of(self);
+    const nb_body_writer *stream = stream_of(self);
     if (!stream->task || stream->read_closed) rb_raise(rb_eIOError, "closed stream");
     return rb_funcallv(stream->input, id_read, argc, argv);
 }
 
 void nb_response_send_called(nb_task *task, nb_response_head *gathered, VALUE body) {
     send_head_alone(task, gathered);
-    nb_response_writer *opened = nb_response_writer_open(task, gathered, stream_class);
+    nb_body_writer *opened = nb_body_writer_open(task, gathered, stream_class);
     VALUE stream = gathered->block;
     RB_OBJ_WRITE(stream, &opened->input, rb_hash_lookup(task->env, nb_env_keys.rack_input));
     rb_funcallv(body, id_call, 1, &stream);
@@ -210,7 +210,7 @@ void nb_response_send_called(nb_task *task, nb_response_head *gathered, VALUE bo
     RB_GC_GUARD(stream);
 }
 
-void nb_response_writer_define(VALUE module) {
+void nb_body_writer_define(VALUE module) {
     id_each = rb_intern("each");
     id_call = rb_intern("call");
     id_read = rb_intern("read");

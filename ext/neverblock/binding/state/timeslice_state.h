@@ -1,6 +1,6 @@
 /*
- * timeslices.h - what is known of the time slice of the fiber that a scheduler's thread runs. The
- * loop tells of each switch and each sleep. The watchdog's thread reads it without the GVL
+ * timeslice_state.h - what is known of the time slice of the fiber that a scheduler's thread runs.
+ * The loop tells of each switch and each sleep. The watchdog's thread reads it without the GVL
  * (timeslices/timeslice_look.h), and the job that preempts the fiber decides by it
  * (timeslices/timeslice.h).
  *
@@ -10,8 +10,8 @@
  *
  * Functions take the GVL and run on the scheduler's thread, unless they say otherwise.
  */
-#ifndef NB_BINDING_TIMESLICES_H
-#define NB_BINDING_TIMESLICES_H
+#ifndef NB_BINDING_TIMESLICE_STATE_H
+#define NB_BINDING_TIMESLICE_STATE_H
 
 #include <ruby.h>
 #include <stdatomic.h>
@@ -40,7 +40,7 @@ struct nb_timeslices {
     /* when the thread began to run its fiber; 0: it runs none */
     _Atomic int64_t switched_ns;
     _Atomic bool preempted_before; /* the fiber was preempted, and has not waited since */
-    _Atomic uint32_t lock;         /* a count; odd: the thread waits for the GVL */
+    _Atomic uint32_t gvl_waits;    /* a count; odd: the thread waits for the GVL */
     _Atomic bool asleep;           /* the thread sleeps, and does not want the GVL */
     _Atomic bool forced;           /* the next job that may preempts, whatever the time is */
     /* preemptions that were due where the fiber could not be left */
@@ -64,8 +64,8 @@ struct nb_timeslices {
     size_t gc_ms;
     bool gc_known;
     /* the watchdog's thread alone */
-    uint32_t lock_seen;
-    int64_t lock_seen_ns, contended_ns;
+    uint32_t gvl_waits_seen;
+    int64_t gvl_waits_seen_ns, contended_ns;
     /* what the thread had run, and since when it has not run more */
     int64_t ran_seen_ns, still_ns;
     int64_t burst_began_ns, asked_ns; /* the burst for which it has asked last, and when */
@@ -92,8 +92,8 @@ void nb_timeslices_switch(nb_timeslices *timeslices, int64_t now_ns, bool preemp
 void nb_timeslices_rest(nb_timeslices *timeslices);
 /* The thread is about to sleep without the GVL; it waits for the GVL; it has the GVL again. */
 void nb_timeslices_sleep(nb_timeslices *timeslices);
-void nb_timeslices_want_lock(nb_timeslices *timeslices);
-void nb_timeslices_have_lock(nb_timeslices *timeslices);
+void nb_timeslices_want_gvl(nb_timeslices *timeslices);
+void nb_timeslices_have_gvl(nb_timeslices *timeslices);
 /* The loop runs on the calling thread from now on, until nb_timeslices_sleep. */
 void nb_timeslices_begin(nb_timeslices *timeslices);
 /* The running fiber, or another thread with the GVL, has made something that waits for the end of
