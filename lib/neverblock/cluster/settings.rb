@@ -43,13 +43,10 @@ module NeverBlock
         else value.to_s
         end
       end
-      ROUTE_WORDS = %i[
-        pattern input cancel_on_disconnect algorithm rate lane at_once queue
-      ].freeze
-      private_constant :ROUTE_WORDS
 
       def route_text(route)
-        ROUTE_WORDS.map { |name| route.public_send(name) }.inspect
+        values = Config::Route::WORDS.map { |word| route.public_send(word.name) }
+        [route.pattern, *values, route.in_fibers].inspect
       end
       private_class_method :workers_own?, :text, :route_text
     end
