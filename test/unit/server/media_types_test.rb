@@ -8,8 +8,8 @@ require "neverblock/server/media_types"
 class MediaTypesTest < Minitest::Test
   MediaTypes = NeverBlock::Server::MediaTypes
 
-  # What Rack 3 has changed of the table of Rack 2.2. nil was not there.
-  # The gems 2.2.25 and 3.2.8 were compared.
+  # What Rack 3 has changed of the table of Rack 2.2 (the gems 2.2.25 and 3.2.8 compared).
+  # nil means that Rack 2.2 has no such ending.
   RACK_2 = {
     ".apng" => nil, ".avif" => nil, ".flif" => nil, ".heic" => nil, ".heics" => nil,
     ".heif" => nil, ".heifs" => nil, ".mjs" => nil, ".webp" => nil,
