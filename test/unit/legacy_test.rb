@@ -2,7 +2,8 @@
 
 require_relative "verbs/verbs_case"
 
-# The names of NeverBlock 0.1 (2008) and of its unreleased 1.0 (2009): each test says what an old program may go on relying on.
+# The names of NeverBlock 0.1 (2008) and of its unreleased 1.0 (2009).
+# Each test says what an old program may go on relying on.
 class LegacyTest < VerbsCase
   def test_require_never_block_loads_the_gem_as_in_0_1
     assert_equal [0, "NeverBlock\n", ""], ruby('require "never_block"; puts NB')
@@ -38,7 +39,11 @@ class LegacyTest < VerbsCase
 
   def test_fiber_callbacks_are_set_for_each_block_and_run_the_last_first_as_in_0_1
     order = []
-    run_loop { NB::FiberPool.new(1).spawn { Fiber.current[:callbacks] << -> { order << 1 } << -> { order << 2 } } }
+    run_loop do
+      NB::FiberPool.new(1).spawn do
+        Fiber.current[:callbacks] << -> { order << 1 } << -> { order << 2 }
+      end
+    end
     assert_equal [2, 1], order
   end
 
@@ -178,7 +183,8 @@ class LegacyTest < VerbsCase
     assert_match(/uninitialized constant/, assert_raises(NameError) { NB::Nonsense }.message)
   end
 
-  # The worst of the old faults: rails.rb of 0.1 made Mutex#synchronize call its block without locking.
+  # rails.rb of 0.1 made Mutex#synchronize call its block without locking.
+  # That was the worst of the old faults.
   def test_the_old_fault_of_a_mutex_that_does_not_lock_is_impossible
     assert_same Thread::Mutex, Thread::Mutex.instance_method(:synchronize).owner
     inside = most = 0
@@ -202,8 +208,11 @@ class LegacyTest < VerbsCase
     require "timeout"
     assert_same IPSocket, TCPSocket.superclass
     ours = %r{/lib/neverblock/(?!compat/)} # compat/ mends old Rubies, and calls super
-    methods = [IO.instance_method(:read), IO.instance_method(:write), IO.instance_method(:gets), Kernel.instance_method(:sleep),
-               Kernel.instance_method(:system), TCPSocket.instance_method(:initialize), Timeout.method(:timeout)]
+    methods = [
+      IO.instance_method(:read), IO.instance_method(:write), IO.instance_method(:gets),
+      Kernel.instance_method(:sleep), Kernel.instance_method(:system),
+      TCPSocket.instance_method(:initialize), Timeout.method(:timeout)
+    ]
     methods.each { |method| refute_match(ours, method.source_location&.first.to_s) }
   end
 end

@@ -12,7 +12,9 @@ class LogTest < Minitest::Test
   def test_a_line_names_its_writer
     @log.info("ready")
     @log.warn("slow")
-    assert_match(/\Aneverblock: #{TIME} info: ready\nneverblock: #{TIME} warning: slow\n\z/, @log.text)
+    assert_match(
+      /\Aneverblock: #{TIME} info: ready\nneverblock: #{TIME} warning: slow\n\z/, @log.text
+    )
   end
 
   def test_an_error_is_one_entry_with_its_trace
@@ -33,7 +35,10 @@ class LogTest < Minitest::Test
     rescue ArgumentError => e
       @log.error("request", e)
     end
-    assert_match(/request: ArgumentError: wrapped\n(    .*\n)+  caused by IOError: socket\n(    .*\n)+\z/, @log.text)
+    assert_match(
+      /request: ArgumentError: wrapped\n(    .*\n)+  caused by IOError: socket\n(    .*\n)+\z/,
+      @log.text
+    )
   end
 
   def test_no_text_from_outside_can_pass_for_an_entry_or_steer_a_terminal

@@ -6,7 +6,8 @@ require "neverblock/blockers/gem"
 require "tmpdir"
 require "zlib"
 
-# Which thread makes a call: the fiber's own, or another. That a slow call lets others run is proven by the rows of test/hooks.
+# Which thread makes a call: the fiber's own, or another.
+# The rows of test/hooks prove that a slow call lets others run.
 class BlockersTest < Minitest::Test
   Blockers = NeverBlock::Blockers
   # core/base/call_sites.h
@@ -35,7 +36,8 @@ class BlockersTest < Minitest::Test
     Array.new(count) { work.who(pause) != Thread.current }
   end
 
-  # Calls from one place until they are made here, which takes a few more where the machine lets threads wait.
+  # Calls from one place until the calls are made here.
+  # That takes a few calls more where the machine lets threads wait.
   def earn_trust(work, most: 10_000)
     most.times { return if work.call == Thread.current }
     flunk "no call of #{most} was made here"
@@ -52,17 +54,21 @@ class BlockersTest < Minitest::Test
     NeverBlock.run { assert_equal [true] * (TRUST + 4), elsewhere(TRUST + 4, SLOW_S) }
   end
 
-  # Beside one that computes, calls that take no time at all would seem slow wherever they are made, and be made elsewhere, where each waits for the lock several times.
+  # The wait for Ruby's lock must not count. A call that takes no time would seem slow beside a
+  # thread that computes. It would then be made elsewhere, and wait for the lock several times.
   def test_what_a_call_has_waited_for_rubys_lock_does_not_count
     skip "before 3.3 Ruby does not tell when a thread has Ruby's lock again" if RUBY_VERSION < "3.3"
     busy = Thread.new { loop { nil } }
-    (TRUST * 25).times { Blockers.timed(1, false) { File.file?(__FILE__) } unless Blockers.here?(1) }
+    (TRUST * 25).times do
+      Blockers.timed(1, false) { File.file?(__FILE__) } unless Blockers.here?(1)
+    end
     assert Blockers.here?(1), "calls that took no time were slow"
   ensure
     busy&.kill&.join
   end
 
-  # On a machine that lets threads wait the trust may be gone before it is tried, hence several times.
+  # A machine that lets threads wait may take the trust away before it is tried.
+  # The test therefore tries several times.
   def test_two_slow_calls_in_a_row_take_the_trust_away
     NeverBlock.run { assert_includes Array.new(20) { two_slow_calls_and_one_more }, [true, false] }
   end
@@ -128,7 +134,9 @@ class BlockersTest < Minitest::Test
     Dir.mktmpdir do |directory|
       path = File.join(directory, "text")
       NeverBlock.run do
-        (TRUST * 2).times { |time| assert_equal [4, "text", 4, true], use(path, directory), "time #{time}" }
+        (TRUST * 2).times do |time|
+          assert_equal [4, "text", 4, true], use(path, directory), "time #{time}"
+        end
         assert_raises(Errno::ENOENT) { File.open(File.join(directory, "none")) }
         assert_raises(Errno::ENOENT) { File.stat(File.join(directory, "none")) }
       end
@@ -141,14 +149,17 @@ class BlockersTest < Minitest::Test
     File.rename(path, "#{path}.new")
     File.rename("#{path}.new", path)
     IO.copy_stream(path, "#{path}.copy")
-    [written, File.read(path, mode: "rb"), File.size(path), Dir.open(directory) { |folder| folder.children.include?("text.copy") }]
+    listed = Dir.open(directory) { |folder| folder.children.include?("text.copy") }
+    [written, File.read(path, mode: "rb"), File.size(path), listed]
   end
 
   def test_the_block_of_an_open_file_or_folder_is_the_fibers
     Dir.mktmpdir do |directory|
       NeverBlock.run do
         File.open(File.join(directory, "x"), "w") { assert_same Thread.main, Thread.current }
-        Dir.open(directory) { |folder| assert_equal [Thread.main, 1], [Thread.current, folder.children.size] }
+        Dir.open(directory) do |folder|
+          assert_equal [Thread.main, 1], [Thread.current, folder.children.size]
+        end
       end
     end
   end
@@ -165,24 +176,36 @@ class BlockersTest < Minitest::Test
       assert known.apply
       assert known.apply
     end
-    assert_equal 1, NeverBlockFake.singleton_class.ancestors.take_while { |owner| owner != NeverBlockFake.singleton_class }.size
+    singleton = NeverBlockFake.singleton_class
+    assert_equal 1, singleton.ancestors.take_while { |owner| owner != singleton }.size
     NeverBlock.run { refute_equal Thread.current, NeverBlockFake.work }
   ensure
     Object.send(:remove_const, :NeverBlockFake)
   end
 
   def test_a_gem_that_is_not_loaded_is_left_alone
-    refute Blockers::Gem.new(name: "fake", versions: [">= 0"], owner: "NoSuchThing::AtAll", singleton: false, names: %i[x]).apply
+    gem = Blockers::Gem.new(
+      name: "fake", versions: [">= 0"], owner: "NoSuchThing::AtAll", singleton: false, names: %i[x]
+    )
+    refute gem.apply
   end
 
   def test_compressed_text_is_what_it_was
     text = "text" * 1000
-    NeverBlock.run { (TRUST * 2).times { assert_equal [text, text], [Zlib.gunzip(Zlib.gzip(text)), Zlib::Inflate.inflate(Zlib::Deflate.deflate(text, 9))] } }
+    NeverBlock.run do
+      (TRUST * 2).times do
+        assert_equal text, Zlib.gunzip(Zlib.gzip(text))
+        assert_equal text, Zlib::Inflate.inflate(Zlib::Deflate.deflate(text, 9))
+      end
+    end
   end
 
   private
 
   def gem_of(name, *versions)
-    Blockers::Gem.new(name: name, versions: versions, owner: "NeverBlockFake", singleton: true, names: %i[work not_in_this_version])
+    Blockers::Gem.new(
+      name: name, versions: versions, owner: "NeverBlockFake", singleton: true,
+      names: %i[work not_in_this_version]
+    )
   end
 end

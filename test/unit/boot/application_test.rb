@@ -24,7 +24,11 @@ class ApplicationTest < Minitest::Test
   end
 
   def test_middleware_of_the_file_is_built_in
-    app = load_app("use Class.new { def initialize(app) = @app = app\n def call(env) = @app.call(env).tap { |r| r[1]['x'] = 'y' } }\nrun ->(_env) { [200, {}, []] }")
+    app = load_app(
+      "use Class.new { def initialize(app) = @app = app\n " \
+      "def call(env) = @app.call(env).tap { |r| r[1]['x'] = 'y' } }\n" \
+      "run ->(_env) { [200, {}, []] }"
+    )
     assert_equal({ "x" => "y" }, app.call({})[1])
   end
 
@@ -35,11 +39,14 @@ class ApplicationTest < Minitest::Test
     "run 42" => /run got Integer, which does not respond to call/,
     "x = 1\nrun ->(env) {\n" => /config\.ru:\d+: syntax error: .+/,
     # The shape of the message from Ruby 3.4 on.
-    %q{raise SyntaxError, __FILE__ + ":2: syntax errors found\n  1 | x = 1\n> 2 | run (\n    |      ^ unexpected end-of-input; assuming it is closing\n"} =>
+    'raise SyntaxError, __FILE__ + ":2: syntax errors found\n  1 | x = 1\n' \
+    '> 2 | run (\n    |      ^ unexpected end-of-input; assuming it is closing\n"' =>
       /config\.ru:2: syntax error: unexpected end-of-input; assuming it is closing\z/,
     "x = 1\nraise 'no database'\n" => /config\.ru:2: no database \(RuntimeError\)\z/,
-    "x = 1\n\nundefined_thing\n" => /config\.ru:3: undefined local variable or method .undefined_thing.* \(NameError\)\z/,
-    "require 'no/such/gem'" => /config\.ru:1: cannot load such file -- no\/such\/gem \(LoadError\); if a gem is missing/,
+    "x = 1\n\nundefined_thing\n" =>
+      /config\.ru:3: undefined local variable or method .undefined_thing.* \(NameError\)\z/,
+    "require 'no/such/gem'" =>
+      /config\.ru:1: cannot load such file -- no\/such\/gem \(LoadError\); if a gem is missing/,
     "require_relative 'lib/broken'" => /lib\/broken\.rb:2: inside \(ArgumentError\)\z/,
     "raise \"two\\nlines\"" => /config\.ru:1: two \(RuntimeError\)\z/,
     "raise NotImplementedError" => /config\.ru:1: NotImplementedError \(NotImplementedError\)/,
@@ -74,15 +81,22 @@ class ApplicationTest < Minitest::Test
   end
 
   def test_a_missing_file_says_where_it_was_looked_for
-    error = assert_raises(NeverBlock::ApplicationError) { NeverBlock::Application.locate(nil, @directory) }
-    assert_includes error.message, "no config.ru in #{@directory}; start in the application's folder"
-    error = assert_raises(NeverBlock::ApplicationError) { NeverBlock::Application.locate("x/y.ru", @directory) }
+    error = assert_raises(NeverBlock::ApplicationError) do
+      NeverBlock::Application.locate(nil, @directory)
+    end
+    assert_includes error.message,
+                    "no config.ru in #{@directory}; start in the application's folder"
+    error = assert_raises(NeverBlock::ApplicationError) do
+      NeverBlock::Application.locate("x/y.ru", @directory)
+    end
     assert_includes error.message, "no rackup file #{@directory}/x/y.ru: its folder does not exist"
   end
 
   def test_a_folder_says_which_file_it_has
     write("config.ru", "")
-    error = assert_raises(NeverBlock::ApplicationError) { NeverBlock::Application.locate("../#{File.basename(@directory)}", @directory) }
+    error = assert_raises(NeverBlock::ApplicationError) do
+      NeverBlock::Application.locate("../#{File.basename(@directory)}", @directory)
+    end
     assert_match(%r{is a folder; name a rackup file, such as .*/config\.ru\z}, error.message)
   end
 

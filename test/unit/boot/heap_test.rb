@@ -35,6 +35,7 @@ class BootHeapTest < Minitest::Test
       NeverBlock::Boot::Heap.warm
       limit.call
     RUBY
-    IO.popen([environment, RbConfig.ruby, "-I", File.expand_path("../../../lib", __dir__), "-e", code], &:readlines).map(&:to_i)
+    command = [RbConfig.ruby, "-I", File.expand_path("../../../lib", __dir__), "-e", code]
+    IO.popen([environment, *command], &:readlines).map(&:to_i)
   end
 end

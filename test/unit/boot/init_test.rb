@@ -6,7 +6,8 @@ require "neverblock/boot/init"
 require "open3"
 require "timeout"
 
-# As any process, with what it forks in place of a server; as the first process of a namespace it is in test/integration/containers_test.rb.
+# Init runs as any process, and what it forks stands for a server.
+# test/integration/containers_test.rb has it as the first process of a namespace.
 class InitTest < Minitest::Test
   Init = NeverBlock::Boot::Init
   LIB = File.expand_path("../../../lib", __dir__)
@@ -25,7 +26,10 @@ class InitTest < Minitest::Test
   end
 
   def test_every_signal_is_passed_on_once
-    start("#{signals}.each { |name| trap(name) { $stdout.syswrite(%(\#{name}\n)) } }; $stdout.syswrite(%(ready\n)); loop { sleep }")
+    start(
+      "#{signals}.each { |name| trap(name) { $stdout.syswrite(%(\#{name}\n)) } }; " \
+      "$stdout.syswrite(%(ready\n)); loop { sleep }"
+    )
     assert_equal "ready", line
     Init::FORWARDED.each do |name|
       Process.kill(name, @pid)
@@ -47,7 +51,10 @@ class InitTest < Minitest::Test
   end
 
   def test_a_server_that_the_kernel_killed_for_want_of_memory_is_told_so
-    start("Process.kill(:KILL, $$); sleep", "cgroup: Class.new { def oom_kills = @count = @count.to_i + 1 }.new")
+    start(
+      "Process.kill(:KILL, $$); sleep",
+      "cgroup: Class.new { def oom_kills = @count = @count.to_i + 1 }.new"
+    )
     assert_equal 137, finish
     assert_match(/was killed by SIGKILL, by the kernel because memory was exhausted$/, @err.read)
   end
@@ -88,8 +95,11 @@ class InitTest < Minitest::Test
     [@out, @err].compact.each(&:close)
     @out, out = IO.pipe
     @err, err = IO.pipe
-    program = "$stdout.sync = true; require 'neverblock/boot/init'; #{before} NeverBlock::Boot::Init.new(#{options}).become; #{code}"
-    @pid = Process.spawn(RbConfig.ruby, "-I", LIB, "-e", program, out: out, err: err, in: File::NULL)
+    program = "$stdout.sync = true; require 'neverblock/boot/init'; #{before} " \
+              "NeverBlock::Boot::Init.new(#{options}).become; #{code}"
+    @pid = Process.spawn(
+      RbConfig.ruby, "-I", LIB, "-e", program, out: out, err: err, in: File::NULL
+    )
     [out, err].each(&:close)
   end
 

@@ -27,8 +27,12 @@ class LaunchTest < Minitest::Test
   def test_it_serves_with_its_settings_until_it_is_stopped_and_gives_back_what_it_took
     env = { "RACK_ENV" => nil }
     reader, out = IO.pipe
-    launch = make(env, out, pidfile: @pidfile, environment: "staging", "executor.offload_threads": 3)
-    status = Thread.new { launch.run(warnings: ["mind the gap"]) { ->(_env) { [200, {}, [File.read(@pidfile)]] } } }
+    launch = make(
+      env, out, pidfile: @pidfile, environment: "staging", "executor.offload_threads": 3
+    )
+    status = Thread.new do
+      launch.run(warnings: ["mind the gap"]) { ->(_env) { [200, {}, [File.read(@pidfile)]] } }
+    end
     url = Timeout.timeout(SECONDS) { reader.gets }[/\S+$/]
     assert_equal "#{Process.pid}\n", Net::HTTP.get(URI(url))
     assert_equal ["staging", 3], [env["RACK_ENV"], NeverBlock.offload_threads]
@@ -42,12 +46,17 @@ class LaunchTest < Minitest::Test
 
   def test_an_application_that_cannot_be_loaded_leaves_no_pidfile
     launch = make({}, $stdout, pidfile: @pidfile)
-    assert_raises(NeverBlock::ApplicationError) { launch.run { raise NeverBlock::ApplicationError, "no" } }
+    assert_raises(NeverBlock::ApplicationError) do
+      launch.run { raise NeverBlock::ApplicationError, "no" }
+    end
     refute_path_exists @pidfile
   end
 
   def test_what_is_wrong_is_found_before_the_application_is_loaded
-    { { spool_directory: "/no/such" } => /spool_directory/, { pidfile: "/no/such/x.pid" } => /no folder/ }.each do |command, words|
+    {
+      { spool_directory: "/no/such" } => /spool_directory/,
+      { pidfile: "/no/such/x.pid" } => /no folder/
+    }.each do |command, words|
       error = assert_raises(NeverBlock::StartError) { make({}, $stdout, **command).run { flunk } }
       assert_match words, error.message
     end
@@ -58,7 +67,11 @@ class LaunchTest < Minitest::Test
   # Its log goes to a file of the test.
   def make(env, out, **command)
     environment = NeverBlock::Config::Environment.new(env)
-    settings = NeverBlock::Config::Settings.new(command: { port: 0, **command.except(:environment) }, environment: environment, file: command.slice(:environment))
+    settings = NeverBlock::Config::Settings.new(
+      command: { port: 0, **command.except(:environment) },
+      environment: environment,
+      file: command.slice(:environment)
+    )
     descriptor = @log.fileno
     settings.define_singleton_method(:config) { |**fixed| super(log_fd: descriptor, **fixed) }
     NeverBlock::Boot::Launch.new(settings, environment, out: out)

@@ -22,13 +22,22 @@ class NoticesTest < Minitest::Test
 
   def test_the_banner_says_what_runs
     banner = Notices.banner(NeverBlock::Config.new(fibers: 1), "production")
-    assert_match(/\Aversion \S+, ruby #{Regexp.escape(RUBY_VERSION)}( with YJIT)?, process #{Process.pid}, production, 1 fiber\z/, banner)
+    ruby = "ruby #{Regexp.escape(RUBY_VERSION)}( with YJIT)?"
+    assert_match(
+      /\Aversion \S+, #{ruby}, process #{Process.pid}, production, 1 fiber\z/, banner
+    )
   end
 
   def test_an_older_ruby_is_named_with_what_is_weaker_there
-    assert_match(/\ARuby 3\.1\.2 has weaknesses: .*loaded while serving.* 3\.3\.1 or newer is advised\z/, Notices.weaker_ruby("3.1.2"))
+    assert_match(
+      /\ARuby 3\.1\.2 has weaknesses: .*loaded while serving.* 3\.3\.1 or newer is advised\z/,
+      Notices.weaker_ruby("3.1.2")
+    )
     assert_match(/\ARuby 3\.2\.0 has weaknesses/, Notices.weaker_ruby("3.2.0"))
-    assert_match(/\ARuby 3\.3\.0 has weaknesses: code that computes is preempted late or never/, Notices.weaker_ruby("3.3.0"))
+    assert_match(
+      /\ARuby 3\.3\.0 has weaknesses: code that computes is preempted late or never/,
+      Notices.weaker_ruby("3.3.0")
+    )
     assert_nil Notices.weaker_ruby("3.3.1")
     assert_nil Notices.weaker_ruby("4.0.1")
   end
@@ -52,6 +61,7 @@ class NoticesTest < Minitest::Test
 
   # Each is one that a Ruby of that version starts with.
   def test_only_ruby_3_1_needs_to_be_told_how_much_memory
-    assert_equal ['RUBYOPT="--yjit --yjit-exec-mem-size=64"', "RUBYOPT=--yjit"], %w[3.1.2 3.2.0].map { |version| Notices.yjit_options(version) }
+    assert_equal ['RUBYOPT="--yjit --yjit-exec-mem-size=64"', "RUBYOPT=--yjit"],
+                 %w[3.1.2 3.2.0].map { |version| Notices.yjit_options(version) }
   end
 end

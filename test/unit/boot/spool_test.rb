@@ -17,8 +17,10 @@ class SpoolTest < Minitest::Test
   end
 
   def test_the_systems_own_that_is_of_no_use_is_a_line
-    assert_equal ["request bodies over 64 KB get 503, because the folder for them cannot be used: /no/such: there is no such folder; create it; " \
-                  "name another in TMPDIR or spool_directory"], Spool.check(nil, { "TMPDIR" => "/no/such" })
+    line = "request bodies over 64 KB get 503, because the folder for them cannot be used: " \
+           "/no/such: there is no such folder; create it; " \
+           "name another in TMPDIR or spool_directory"
+    assert_equal [line], Spool.check(nil, { "TMPDIR" => "/no/such" })
   end
 
   def test_what_is_missing_or_no_folder_is_named
@@ -31,7 +33,8 @@ class SpoolTest < Minitest::Test
       File.chmod(0o500, directory)
       child = fork do
         Process::Sys.setuid(65_534) if Process.uid.zero?
-        exit!(refused(directory).end_with?("user #{Process.euid} may not create files there") ? 0 : 1)
+        told = "user #{Process.euid} may not create files there"
+        exit!(refused(directory).end_with?(told) ? 0 : 1)
       end
       assert_predicate Process.wait2(child).last, :success?
     end

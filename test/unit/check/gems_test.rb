@@ -59,7 +59,8 @@ class CheckGemsTest < Minitest::Test
   end
 
   def test_what_is_known_to_be_fine_is_one_note
-    found = findings({ "pg" => "1.7.0", "redis" => "5.4.1", "mysql2" => "0.5.4" }).find { |finding| finding.rule == "gems-known" }
+    found = findings({ "pg" => "1.7.0", "redis" => "5.4.1", "mysql2" => "0.5.4" })
+      .find { |finding| finding.rule == "gems-known" }
     assert_includes found.seen, "pg 1.7.0, redis 5.4.1"
     refute_includes found.seen, "mysql2"
   end
@@ -77,7 +78,8 @@ class CheckGemsTest < Minitest::Test
       FileUtils.mkdir_p(below)
       bundle = Check::Bundle.new(below, {})
       assert_equal Gem::Version.new("0.6.3"), bundle.version("rack-timeout")
-      assert_equal [File.join(directory, "Gemfile.lock"), false], [bundle.lock, bundle.loaded?("rack-timeout")]
+      assert_equal File.join(directory, "Gemfile.lock"), bundle.lock
+      assert_equal false, bundle.loaded?("rack-timeout")
     end
   end
 
@@ -97,7 +99,9 @@ class CheckGemsTest < Minitest::Test
   def test_a_lock_file_with_the_marks_of_a_merge_is_told_and_no_error
     Dir.mktmpdir do |directory|
       File.write(File.join(directory, "Gemfile"), "")
-      File.write(File.join(directory, "Gemfile.lock"), "<<<<<<< HEAD\n#{LOCK}=======\n>>>>>>> other\n")
+      File.write(
+        File.join(directory, "Gemfile.lock"), "<<<<<<< HEAD\n#{LOCK}=======\n>>>>>>> other\n"
+      )
       bundle = Check::Bundle.new(directory, {})
       assert_match(/merge conflicts/, bundle.problem)
       assert_includes Check::Rules::Gems.call(Subject.new(bundle, nil)).map(&:rule), "lock-file"
@@ -114,10 +118,13 @@ class CheckGemsTest < Minitest::Test
     assert_equal text, table.renew(text), "ruby -Ilib test/support/guide_tables.rb renews it"
   end
 
-  # The note of a use is a column of docs/COMPATIBILITY.md; whoever has the gem hears of it by `check`, with the mend.
+  # The note of a use is a column of docs/COMPATIBILITY.md.
+  # `check` tells it, with the mend, to whoever has the gem.
   def test_each_gem_of_the_matrix_that_has_a_note_is_named_with_a_mend
     gemfile = File.read(File.expand_path("../../gems/Gemfile", __dir__))
-    noted = ::Gems.load.each_value.select(&:word).to_h { |use| [use.name, gemfile[/^gem "#{use.name}", "(.+?)"/, 1]] }
+    noted = ::Gems.load.each_value.select(&:word).to_h do |use|
+      [use.name, gemfile[/^gem "#{use.name}", "(.+?)"/, 1]]
+    end
     refute_empty noted
     noted.each do |name, version|
       finding = findings({ name => version }).find { |found| found.rule == "gem-#{name}" }
@@ -133,8 +140,11 @@ class CheckGemsTest < Minitest::Test
   end
 
   def test_gems_that_the_guide_to_unchanged_code_names_are_named
-    text = File.read(File.expand_path("../../../docs/guides/unchanged.md", __dir__))[/^## What needs a hand.*?^## /m]
-    { "rack-timeout" => "rack-timeout", "`Async { }`" => "async", "`EM.run`" => "eventmachine" }.each do |words, name|
+    guide = File.read(File.expand_path("../../../docs/guides/unchanged.md", __dir__))
+    text = guide[/^## What needs a hand.*?^## /m]
+    {
+      "rack-timeout" => "rack-timeout", "`Async { }`" => "async", "`EM.run`" => "eventmachine"
+    }.each do |words, name|
       assert_includes text, words
       assert_equal(["gem-#{name}"], findings({ name => "1.0" }).map(&:rule))
     end

@@ -6,7 +6,8 @@ require "neverblock/check/probe"
 require "rack"
 require "rack/builder"
 
-# What a request leaves behind, seen by asking twice. Each case runs in a process of its own, since the recorder stays in Thread and Dir.
+# The probe asks twice to see what a request leaves behind. The recorder stays in Thread and Dir,
+# so each case runs in a process of its own.
 class CheckProbeTest < Minitest::Test
   Check = NeverBlock::Check
 
@@ -31,18 +32,49 @@ class CheckProbeTest < Minitest::Test
   # What a request does => what is found.
   CASES = {
     "nothing" => [->(_env) {}, []],
-    "a thread variable, which is a request's own" => [->(_env) { Thread.current.thread_variable_set(:tenant, 1) }, []],
+    "a thread variable, which is a request's own" => [
+      ->(_env) { Thread.current.thread_variable_set(:tenant, 1) }, []
+    ],
     "a fiber's variable" => [->(_env) { Thread.current[:tenant] = 1 }, []],
-    "a global" => [->(_env) { $neverblock_who = 1 }, [["state-global", :warning, /sets \$neverblock_who each time \(.*probe_test\.rb:\d+\)/]]],
-    "standard output" => [->(_env) { $stdout = $stdout.dup }, [["state-global", :warning, /sets \$stdout/]]],
+    "a global" => [
+      ->(_env) { $neverblock_who = 1 },
+      [["state-global", :warning, /sets \$neverblock_who each time \(.*probe_test\.rb:\d+\)/]]
+    ],
+    "standard output" => [
+      ->(_env) { $stdout = $stdout.dup }, [["state-global", :warning, /sets \$stdout/]]
+    ],
     "a match, which is a frame's own" => [->(env) { env["PATH_INFO"] =~ /x/ }, []],
     "the folder" => [->(_env) { Dir.chdir(Dir.pwd) }, [["state-folder", :warning, /Dir\.chdir/]]],
-    "variables of a class" => [->(env) { Page.show(env) }, [["state-class", :warning, /changes CheckProbeTest::Page\.@current each time \(.*probe_test\.rb:19\)/],
-                                                            ["state-class", :warning, /changes CheckProbeTest::Page\.@seen each time \(.*probe_test\.rb:21\)/]]],
-    "an accessor of a class" => [->(_env) { Page.hits = Page.hits.to_i + 1 }, [["state-class", :warning, /Page\.@hits each time \(.*probe_test\.rb:14\)/]]],
-    "a class variable" => [->(env) { Page.last(env) }, [["state-class", :warning, /Page\.@@last each time \(.*probe_test\.rb:27\)/]]],
-    "an error" => [->(_env) { raise "no table" }, [["probe", :note, %r{\AGET / raises RuntimeError: no table}]]],
-    "an error that is no StandardError" => [->(_env) { raise NotImplementedError, "later" }, [["probe", :note, /raises NotImplementedError/]]]
+    # The numbers in these patterns are lines of this file.
+    "variables of a class" => [
+      ->(env) { Page.show(env) },
+      [
+        [
+          "state-class", :warning,
+          /changes CheckProbeTest::Page\.@current each time \(.*probe_test\.rb:20\)/
+        ],
+        [
+          "state-class", :warning,
+          /changes CheckProbeTest::Page\.@seen each time \(.*probe_test\.rb:22\)/
+        ]
+      ]
+    ],
+    "an accessor of a class" => [
+      ->(_env) { Page.hits = Page.hits.to_i + 1 },
+      [["state-class", :warning, /Page\.@hits each time \(.*probe_test\.rb:15\)/]]
+    ],
+    "a class variable" => [
+      ->(env) { Page.last(env) },
+      [["state-class", :warning, /Page\.@@last each time \(.*probe_test\.rb:28\)/]]
+    ],
+    "an error" => [
+      ->(_env) { raise "no table" },
+      [["probe", :note, %r{\AGET / raises RuntimeError: no table}]]
+    ],
+    "an error that is no StandardError" => [
+      ->(_env) { raise NotImplementedError, "later" },
+      [["probe", :note, /raises NotImplementedError/]]
+    ]
   }.freeze
 
   CASES.each do |name, (work, expected)|
@@ -52,7 +84,9 @@ class CheckProbeTest < Minitest::Test
         [200, {}, ["ok"]]
       end
       found.reject! { |finding| finding.rule == "state-gems" } # minitest's and the like
-      assert_equal expected.map { |rule, level,| [rule, level] }, found.map { |finding| [finding.rule, finding.level] }, found.map(&:seen).inspect
+      assert_equal expected.map { |rule, level,| [rule, level] },
+                   found.map { |finding| [finding.rule, finding.level] },
+                   found.map(&:seen).inspect
       expected.zip(found) { |(_, _, pattern), finding| assert_match pattern, finding.seen }
     end
   end
@@ -75,7 +109,12 @@ class CheckProbeTest < Minitest::Test
   end
 
   def test_what_is_done_is_told_before_it_is_done
-    stages = in_child { [].tap { |told| Check::Probe.new(->(_env) { [200, {}, []] }, %w[/a /b], stage: told.method(:push)).run } }
+    stages = in_child do
+      told = []
+      app = ->(_env) { [200, {}, []] }
+      Check::Probe.new(app, %w[/a /b], stage: told.method(:push)).run
+      told
+    end
     assert_equal ["sending GET /a", "sending GET /b"], stages
   end
 
@@ -86,7 +125,9 @@ class CheckProbeTest < Minitest::Test
   private
 
   def probe(paths, &app)
-    in_child { Check::Probe.new(app, paths, root: File.expand_path("../../..", __dir__)).run.map(&:to_h) }.map { |found| Check::Finding.new(**found) }
+    root = File.expand_path("../../..", __dir__)
+    found = in_child { Check::Probe.new(app, paths, root: root).run.map(&:to_h) }
+    found.map { |finding| Check::Finding.new(**finding) }
   end
 
   # @return what the block returns there

@@ -13,7 +13,9 @@ class CheckRulesTest < Minitest::Test
   Rules = Check::Rules
 
   def subject(app: nil, **settings)
-    Check::Subject.new(NeverBlock::Config::Settings.new(command: settings), Check::Bundle.new(Dir.pwd)).tap { |made| made.app = app }
+    bundle = Check::Bundle.new(Dir.pwd)
+    Check::Subject.new(NeverBlock::Config::Settings.new(command: settings), bundle)
+      .tap { |made| made.app = app }
   end
 
   def rules(findings)
@@ -35,32 +37,51 @@ class CheckRulesTest < Minitest::Test
   end
 
   def test_yjit_that_is_off_and_cannot_be_switched_on_later_is_told
-    assert_equal({ "yjit" => :note }, rules(Rules::Ruby.call(nil, version: "3.4.11", yjit: Compiler.new(false))))
+    found = Rules::Ruby.call(nil, version: "3.4.11", yjit: Compiler.new(false))
+    assert_equal({ "yjit" => :note }, rules(found))
   end
 
   # --- System
 
   class Limits
-    def check_fibers = raise(NeverBlock::StartError, "1024 fibers need about 9 memory maps, vm.max_map_count is 8: use -f 1 or fewer")
-    def raise_descriptors = ["64 descriptors are allowed; 10000 connections with 1024 requests may need 11152: raise the hard limit (ulimit -Hn 11152)"]
-    def tight_memory(_workers) = ["1024 fibers need at least 18 MB; the control group allows 8 MB, and the kernel kills processes above it: use fewer -f"]
+    def check_fibers
+      raise NeverBlock::StartError,
+            "1024 fibers need about 9 memory maps, vm.max_map_count is 8: use -f 1 or fewer"
+    end
+
+    def raise_descriptors
+      ["64 descriptors are allowed; 10000 connections with 1024 requests may need 11152: " \
+       "raise the hard limit (ulimit -Hn 11152)"]
+    end
+
+    def tight_memory(_workers)
+      ["1024 fibers need at least 18 MB; the control group allows 8 MB, " \
+       "and the kernel kills processes above it: use fewer -f"]
+    end
   end
 
   def test_limits_of_the_machine_are_told_with_the_mend_that_the_server_names
     found = Rules::System.call(subject, limits: Limits.new, status: status_file("Seccomp:\t0\n"))
-    assert_equal({ "max-map-count" => :serious, "descriptors" => :warning, "memory" => :serious }, rules(found))
-    assert_equal ["raise the hard limit (ulimit -Hn 11152)", "use fewer -f"], found.last(2).map(&:mend)
+    assert_equal(
+      { "max-map-count" => :serious, "descriptors" => :warning, "memory" => :serious },
+      rules(found)
+    )
+    assert_equal ["raise the hard limit (ulimit -Hn 11152)", "use fewer -f"],
+                 found.last(2).map(&:mend)
   end
 
   def test_a_filter_of_system_calls_is_told_and_what_it_refuses
     limits = NeverBlock::Boot::Limits.new(subject.config)
     NeverBlock.stub(:calls_refused, %w[openat2 statx]) do
-      found = Rules::System.call(subject, limits: limits, status: status_file("Name:\truby\nSeccomp:\t2\n")).find { |finding| finding.rule == "seccomp" }
+      status = status_file("Name:\truby\nSeccomp:\t2\n")
+      found = Rules::System.call(subject, limits: limits, status: status)
+        .find { |finding| finding.rule == "seccomp" }
       assert_equal :warning, found.level
       assert_includes found.seen, "openat2, statx"
     end
     NeverBlock.stub(:calls_refused, []) do
-      assert_equal :note, rules(Rules::System.call(subject, limits: limits, status: status_file("Seccomp:\t2\n")))["seccomp"]
+      found = Rules::System.call(subject, limits: limits, status: status_file("Seccomp:\t2\n"))
+      assert_equal :note, rules(found)["seccomp"]
     end
   end
 
@@ -72,36 +93,60 @@ class CheckRulesTest < Minitest::Test
   end
 
   def test_where_the_server_cannot_listen_or_not_everywhere_is_told
-    machine = Machine.new({ "localhost" => %w[127.0.0.1 ::1], "app" => %w[192.0.2.9], "127.0.0.1" => %w[127.0.0.1] }, %w[127.0.0.1])
-    urls = %w[http://127.0.0.1:80 http://localhost:80 http://app:80 http://none:80 unix:///run/x.sock]
-    found = Rules::Addresses.call(subject(bind: urls.map { |url| NeverBlock::Config::Bind.parse(url) }), addresses: machine)
+    names = {
+      "localhost" => %w[127.0.0.1 ::1], "app" => %w[192.0.2.9], "127.0.0.1" => %w[127.0.0.1]
+    }
+    machine = Machine.new(names, %w[127.0.0.1])
+    binds = %w[
+      http://127.0.0.1:80 http://localhost:80 http://app:80 http://none:80 unix:///run/x.sock
+    ].map { |url| NeverBlock::Config::Bind.parse(url) }
+    found = Rules::Addresses.call(subject(bind: binds), addresses: machine)
     assert_equal [:note, :serious, :serious], found.map(&:level)
-    assert_match(/http:\/\/localhost:80 listens only on 127\.0\.0\.1: localhost also means ::1,/, found[0].seen)
-    assert_match(/does not start: http:\/\/app:80 means 192\.0\.2\.9, and this machine has no such address/, found[1].seen)
-    assert_match(/does not start: the host of http:\/\/none:80 has no address \(Name or service not known\)/, found[2].seen)
+    assert_match(
+      %r{http://localhost:80 listens only on 127\.0\.0\.1: localhost also means ::1,},
+      found[0].seen
+    )
+    assert_match(
+      %r{does not start: http://app:80 means 192\.0\.2\.9, and this machine has no such address},
+      found[1].seen
+    )
+    assert_match(
+      %r{does not start: the host of http://none:80 has no address \(Name or service not known\)},
+      found[2].seen
+    )
   end
 
   def test_a_machine_with_all_the_addresses_is_not_told_of_them
     machine = Machine.new({ "localhost" => %w[127.0.0.1 ::1] }, %w[127.0.0.1 ::1])
-    assert_empty Rules::Addresses.call(subject(bind: [NeverBlock::Config::Bind.parse("http://localhost:80")]), addresses: machine)
+    bind = NeverBlock::Config::Bind.parse("http://localhost:80")
+    assert_empty Rules::Addresses.call(subject(bind: [bind]), addresses: machine)
     assert_empty Rules::Addresses.call(subject), "the default"
   end
 
   # --- Build and settings
 
   def test_what_was_left_out_at_build_time_is_told
-    assert_equal %w[build-preadv2 build-poller build-tls], Rules::Build.call(nil, { preadv2: false, poller: false }).map(&:rule)
-    assert_equal %w[build-tls], Rules::Build.call(nil, NeverBlock.built).map(&:rule) if RUBY_PLATFORM.include?("linux-gnu")
+    assert_equal %w[build-preadv2 build-poller build-tls],
+                 Rules::Build.call(nil, { preadv2: false, poller: false }).map(&:rule)
+    return unless RUBY_PLATFORM.include?("linux-gnu")
+
+    assert_equal %w[build-tls], Rules::Build.call(nil, NeverBlock.built).map(&:rule)
   end
 
   def test_workers_for_the_cpus
-    assert_match(/may use 8 CPUs/, Rules::Settings.call(subject(workers: 1), processors: 8).first.seen)
-    assert_match(/40 workers share 2 CPUs/, Rules::Settings.call(subject(workers: 40), processors: 2).first.seen)
+    assert_match(
+      /may use 8 CPUs/, Rules::Settings.call(subject(workers: 1), processors: 8).first.seen
+    )
+    assert_match(
+      /40 workers share 2 CPUs/,
+      Rules::Settings.call(subject(workers: 40), processors: 2).first.seen
+    )
     assert_empty Rules::Settings.call(subject(workers: 4), processors: 4)
   end
 
   def test_what_cooperative_costs_is_told
-    assert_equal({ "cooperative" => :note }, rules(Rules::Settings.call(subject(cooperative: true), processors: 1)))
+    found = Rules::Settings.call(subject(cooperative: true), processors: 1)
+    assert_equal({ "cooperative" => :note }, rules(found))
   end
 
   # --- Layers
@@ -136,16 +181,20 @@ class CheckRulesTest < Minitest::Test
     NeverBlock.const_set(:BadFamily, bad)
     found = Rules.of([bad, good], subject)
     assert_equal({ "check" => :note, "x" => :warning }, rules(found))
-    assert_match(/rules about badfamily have failed: no such thing \(RuntimeError\) at /, found.first.seen)
+    assert_match(
+      /rules about badfamily have failed: no such thing \(RuntimeError\) at /, found.first.seen
+    )
   ensure
     NeverBlock.send(:remove_const, :BadFamily)
   end
 
   def test_every_rule_has_its_place_in_the_guide
-    names = Dir[File.expand_path("../../../lib/neverblock/check/**/*.rb", __dir__)].flat_map do |file|
-      File.read(file).scan(/(?:(?:Finding\.of\(|split\(|\[)(?:level|:serious|:warning|:note), |\["3\.4", )"([a-z][a-z0-9-]+)"/).flatten
-    end
-    headings = File.read(File.expand_path("../../../#{Check::GUIDE}", __dir__)).scan(/^###? (\S+)$/).flatten
+    files = Dir[File.expand_path("../../../lib/neverblock/check/**/*.rb", __dir__)]
+    level = /level|:serious|:warning|:note/
+    named = /(?:(?:Finding\.of\(|split\(|\[)(?:#{level}), |\["3\.4", )"([a-z][a-z0-9-]+)"/
+    names = files.flat_map { |file| File.read(file).scan(named).flatten }
+    guide = File.read(File.expand_path("../../../#{Check::GUIDE}", __dir__))
+    headings = guide.scan(/^###? (\S+)$/).flatten
     assert_operator names.uniq.size, :>, 25
     assert_empty names.uniq - headings
   end

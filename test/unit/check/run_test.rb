@@ -41,8 +41,10 @@ class CheckRunTest < Minitest::Test
   ENDINGS = {
     ->(_tell) { exit 3 } => /\Athe application ended the process \(exit 3 at .*\) while loading/,
     ->(_tell) { exit! 4 } => /\Athe application ended the process \(exit!\) while loading/,
-    ->(_tell) { raise ArgumentError, "no such thing" } => /\AArgumentError: no such thing at .* while loading/,
-    ->(_tell) { Process.kill(:KILL, Process.pid) && sleep } => /\Athe process was ended by SIGKILL while loading/,
+    ->(_tell) { raise ArgumentError, "no such thing" } =>
+      /\AArgumentError: no such thing at .* while loading/,
+    ->(_tell) { Process.kill(:KILL, Process.pid) && sleep } =>
+      /\Athe process was ended by SIGKILL while loading/,
     ->(_tell) { nil } => /\Athe application ended the process \(exit!\) while loading/
   }.freeze
 
@@ -67,10 +69,13 @@ class CheckRunTest < Minitest::Test
     end
     assert_match(/; its output: on standard output on standard error\z/, run.findings.first.seen)
     run = run_with do |_tell|
-      warn "x.rb:1: [BUG] Segmentation fault at 0x1\n#{"7f3a9da4c000-7f3a9da56000 r--p /lib\n" * 100}"
+      maps = "7f3a9da4c000-7f3a9da56000 r--p /lib\n" * 100
+      warn "x.rb:1: [BUG] Segmentation fault at 0x1\n#{maps}"
       exit! 1
     end
-    assert_match(/; its output: x\.rb:1: \[BUG\] Segmentation fault at 0x1\z/, run.findings.first.seen)
+    assert_match(
+      /; its output: x\.rb:1: \[BUG\] Segmentation fault at 0x1\z/, run.findings.first.seen
+    )
   end
 
   def test_a_child_that_says_nothing_more_tells_where_it_is_and_is_ended
@@ -78,7 +83,10 @@ class CheckRunTest < Minitest::Test
       tell.call({ stage: "loading" })
       never_ready
     end
-    assert_match(/\Athere was no progress for 0\.2 s at .*sleep.*never_ready.* while loading\z/, run.findings.first.seen)
+    assert_match(
+      /\Athere was no progress for 0\.2 s at .*sleep.*never_ready.* while loading\z/,
+      run.findings.first.seen
+    )
   end
 
   def test_a_child_that_does_not_listen_is_ended_all_the_same

@@ -5,7 +5,8 @@ require "neverblock/cli/commands"
 require "stringio"
 require "tmpdir"
 
-# The command in this process, up to where it would load the native part: every wrong invocation is one line, status 1, no trace.
+# The command in this process, up to where it would load the native part.
+# Every wrong invocation gets one line and status 1, without a trace.
 class CLITest < Minitest::Test
   # Words of the command line => what the line must say.
   WRONG = {
@@ -41,8 +42,11 @@ class CLITest < Minitest::Test
     "-C ." => "is a folder; -C takes a file",
     "-b http://127.0.0.1:1 -p 2" => "-b already names host and port; leave out -p",
     "-b http://127.0.0.1:1 -o ::1" => "leave out -o",
-    "--threads 5:5" => "unknown option --threads; did you mean --fibers? (neverblock --help lists all options)",
-    "--worker-timeout 60" => "unknown option --worker-timeout; did you mean timeouts { worker } of the configuration file?",
+    "--threads 5:5" =>
+      "unknown option --threads; did you mean --fibers? (neverblock --help lists all options)",
+    "--worker-timeout 60" =>
+      "unknown option --worker-timeout; " \
+      "did you mean timeouts { worker } of the configuration file?",
     "--preload" => "unknown option --preload; did you mean preload_app of the configuration file?",
     # Words
     "one.ru two.ru" => "only one rackup file can be served; got one.ru two.ru",
@@ -58,24 +62,30 @@ class CLITest < Minitest::Test
     "-b https://127.0.0.1:443?cert=c&key=k" => "https is not supported yet",
     "check --jsn" => "unknown option --jsn; did you mean --json? (neverblock check --help)",
     "check --fiber 3" => "unknown option --fiber; did you mean --fibers?",
-    "check --probe=reports" => "--probe takes paths that begin with a slash, such as --probe=/,/reports; got reports",
+    "check --probe=reports" =>
+      "--probe takes paths that begin with a slash, such as --probe=/,/reports; got reports",
     "check --patience soon" => "--patience must be a number of seconds above 0; got soon",
     "check -f none" => "-f must be a whole number",
     "check one.ru two.ru" => "only one rackup file can be served; got one.ru two.ru",
-    "status" => "no admin address: there is no config/neverblock.rb here. Start the server with --admin http",
+    "status" =>
+      "no admin address: there is no config/neverblock.rb here. Start the server with --admin http",
     "top" => "no admin address",
     "top --admin=9293" => "write http://127.0.0.1:9293",
-    "top --adm x" => "neverblock top has no option --adm; did you mean --admin?; it has --admin, --config, --interval, --count, --help",
+    "top --adm x" => "neverblock top has no option --adm; did you mean --admin?; " \
+                     "it has --admin, --config, --interval, --count, --help",
     "top -config" => "neverblock top has no option -config; did you mean --config?",
     "top -xn" => "neverblock top has no option -xn",
-    "stop" => "no pidfile: there is no config/neverblock.rb here. Start the server with --pidfile FILE",
+    "stop" =>
+      "no pidfile: there is no config/neverblock.rb here. Start the server with --pidfile FILE",
     "stop -C -" => "no pidfile: no configuration file is read",
     "stop -C nowhere.rb" => "no configuration file",
     "stop --pidfile" => "--pidfile takes a value; see neverblock stop --help",
-    "stop --pidfile x.pid" => "/x.pid; check that the server runs, and was started with this pidfile",
+    "stop --pidfile x.pid" =>
+      "/x.pid; check that the server runs, and was started with this pidfile",
     "stop --pidfile /" => "cannot read the pidfile /: Is a directory",
     "stop x.pid" => "neverblock stop takes options only; got x.pid: a pidfile goes with --pidfile",
-    "stop --nov" => "neverblock stop has no option --nov; did you mean --now?; it has --pidfile, --config, --now, --help",
+    "stop --nov" => "neverblock stop has no option --nov; did you mean --now?; " \
+                    "it has --pidfile, --config, --now, --help",
     "stop --now=yes" => "--now takes no value; got --now=yes",
     "reload" => "no pidfile: there is no config/neverblock.rb here",
     "reload --now" => "neverblock reload has no option --now; it has --pidfile, --config, --help",
@@ -105,9 +115,13 @@ class CLITest < Minitest::Test
       Dir.mkdir(File.join(directory, "config"))
       File.write(File.join(directory, "config/neverblock.rb"), "fibers :many\n")
       File.write(File.join(directory, "other.rb"), "fibers 0\n")
-      assert_match(%r{\Aneverblock: config/neverblock\.rb:1: fibers must be a whole number from 1 to 1000000; got :many$}, invoke(directory: directory).last)
-      assert_match(/\Aneverblock: other\.rb:1: fibers must be a whole number/, invoke("-C", "other.rb", directory: directory).last)
-      assert_match(/\Aneverblock: there is no config\.ru in/, invoke("-C", "-", directory: directory).last)
+      fault = "fibers must be a whole number from 1 to 1000000; got :many"
+      err = invoke(directory: directory).last
+      assert_match(%r{\Aneverblock: config/neverblock\.rb:1: #{fault}$}, err)
+      err = invoke("-C", "other.rb", directory: directory).last
+      assert_match(/\Aneverblock: other\.rb:1: fibers must be a whole number/, err)
+      err = invoke("-C", "-", directory: directory).last
+      assert_match(/\Aneverblock: there is no config\.ru in/, err)
     end
   end
 
@@ -119,7 +133,9 @@ class CLITest < Minitest::Test
 
   def test_a_bad_port_in_the_environment_is_one_line
     status, _, err = invoke(env: { "PORT" => "web" })
-    assert_equal [1, "neverblock: PORT (in the environment) must be a whole number from 0 to 65535; got \"web\"\n"], [status, err]
+    assert_equal 1, status
+    assert_equal "neverblock: PORT (in the environment) must be a whole number from 0 to 65535; " \
+                 "got \"web\"\n", err
   end
 
   def test_version_and_help_go_to_standard_output_with_status_0

@@ -13,13 +13,20 @@ class HelpTest < Minitest::Test
   def test_help_names_every_flag_of_the_catalog_and_of_the_interface
     options = Help.text.scan(/(?<=\s|\()-{1,2}[\w\[\]-]+/)
     Catalog::OPTIONS.flat_map(&:flags).each { |flag| assert_includes options, flag }
-    %w[--bind --workers --fibers --environment --config --public --sendfile-root --algorithm --admin --scheduler --cooperative --log-requests
-       --pidfile --port --host --version --help --help-config -b -w -f -e -C -p -o -v -h].each { |name| assert_includes options, name }
+    %w[
+      --bind --workers --fibers --environment --config --public --sendfile-root --algorithm --admin
+      --scheduler --cooperative --log-requests --pidfile --port --host --version --help
+      --help-config -b -w -f -e -C -p -o -v -h
+    ].each { |name| assert_includes options, name }
   end
 
   def test_help_says_defaults_choices_variables_order_and_examples_and_what_does_not_work_yet
-    ["default http://127.0.0.1:9292", "default 1024", "takes text or json", "$PORT", "$PIDFILE", "Precedence: a command-line option", "Examples:", "not supported yet",
-     "the command upgrade", "neverblock check"].each { |words| assert_includes Help.text.gsub(/\s+/, " "), words }
+    text = Help.text.gsub(/\s+/, " ")
+    [
+      "default http://127.0.0.1:9292", "default 1024", "takes text or json", "$PORT", "$PIDFILE",
+      "Precedence: a command-line option", "Examples:", "not supported yet",
+      "the command upgrade", "neverblock check"
+    ].each { |words| assert_includes text, words }
   end
 
   def test_help_fits_a_terminal
@@ -27,7 +34,10 @@ class HelpTest < Minitest::Test
   end
 
   def test_the_help_of_stop_and_reload_fits_a_terminal_and_names_their_options
-    { "stop" => %w[--pidfile --config --now --help Exit], "reload" => %w[--pidfile --config --help Exit] }.each do |command, words|
+    {
+      "stop" => %w[--pidfile --config --now --help Exit],
+      "reload" => %w[--pidfile --config --help Exit]
+    }.each do |command, words|
       text = NeverBlock::CLI::ProcessOptions.new(command, []).help_text
       words.each { |word| assert_includes text, word }
       assert_operator text.lines.map { |line| line.chomp.length }.max, :<=, 100
@@ -36,7 +46,9 @@ class HelpTest < Minitest::Test
 
   def test_the_help_of_check_fits_a_terminal_and_names_its_options
     text = NeverBlock::CLI::CheckOptions::HELP
-    %w[--probe --json --patience --help NB_DEBUG=1 Examples: docs/guides/check.md].each { |word| assert_includes text, word }
+    %w[--probe --json --patience --help NB_DEBUG=1 Examples: docs/guides/check.md].each do |word|
+      assert_includes text, word
+    end
     assert_operator text.lines.map { |line| line.chomp.length }.max, :<=, 100
   end
 
@@ -46,7 +58,8 @@ class HelpTest < Minitest::Test
       path = File.join(directory, "neverblock.rb")
       File.write(path, Help.sample.lines.drop(3).map { |line| line.sub(/\A# /, "") }.join)
       values = NeverBlock::Config::UserFile.read(path)
-      assert_equal Catalog::OPTIONS.select { |row| row.in_file && row.later.nil? }.map(&:key).sort, values.keys.sort
+      options = Catalog::OPTIONS.select { |row| row.in_file && row.later.nil? }
+      assert_equal options.map(&:key).sort, values.keys.sort
     end
   end
 end

@@ -21,7 +21,8 @@ class OptionsTest < Minitest::Test
   BINDS = {
     %w[-b http://127.0.0.1:1] => %w[http://127.0.0.1:1],
     %w[--bind=http://127.0.0.1:1] => %w[http://127.0.0.1:1],
-    %w[-b http://127.0.0.1:1 --bind http://[::1]:2 -b unix:///run/x.sock?mode=0660] => %w[http://127.0.0.1:1 http://[::1]:2 unix:///run/x.sock],
+    %w[-b http://127.0.0.1:1 --bind http://[::1]:2 -b unix:///run/x.sock?mode=0660] =>
+      %w[http://127.0.0.1:1 http://[::1]:2 unix:///run/x.sock],
     %w[-p 3000] => %w[http://127.0.0.1:3000],
     %w[-p3000] => %w[http://127.0.0.1:3000],
     %w[--port 0] => %w[http://127.0.0.1:0],
@@ -36,13 +37,16 @@ class OptionsTest < Minitest::Test
   end
 
   def test_a_bind_on_the_command_line_goes_before_the_environment
-    assert_equal ["http://127.0.0.1:1"], parse("-b", "http://127.0.0.1:1", env: { "PORT" => "5000" }).config.binds.map(&:url)
-    assert_equal ["http://0.0.0.0:5000"], parse(env: { "PORT" => "5000" }).config.binds.map(&:url)
+    env = { "PORT" => "5000" }
+    assert_equal ["http://127.0.0.1:1"],
+                 parse("-b", "http://127.0.0.1:1", env: env).config.binds.map(&:url)
+    assert_equal ["http://0.0.0.0:5000"], parse(env: env).config.binds.map(&:url)
   end
 
   def test_options_may_stand_on_both_sides_of_the_rackup_file
     options = parse("-f", "7", "app.ru", "-e", "production")
-    assert_equal ["app.ru", 7, "production"], [options.rackup, options.config.fibers, options.settings[:environment]]
+    assert_equal ["app.ru", 7], [options.rackup, options.config.fibers]
+    assert_equal "production", options.settings[:environment]
   end
 
   def test_what_changes_nothing_yet_is_taken

@@ -11,7 +11,8 @@ require "stringio"
 require "timeout"
 require "tmpdir"
 
-# `neverblock stop` and `neverblock reload` against processes of the test's own; against servers they are in test/integration.
+# `neverblock stop` and `neverblock reload` against processes of the test's own.
+# test/integration has them against servers.
 class ProcessCommandsTest < Minitest::Test
   CLI = NeverBlock::CLI
   Control = NeverBlock::Server::Control
@@ -35,33 +36,51 @@ class ProcessCommandsTest < Minitest::Test
   def test_a_reload_shows_its_progress_and_the_new_workers
     answer("reload" => lambda { |*, &tell|
       tell.call("a new version is being loaded")
-      { seconds: 1.23, workers: [{ number: 0, pid: 8, state: :serving }, { number: 1, pid: 9, state: :serving }, { number: 0, pid: 7, state: :retiring }] }
+      workers = [
+        { number: 0, pid: 8, state: :serving },
+        { number: 1, pid: 9, state: :serving },
+        { number: 0, pid: 7, state: :retiring }
+      ]
+      { seconds: 1.23, workers: workers }
     })
     assert_equal 0, reload
-    assert_equal "a new version is being loaded\nreloaded in 1.2 s; the workers are processes 8, 9\n", @out.string
+    assert_equal "a new version is being loaded\n" \
+                 "reloaded in 1.2 s; the workers are processes 8, 9\n", @out.string
   end
 
   def test_a_reload_that_failed_is_its_reason
-    answer("reload" => ->(*) { raise NeverBlock::Error, "config.ru:3: no database; the old version still serves" })
-    assert_equal "config.ru:3: no database; the old version still serves", assert_raises(NeverBlock::Error) { reload }.message
+    reason = "config.ru:3: no database; the old version still serves"
+    answer("reload" => ->(*) { raise NeverBlock::Error, reason })
+    assert_equal reason, assert_raises(NeverBlock::Error) { reload }.message
   end
 
   def test_a_server_without_a_control_socket_is_reloaded_by_hand
     File.write(@pidfile, "#{Process.pid}\n")
-    assert_match(/process #{Process.pid} cannot report on a reload \(nobody answers on .*\): kill -HUP #{Process.pid} reloads/,
-                 assert_raises(NeverBlock::Error) { reload }.message)
+    pid = Process.pid
+    assert_match(
+      /process #{pid} cannot report on a reload \(nobody answers on .*\): kill -HUP #{pid} reloads/,
+      assert_raises(NeverBlock::Error) { reload }.message
+    )
   end
 
   # Text of the pidfile => words
   PIDFILES = {
-    "" => "holds no process id", "0\n" => "holds no process id", "-1\n" => "holds no process id", "nginx\n" => "holds no process id", "\xFF" => "holds no process id",
-    "99999999\n" => "is stale: process 99999999 has ended", "#{"9" * 40}\n" => "holds no process id"
+    "" => "holds no process id",
+    "0\n" => "holds no process id",
+    "-1\n" => "holds no process id",
+    "nginx\n" => "holds no process id",
+    "\xFF" => "holds no process id",
+    "99999999\n" => "is stale: process 99999999 has ended",
+    "#{"9" * 40}\n" => "holds no process id"
   }.freeze
 
   PIDFILES.each do |text, words|
     define_method("test_a pidfile with #{text.dump[0, 20]} is refused") do
       File.binwrite(@pidfile, text)
-      [method(:stop), method(:reload)].each { |command| assert_includes assert_raises(NeverBlock::Error) { command.call }.message, "the pidfile #{@pidfile} #{words}" }
+      [method(:stop), method(:reload)].each do |command|
+        error = assert_raises(NeverBlock::Error) { command.call }
+        assert_includes error.message, "the pidfile #{@pidfile} #{words}"
+      end
     end
   end
 
@@ -69,7 +88,8 @@ class ProcessCommandsTest < Minitest::Test
     pid = child("sleep", "600")
     File.write(@pidfile, "#{pid}\n")
     message = assert_raises(NeverBlock::Error) { stop }.message
-    assert_match(/names process #{pid} \(sleep 600\), which is not NeverBlock: the file remains from an earlier server; remove it/, message)
+    assert_includes message, "names process #{pid} (sleep 600), which is not NeverBlock: " \
+                             "the file remains from an earlier server; remove it"
     assert_nil Process.wait(pid, Process::WNOHANG)
   end
 
@@ -78,9 +98,15 @@ class ProcessCommandsTest < Minitest::Test
     FileUtils.mkdir_p(File.join(@directory, "config"))
     File.write(File.join(@directory, "config/neverblock.rb"), "pidfile \"of_the_file\"\n")
     Dir.chdir(@directory) do
-      { [%w[--pidfile a], { "PIDFILE" => "b" }] => "a", [[], { "PIDFILE" => "b" }] => "b", [[], {}] => "of_the_file" }.each do |(words, env), name|
-        message = assert_raises(NeverBlock::Error) { CLI::Stop.new(words, env: env, out: @out).run }.message
-        assert_includes message, "no pidfile #{File.realpath(@directory)}/#{name};"
+      {
+        [%w[--pidfile a], { "PIDFILE" => "b" }] => "a",
+        [[], { "PIDFILE" => "b" }] => "b",
+        [[], {}] => "of_the_file"
+      }.each do |(words, env), name|
+        error = assert_raises(NeverBlock::Error) do
+          CLI::Stop.new(words, env: env, out: @out).run
+        end
+        assert_includes error.message, "no pidfile #{File.realpath(@directory)}/#{name};"
       end
     end
   end
@@ -89,29 +115,43 @@ class ProcessCommandsTest < Minitest::Test
     deaf_server
     config = File.join(@directory, "config.rb")
     File.write(config, "timeouts { shutdown 0 }\npidfile #{@pidfile.inspect}\n")
-    error = assert_raises(NeverBlock::Error) { CLI::Stop.new(["-C", config], env: {}, out: @out, patience_s: 0).run }
-    assert_equal "process #{@pids[0]} has not ended within 0 s; neverblock stop --now aborts what still runs", error.message
-    error = assert_raises(NeverBlock::Error) { CLI::Stop.new(["-C", config, "--now"], env: {}, out: @out, patience_s: 0).run }
-    assert_equal "process #{@pids[0]} has not ended within 0 s; use kill -9 #{@pids[0]}", error.message
+    error = assert_raises(NeverBlock::Error) do
+      CLI::Stop.new(["-C", config], env: {}, out: @out, patience_s: 0).run
+    end
+    assert_equal "process #{@pids[0]} has not ended within 0 s; " \
+                 "neverblock stop --now aborts what still runs", error.message
+    error = assert_raises(NeverBlock::Error) do
+      CLI::Stop.new(["-C", config, "--now"], env: {}, out: @out, patience_s: 0).run
+    end
+    assert_equal "process #{@pids[0]} has not ended within 0 s; use kill -9 #{@pids[0]}",
+                 error.message
   end
 
   def test_what_is_left_is_one_live_line_on_a_terminal
     deaf_server
     @out.define_singleton_method(:tty?) { true }
     control(@pidfile, "status" => ->(*) { { connections: 1, shutdown_s: 0 } })
-    assert_raises(NeverBlock::Error) { CLI::Stop.new(["--pidfile", @pidfile], env: {}, out: @out, patience_s: 0).run }
-    assert_match(/\A(\r\e\[Kprocess #{@pids[0]} is stopping: 1 connection is open)+\r\e\[K\z/, @out.string)
+    assert_raises(NeverBlock::Error) do
+      CLI::Stop.new(["--pidfile", @pidfile], env: {}, out: @out, patience_s: 0).run
+    end
+    assert_match(
+      /\A(\r\e\[Kprocess #{@pids[0]} is stopping: 1 connection is open)+\r\e\[K\z/, @out.string
+    )
   end
 
   def test_a_server_that_says_it_ended_badly_is_believed
     pid = deaf_server
     control(@pidfile, "status" => ->(*) { { connections: 2 } })
     stop = Thread.new { assert_raises(NeverBlock::Error) { self.stop } }
-    Timeout.timeout(Patience::SECONDS) { Thread.pass while @control.instance_variable_get(:@waiting).empty? }
+    Timeout.timeout(Patience::SECONDS) do
+      Thread.pass while @control.instance_variable_get(:@waiting).empty?
+    end
     @control.close(1)
     Process.kill("KILL", pid)
     Process.wait(@pids.pop)
-    assert_equal "process #{pid} has ended with status 1: requests were aborted, or a part of it failed; see its log", Timeout.timeout(Patience::SECONDS) { stop.value }.message
+    error = Timeout.timeout(Patience::SECONDS) { stop.value }
+    assert_equal "process #{pid} has ended with status 1: requests were aborted, " \
+                 "or a part of it failed; see its log", error.message
   end
 
   private
@@ -138,7 +178,8 @@ class ProcessCommandsTest < Minitest::Test
   # One that takes no signal, and is called as ours are.
   def deaf_server
     reader, writer = IO.pipe
-    pid = child(RbConfig.ruby, "-e", "trap('TERM') {}; trap('INT') {}; puts; $stdout.flush; sleep # neverblock", out: writer)
+    program = "trap('TERM') {}; trap('INT') {}; puts; $stdout.flush; sleep # neverblock"
+    pid = child(RbConfig.ruby, "-e", program, out: writer)
     writer.close
     Timeout.timeout(Patience::SECONDS) { reader.gets }
     File.write(@pidfile, "#{pid}\n")

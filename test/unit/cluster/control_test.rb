@@ -5,7 +5,8 @@ require "neverblock/cluster/control"
 
 class ClusterControlTest < Minitest::Test
   def setup
-    @one, @other = NeverBlock::Cluster::Control.pair.map { |socket| NeverBlock::Cluster::Control.new(socket) }
+    sockets = NeverBlock::Cluster::Control.pair
+    @one, @other = sockets.map { |socket| NeverBlock::Cluster::Control.new(socket) }
   end
 
   def teardown

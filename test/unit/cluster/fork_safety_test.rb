@@ -11,7 +11,8 @@ class ClusterForkSafetyTest < Minitest::Test
   # Library as it is loaded => what is called of it before and after a fork.
   def test_active_record_gives_up_its_connections_before_a_fork
     calls = []
-    base = Class.new { define_singleton_method(:connection_handler) { Struct.new(:calls) { def clear_all_connections! = calls << :clear_all_connections! }.new(calls) } }
+    handler = Struct.new(:calls) { def clear_all_connections! = calls << :clear_all_connections! }
+    base = Class.new { define_singleton_method(:connection_handler) { handler.new(calls) } }
     older = Module.new { const_set(:Base, base) }
     newer = Module.new { const_set(:Base, base) }
     newer.define_singleton_method(:disconnect_all!) { calls << :disconnect_all! }
@@ -32,9 +33,12 @@ class ClusterForkSafetyTest < Minitest::Test
     database.define_singleton_method(:disconnect) { calls << :disconnect }
     mongoid = Module.new
     logger = Module.new
-    %i[disconnect_clients reconnect_clients].each { |name| mongoid.define_singleton_method(name) { calls << name } }
+    %i[disconnect_clients reconnect_clients].each do |name|
+      mongoid.define_singleton_method(name) { calls << name }
+    end
     logger.define_singleton_method(:reopen) { calls << :reopen }
-    with(Sequel: Module.new { const_set(:DATABASES, [database]) }, Mongoid: mongoid, SemanticLogger: logger) do
+    sequel = Module.new { const_set(:DATABASES, [database]) }
+    with(Sequel: sequel, Mongoid: mongoid, SemanticLogger: logger) do
       SAFETY.before
       SAFETY.after
     end
@@ -63,7 +67,9 @@ class ClusterForkSafetyTest < Minitest::Test
   private
 
   def with(**constants)
-    before = constants.keys.select { |name| Object.const_defined?(name) }.to_h { |name| [name, Object.send(:remove_const, name)] }
+    before = constants.keys
+      .select { |name| Object.const_defined?(name) }
+      .to_h { |name| [name, Object.send(:remove_const, name)] }
     constants.each { |name, value| Object.const_set(name, value) }
     yield
   ensure

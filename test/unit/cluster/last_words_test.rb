@@ -18,16 +18,22 @@ class ClusterLastWordsTest < Minitest::Test
     { failed: 0, cut: 0, again: 0, lines: [] } => nil,
     { failed: 0, cut: 0, again: 2, lines: [] } => "of its requests 2 run elsewhere",
     { failed: 1, cut: 0, again: 0, lines: ["GET /a"] } => "it was running GET /a; 1 got 502",
-    { failed: 2, cut: 1, again: 1, lines: %w[a b c] } => "it was running a, b, c; 2 got 502, 1 was aborted in its response, 1 runs elsewhere",
-    { failed: 40, cut: 0, again: 0, lines: %w[a b c d e] } => "it was running a, b, c, d and 36 more; 40 got 502"
+    { failed: 2, cut: 1, again: 1, lines: %w[a b c] } =>
+      "it was running a, b, c; 2 got 502, 1 was aborted in its response, 1 runs elsewhere",
+    { failed: 40, cut: 0, again: 0, lines: %w[a b c d e] } =>
+      "it was running a, b, c, d and 36 more; 40 got 502"
   }.freeze
 
   ENDS.each do |status, words|
-    define_method("test_#{status.inspect} is #{words}") { assert_equal words, NeverBlock::Cluster::LastWords.ended(status) }
+    define_method("test_#{status.inspect} is #{words}") do
+      assert_equal words, NeverBlock::Cluster::LastWords.ended(status)
+    end
   end
 
   COSTS.each do |cost, words|
-    define_method("test_#{cost.inspect} costs what it says") { words ? assert_equal(words, cost_of(cost)) : assert_nil(cost_of(cost)) }
+    define_method("test_#{cost.inspect} costs what it says") do
+      words ? assert_equal(words, cost_of(cost)) : assert_nil(cost_of(cost))
+    end
   end
 
   private

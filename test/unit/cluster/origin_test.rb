@@ -15,12 +15,16 @@ class ClusterOriginTest < Minitest::Test
   end
 
   def test_the_root_folder_is_one_too
-    ["/", "//"].each { |name| assert_equal "/", origin("/", { "PWD" => name }, "/config.ru").directory }
+    ["/", "//"].each do |name|
+      assert_equal "/", origin("/", { "PWD" => name }, "/config.ru").directory
+    end
   end
 
   def test_without_a_name_of_its_own_it_has_that_of_the_link_beside_the_releases
     in_release do |current, here|
-      ["/", "current", nil].each { |name| assert_equal current, origin(here, { "PWD" => name }.compact).directory }
+      ["/", "current", nil].each do |name|
+        assert_equal current, origin(here, { "PWD" => name }.compact).directory
+      end
       File.unlink(current)
       assert_equal here, origin(here, {}).directory
     end
@@ -30,7 +34,8 @@ class ClusterOriginTest < Minitest::Test
     in_release do |current, here|
       elsewhere = origin("/", "BUNDLE_GEMFILE" => "#{here}/Gemfile")
       elsewhere.follow(current)
-      assert_equal ["#{current}/Gemfile", "/"], elsewhere.variables(7).values_at("BUNDLE_GEMFILE", "PWD")
+      assert_equal ["#{current}/Gemfile", "/"],
+                   elsewhere.variables(7).values_at("BUNDLE_GEMFILE", "PWD")
     end
   end
 
@@ -38,7 +43,9 @@ class ClusterOriginTest < Minitest::Test
     in_release do |current, here|
       variables = origin(here, "PWD" => current, "BUNDLE_GEMFILE" => "#{here}/Gemfile").variables(7)
       assert_equal ["#{current}/Gemfile", current], variables.values_at("BUNDLE_GEMFILE", "PWD")
-      assert_equal "/srv/shared/Gemfile", origin(here, "PWD" => current, "BUNDLE_GEMFILE" => "/srv/shared/Gemfile").variables(7)["BUNDLE_GEMFILE"]
+      shared = "/srv/shared/Gemfile"
+      variables = origin(here, "PWD" => current, "BUNDLE_GEMFILE" => shared).variables(7)
+      assert_equal shared, variables["BUNDLE_GEMFILE"]
     end
   end
 
@@ -47,7 +54,12 @@ class ClusterOriginTest < Minitest::Test
   end
 
   # RUBYOPT => what is left of it.
-  { "-rbundler/setup" => "", "-r/usr/lib/ruby/bundler/setup -W0" => " -W0", "-W0 -rbundler/setup --yjit" => "-W0 --yjit", "-r /a/bundler/setup" => "" }.each do |given, left|
+  {
+    "-rbundler/setup" => "",
+    "-r/usr/lib/ruby/bundler/setup -W0" => " -W0",
+    "-W0 -rbundler/setup --yjit" => "-W0 --yjit",
+    "-r /a/bundler/setup" => ""
+  }.each do |given, left|
     define_method("test_bundler_is_left_to_the_mold: #{given}") do
       variables = origin(Dir.pwd, "RUBYOPT" => given).variables(7)
       assert_equal [left, given], variables.values_at("RUBYOPT", "NEVERBLOCK_RUBYOPT")
@@ -56,8 +68,11 @@ class ClusterOriginTest < Minitest::Test
 
   # RubyGems 3.5 and later.
   def test_the_variable_by_which_rubygems_sets_bundler_up_is_kept_for_the_mold_too
-    variables = origin(Dir.pwd, "RUBYOPT" => "-W0", "BUNDLER_SETUP" => "/x/bundler/setup").variables(7)
-    assert_equal ["-W0", "-W0", "/x/bundler/setup", nil], variables.values_at("RUBYOPT", "NEVERBLOCK_RUBYOPT", "NEVERBLOCK_BUNDLER_SETUP", "BUNDLER_SETUP")
+    variables = origin(Dir.pwd, "RUBYOPT" => "-W0", "BUNDLER_SETUP" => "/x/bundler/setup")
+      .variables(7)
+    assert_equal ["-W0", "-W0"], variables.values_at("RUBYOPT", "NEVERBLOCK_RUBYOPT")
+    assert_equal ["/x/bundler/setup", nil],
+                 variables.values_at("NEVERBLOCK_BUNDLER_SETUP", "BUNDLER_SETUP")
   end
 
   def test_other_options_of_ruby_stay
@@ -69,10 +84,17 @@ class ClusterOriginTest < Minitest::Test
   end
 
   # Command line of the process => Ruby's own options in it.
-  { %w[ruby -I lib --yjit /x/neverblock -w 2] => %w[-I lib --yjit], %w[ruby /x/neverblock -w 2] => [], %w[ruby /usr/bin/bundle exec neverblock -w 2] => [],
-    %w[neverblock: front of /x] => [], nil => [] }.each do |command, flags|
+  {
+    %w[ruby -I lib --yjit /x/neverblock -w 2] => %w[-I lib --yjit],
+    %w[ruby /x/neverblock -w 2] => [],
+    %w[ruby /usr/bin/bundle exec neverblock -w 2] => [],
+    %w[neverblock: front of /x] => [],
+    nil => []
+  }.each do |command, flags|
     define_method("test_ruby_is_given_its_options_again: #{command.inspect}") do
-      found = NeverBlock::Cluster::Origin.new(words: %w[-w 2], environment: {}, here: "/x", command: command, program: "/x/neverblock")
+      found = NeverBlock::Cluster::Origin.new(
+        words: %w[-w 2], environment: {}, here: "/x", command: command, program: "/x/neverblock"
+      )
       assert_equal flags, found.instance_variable_get(:@flags)
     end
   end
@@ -80,7 +102,9 @@ class ClusterOriginTest < Minitest::Test
   private
 
   def origin(here, environment, rackup = nil)
-    NeverBlock::Cluster::Origin.new(rackup: rackup, words: [], environment: environment, here: here, command: nil)
+    NeverBlock::Cluster::Origin.new(
+      rackup: rackup, words: [], environment: environment, here: here, command: nil
+    )
   end
 
   def in_release

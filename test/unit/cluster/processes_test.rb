@@ -27,7 +27,10 @@ class ClusterProcessesTest < Minitest::Test
   end
 
   def test_how_a_child_has_ended_is_known_before_it_is_reaped
-    ends = { -> { exit!(7) } => { code: 7, signal: nil }, -> { Process.kill(:KILL, Process.pid) } => { code: nil, signal: 9 } }
+    ends = {
+      -> { exit!(7) } => { code: 7, signal: nil },
+      -> { Process.kill(:KILL, Process.pid) } => { code: nil, signal: 9 }
+    }
     ends.each do |ending, status|
       pid = fork(&ending)
       assert_equal(status, await { @processes.remains(pid) || {} })
@@ -53,7 +56,9 @@ class ClusterProcessesTest < Minitest::Test
   def await
     limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + Patience::SECONDS
     while (found = yield).empty?
-      flunk "nothing within #{Patience::SECONDS} s" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+      if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+        flunk "nothing within #{Patience::SECONDS} s"
+      end
       Thread.pass
     end
     found

@@ -10,11 +10,15 @@ class ClusterReportingTest < Minitest::Test
   def setup
     @cluster = FakeCluster.new
     @counts = counts = Hash.new(0)
-    @cluster.engine.define_singleton_method(:count_reports) { |fate, number| counts[fate] += number }
+    @cluster.engine.define_singleton_method(:count_reports) do |fate, number|
+      counts[fate] += number
+    end
   end
 
   def reports(count)
-    Array.new(count) { |number| NeverBlock::Downloads::Report.new("d#{number}", "/a", 1, 1.0, :complete) }
+    Array.new(count) do |number|
+      NeverBlock::Downloads::Report.new("d#{number}", "/a", 1, 1.0, :complete)
+    end
   end
 
   def told(worker)

@@ -40,6 +40,8 @@ class ClusterRosterTest < Minitest::Test
   private
 
   def roster(target, *workers)
-    NeverBlock::Cluster::Roster.new(target).tap { |roster| workers.each { |fields| roster.all << Worker.new(*fields) } }
+    NeverBlock::Cluster::Roster.new(target).tap do |roster|
+      workers.each { |fields| roster.all << Worker.new(*fields) }
+    end
   end
 end

@@ -8,7 +8,10 @@ class ClusterSettingsTest < Minitest::Test
   # What a new configuration says => what the front names.
   DIFFERENCES = {
     {} => [],
-    { fibers: 3, preload_app: false, "executor.offload_threads": 3, environment: "production", log_requests: true, before_fork: [-> {}] } => [],
+    {
+      fibers: 3, preload_app: false, "executor.offload_threads": 3, environment: "production",
+      log_requests: true, before_fork: [-> {}]
+    } => [],
     { "timeouts.idle": 3 } => ["timeouts idle"],
     { "limits.queue": 3, workers: 4, pidfile: "x" } => ["workers", "pidfile", "limits queue"],
     { bind: ["http://127.0.0.1:1"] } => ["bind"],
@@ -22,7 +25,8 @@ class ClusterSettingsTest < Minitest::Test
   end
 
   def test_what_came_as_a_message_compares_as_well
-    assert_empty NeverBlock::Cluster::Settings.differing(text({}), text({}).transform_keys(&:to_sym))
+    message = text({}).transform_keys(&:to_sym)
+    assert_empty NeverBlock::Cluster::Settings.differing(text({}), message)
   end
 
   private

@@ -59,7 +59,9 @@ class ClusterSupervisorTest < Minitest::Test
   def test_a_mold_that_is_gone_without_a_word_is_one_too
     cluster = FakeCluster.new
     cluster.mold.ends(code: 10)
-    assert_match(/has ended with status 10 before it had loaded it/, cluster.supervisor.failure.message)
+    assert_match(
+      /has ended with status 10 before it had loaded it/, cluster.supervisor.failure.message
+    )
   end
 
   def test_a_crash_while_loading_is_tried_again_after_a_while_and_clients_are_told_how_long
@@ -71,7 +73,9 @@ class ClusterSupervisorTest < Minitest::Test
       cluster.pass(seconds)
     end
     assert_nil cluster.supervisor.failure
-    assert_match(/was killed by SIGSEGV before it had loaded it.*the next attempt is in 4 s/, cluster.log.text)
+    assert_match(
+      /was killed by SIGSEGV before it had loaded it.*the next attempt is in 4 s/, cluster.log.text
+    )
     cluster.serving
     assert_nil cluster.engine.unavailable
     assert_equal [:serving], cluster.events
@@ -86,20 +90,25 @@ class ClusterSupervisorTest < Minitest::Test
     assert_empty cluster.mold.obey
     cluster.pass(1)
     assert_equal [0, 1], cluster.mold.obey.map(&:number)
-    assert_match(/worker 0 \(process \d+\) was killed by SIGABRT before it was ready; the next attempt is in 1 s/, cluster.log.text)
+    lost = /worker 0 \(process \d+\) was killed by SIGABRT before it was ready/
+    assert_match(/#{lost}; the next attempt is in 1 s/, cluster.log.text)
   end
 
   def test_a_system_that_refuses_the_first_mold_is_a_failed_start
     cluster = FakeCluster.allocate
     cluster.define_singleton_method(:make_mold) { |_since| raise Errno::EAGAIN }
     cluster.send(:initialize)
-    assert_match(/cannot be started: Resource temporarily unavailable/, cluster.supervisor.failure.message)
+    assert_match(
+      /cannot be started: Resource temporarily unavailable/, cluster.supervisor.failure.message
+    )
   end
 
   def test_threads_of_the_application_are_named
     cluster = FakeCluster.new
     cluster.mold.loaded(threads: ["Thread (at app.rb:7)"])
-    assert_match(/the application started 1 thread while it was loaded: .*app\.rb:7/, cluster.log.text)
+    assert_match(
+      /the application started 1 thread while it was loaded: .*app\.rb:7/, cluster.log.text
+    )
   end
 
   # --- losing workers ---
@@ -107,14 +116,18 @@ class ClusterSupervisorTest < Minitest::Test
   def test_a_worker_that_is_killed_is_replaced_at_once_and_its_last_words_are_logged
     cluster = FakeCluster.new
     worker = cluster.serving.last
-    worker.channel.cost = { failed: 4, cut: 0, again: 1, lines: ["GET /slow", "GET /a", "GET /b", "GET /c"] }
+    worker.channel.cost = {
+      failed: 4, cut: 0, again: 1, lines: ["GET /slow", "GET /a", "GET /b", "GET /c"]
+    }
     channel = worker.channel
     cluster.pass(5)
     worker.ends(signal: 9)
     assert_equal :end, channel.calls.last
     assert_equal [1], cluster.mold.obey.map(&:number)
-    assert_match(%r{worker 1 \(process #{worker.pid}\) was killed by SIGKILL; it was running GET /slow, GET /a, GET /b, GET /c; 4 got 502, 1 runs elsewhere$},
-                 cluster.log.text)
+    cost = "it was running GET /slow, GET /a, GET /b, GET /c; 4 got 502, 1 runs elsewhere"
+    assert_match(
+      /worker 1 \(process #{worker.pid}\) was killed by SIGKILL; #{cost}$/, cluster.log.text
+    )
   end
 
   def test_a_kill_for_want_of_memory_is_called_that
@@ -215,7 +228,8 @@ class ClusterSupervisorTest < Minitest::Test
     cluster = FakeCluster.new
     cluster.mold.loaded
     cluster.mold.ends(code: 3)
-    assert_equal "the process that workers are forked from has ended with status 3 before a worker was ready", cluster.supervisor.failure.message
+    assert_equal "the process that workers are forked from has ended with status 3 " \
+                 "before a worker was ready", cluster.supervisor.failure.message
   end
 
   def test_one_that_crashes_each_time_it_is_to_fork_is_started_ever_more_slowly
@@ -223,7 +237,10 @@ class ClusterSupervisorTest < Minitest::Test
     cluster.mold.loaded
     cluster.mold.ends(signal: 11)
     assert_equal 1, cluster.molds.size
-    assert_match(/was killed by SIGSEGV; its workers continue, another one is started in 1 s/, cluster.log.text)
+    assert_match(
+      /was killed by SIGSEGV; its workers continue, another one is started in 1 s/,
+      cluster.log.text
+    )
     cluster.pass(2)
     assert_equal 2, cluster.molds.size
     cluster.mold.loaded
@@ -237,7 +254,8 @@ class ClusterSupervisorTest < Minitest::Test
     cluster.mold.loaded
     cluster.mold.obey.first.ready
     cluster.pass(70)
-    assert_equal 1, cluster.log.text.scan(/worker 1 \(process \d+\) is not ready after 6\d s: after_fork has not returned/).size
+    late = /worker 1 \(process \d+\) is not ready after 6\d s: after_fork has not returned/
+    assert_equal 1, cluster.log.text.scan(late).size
     assert_equal 0, cluster.log.text.scan(/worker 0 .* is not ready/).size
   end
 
@@ -255,7 +273,10 @@ class ClusterSupervisorTest < Minitest::Test
     assert_equal 1, cluster.log.text.scan("worker 0").size, "whom it never forked was never lost"
   end
 
-  def test_a_worker_whose_mold_is_gone_and_that_nobody_can_reap_counts_as_ended_when_there_is_no_such_process
+  define_method(
+    "test_a_worker_whose_mold_is_gone_and_that_nobody_can_reap_" \
+    "counts_as_ended_when_there_is_no_such_process"
+  ) do
     cluster = FakeCluster.new
     worker = cluster.serving.first
     channel = worker.channel
@@ -303,7 +324,10 @@ class ClusterSupervisorTest < Minitest::Test
     end
     assert_nil cluster.supervisor.failure # they are still there, as far as is known
     3.times { cluster.step }
-    assert_match(/\Ano worker is left, and none can be forked: loaded by rackup\z/, cluster.supervisor.failure.message)
+    assert_match(
+      /\Ano worker is left, and none can be forked: loaded by rackup\z/,
+      cluster.supervisor.failure.message
+    )
     assert_match(/error: no worker is left, .*; the server ends$/, cluster.log.text)
     assert_includes cluster.engine.calls, :stop_now
     cluster.engine.running = false
@@ -322,7 +346,8 @@ class ClusterSupervisorTest < Minitest::Test
     assert_equal [{ do: "backtrace" }], worker.told
     worker.says(event: "backtrace", lines: ["app.rb:3:in `spin'"])
     assert_equal [worker.pid], cluster.processes.killed
-    assert_match(%r{longer than 5 s without a pause \(timeouts worker\) and is replaced; it runs GET /loop; at\n  app\.rb:3:in `spin'}, cluster.log.text)
+    over = /longer than 5 s without a pause \(timeouts worker\) and is replaced/
+    assert_match(%r{#{over}; it runs GET /loop; at\n  app\.rb:3:in `spin'}, cluster.log.text)
   end
 
   def test_one_that_does_not_answer_is_killed_as_well
@@ -423,7 +448,8 @@ class ClusterSupervisorTest < Minitest::Test
     third = cluster.mold.obey.first.ready
     assert_equal [:serve], third.channel.calls
     2.times { cluster.post(:remove_worker) }
-    assert_equal([[:serve], %i[serve retire], %i[serve retire]], [*workers, third].map { |worker| worker.channel.calls })
+    calls = [*workers, third].map { |worker| worker.channel.calls }
+    assert_equal([[:serve], %i[serve retire], %i[serve retire]], calls)
     cluster.post(:remove_worker)
     assert_equal [:serve], workers.first.channel.calls
     assert_match(/1 worker as before: from 1 to 128 are possible/, cluster.log.text)
@@ -441,7 +467,10 @@ class ClusterSupervisorTest < Minitest::Test
     first.ready
     assert_equal([[:serve], [:serve], [], []], cluster.engine.channels.map(&:calls))
     second.ready
-    assert_equal([%i[serve retire], %i[serve retire], [:serve], [:serve]], cluster.engine.channels.map(&:calls))
+    assert_equal(
+      [%i[serve retire], %i[serve retire], [:serve], [:serve]],
+      cluster.engine.channels.map(&:calls)
+    )
     assert_equal true, answers.first.first
     assert_match(/2 new workers serve/, answers.first.last)
     assert_equal 2, lines.size
@@ -462,7 +491,9 @@ class ClusterSupervisorTest < Minitest::Test
     answers, = reload(cluster)
     cluster.mold.control.tell({ event: "failed", message: "app.rb:1: syntax error" })
     cluster.mold.ends(code: 1)
-    assert_equal [[false, "the reload has failed: app.rb:1: syntax error; nothing has changed, the old version still serves"]], answers
+    told = "the reload has failed: app.rb:1: syntax error; " \
+           "nothing has changed, the old version still serves"
+    assert_equal [[false, told]], answers
     assert_equal([[:serve]] * 2, cluster.engine.channels.map(&:calls))
     cluster.molds.first.obey
     refute_predicate cluster.molds.first, :quit?
@@ -477,7 +508,10 @@ class ClusterSupervisorTest < Minitest::Test
     first, second = fresh.obey
     first.ready
     second.ends(signal: 11)
-    assert_match(/worker 1 \(process #{second.pid}\) was killed by SIGSEGV before it was ready/, answers.first.last)
+    assert_match(
+      /worker 1 \(process #{second.pid}\) was killed by SIGSEGV before it was ready/,
+      answers.first.last
+    )
     assert_includes cluster.processes.killed, fresh.pid
     assert_includes cluster.processes.killed, first.pid
     cluster.processes.ended[first.pid] = { signal: 9 }
@@ -517,9 +551,14 @@ class ClusterSupervisorTest < Minitest::Test
     cluster = FakeCluster.new
     cluster.serving
     reload(cluster)
-    settings = NeverBlock::Config::Settings.new(file: { workers: 3, "timeouts.idle": 5, fibers: 7, "executor.offload_threads": 3 })
+    settings = NeverBlock::Config::Settings.new(
+      file: { workers: 3, "timeouts.idle": 5, fibers: 7, "executor.offload_threads": 3 }
+    )
     cluster.mold.loaded(settings: NeverBlock::Cluster::Settings.of(settings))
-    assert_match(/the new configuration differs in workers, timeouts idle: the front has these settings/, cluster.log.text)
+    assert_match(
+      /the new configuration differs in workers, timeouts idle: the front has these settings/,
+      cluster.log.text
+    )
   end
 
   def test_an_application_that_cannot_be_loaded_again_is_not_reloaded

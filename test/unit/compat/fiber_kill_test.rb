@@ -2,7 +2,8 @@
 
 require_relative "../../support/scheduler_harness"
 
-# Fiber#kill (Ruby 3.3 and later) under our scheduler: who kills goes on, and who is killed ends in its wait, its ensure blocks whole.
+# Fiber#kill (Ruby 3.3 and later) under our scheduler. The killer goes on.
+# The killed fiber ends in its wait, and its ensure blocks run whole.
 class FiberKillTest < Minitest::Test
   include SchedulerHarness
 
@@ -60,8 +61,15 @@ class FiberKillTest < Minitest::Test
 
   def test_every_kind_of_wait_can_be_killed
     mutex = Mutex.new
-    waits = [-> { Queue.new.pop }, -> { IO.pipe.first.read }, -> { Thread.new { sleep }.join }, -> { mutex.synchronize { nil } }, -> { Process.wait(spawn("sleep 60")) },
-             -> { mutex.synchronize { ConditionVariable.new.wait(mutex) } }, -> { IO.select([IO.pipe.first]) }]
+    waits = [
+      -> { Queue.new.pop },
+      -> { IO.pipe.first.read },
+      -> { Thread.new { sleep }.join },
+      -> { mutex.synchronize { nil } },
+      -> { Process.wait(spawn("sleep 60")) },
+      -> { mutex.synchronize { ConditionVariable.new.wait(mutex) } },
+      -> { IO.select([IO.pipe.first]) }
+    ]
     in_scheduler do
       killed = nil
       fiber { mutex.synchronize { sleep(0) while killed.nil? || killed.any?(&:alive?) } }

@@ -15,7 +15,12 @@ class CompatFiberNewTest < Minitest::Test
 
   def test_it_tells_that_its_waits_park
     in_scheduler do
-      fiber { assert_equal [false, true], Fiber.new(blocking: true) { [Fiber.current.blocking?, !Fiber.current_scheduler.nil?] }.resume }
+      fiber do
+        made = Fiber.new(blocking: true) do
+          [Fiber.current.blocking?, !Fiber.current_scheduler.nil?]
+        end
+        assert_equal [false, true], made.resume
+      end
     end
   end
 
@@ -23,7 +28,11 @@ class CompatFiberNewTest < Minitest::Test
     assert_predicate Fiber.new(blocking: true) { nil }, :blocking?
     refute_predicate Fiber.new { nil }, :blocking?
     in_scheduler do
-      fiber { NeverBlock::Compat.blocking { assert_predicate Fiber.new(blocking: true) { nil }, :blocking? } }
+      fiber do
+        NeverBlock::Compat.blocking do
+          assert_predicate Fiber.new(blocking: true) { nil }, :blocking?
+        end
+      end
     end
   end
 

@@ -44,7 +44,9 @@ class FifoTest < Minitest::Test
     in_scheduler do
       fiber { assert_raises(Timeout::Error) { Timeout.timeout(0.01) { File.open(@path) } } }
     end
-    (Thread.list - threads).each { |thread| assert thread.join(SECONDS), thread.inspect unless thread.name.to_s.start_with?("neverblock") }
+    (Thread.list - threads).each do |thread|
+      assert thread.join(SECONDS), thread.inspect unless thread.name.to_s.start_with?("neverblock")
+    end
   end
 
   def test_what_is_no_fifo_is_opened_as_ever
@@ -53,7 +55,10 @@ class FifoTest < Minitest::Test
         assert_raises(Errno::ENOENT) { File.open(File.join(@folder, "none")) }
         assert_raises(ArgumentError) { File.new }
         assert_raises(TypeError) { File.new(Object.new) }
-        assert_equal "text", File.open(File.join(@folder, "file"), "w+") { |io| io.tap { io << "text" }.rewind && io.read }
+        text = File.open(File.join(@folder, "file"), "w+") do |io|
+          io.tap { io << "text" }.rewind && io.read
+        end
+        assert_equal "text", text
         assert_equal "text", File.read(File.join(@folder, "file"), mode: "rb")
       end
     end

@@ -52,7 +52,12 @@ class FlockCompatTest < Minitest::Test
 
   def test_lock_nb_answers_at_once
     held = File.open(@path).tap { |file| file.flock(File::LOCK_EX) }
-    in_scheduler { fiber { assert_equal false, File.open(@path) { |file| file.flock(File::LOCK_EX | File::LOCK_NB) } } }
+    in_scheduler do
+      fiber do
+        locked = File.open(@path) { |file| file.flock(File::LOCK_EX | File::LOCK_NB) }
+        assert_equal false, locked
+      end
+    end
   ensure
     held&.close
   end

@@ -14,7 +14,8 @@ class CompatIOCloseTest < Minitest::Test
     UNIXSocket.pair.each { |socket| assert_equal [true], at_once(socket) }
     TCPServer.open("127.0.0.1", 0) { |server| assert_equal [true], at_once(server) }
     Tempfile.create { |file| assert_equal [false], at_once(file) }
-    assert_equal [false, true, true], [[true, 5], [true, 0], [false, 5]].map { |on, seconds| lingering(on, seconds) }
+    assert_equal [false, true, true],
+                 [[true, 5], [true, 0], [false, 5]].map { |on, seconds| lingering(on, seconds) }
   end
 
   def test_a_closed_io_is_none_that_closes_at_once
@@ -24,7 +25,11 @@ class CompatIOCloseTest < Minitest::Test
   end
 
   def test_what_closes_at_once_goes_to_no_thread
-    assert_equal [0, 0, 0], in_fiber { [offloaded { IO.pipe.each(&:close) }, offloaded { IO.pipe { nil } }, offloaded { UNIXSocket.pair.each(&:close) }] }
+    in_fiber do
+      assert_equal 0, offloaded { IO.pipe.each(&:close) }
+      assert_equal 0, offloaded { IO.pipe { nil } }
+      assert_equal 0, offloaded { UNIXSocket.pair.each(&:close) }
+    end
   end
 
   def test_a_file_that_was_written_is_closed_by_a_thread_on_ruby_34
@@ -49,10 +54,13 @@ class CompatIOCloseTest < Minitest::Test
 
   # At the wall of memory maps, say.
   def test_without_a_thread_to_be_had_files_are_opened_and_closed_all_the_same
-    out, err, = Open3.capture3("timeout", SECONDS.to_s, RbConfig.ruby, "-W0", *$LOAD_PATH.map { |path| "-I#{path}" }, "-e", <<~RUBY)
+    ruby = [RbConfig.ruby, "-W0", *$LOAD_PATH.map { |path| "-I#{path}" }]
+    out, err, = Open3.capture3("timeout", SECONDS.to_s, *ruby, "-e", <<~RUBY)
       require "neverblock"
       require "neverblock/verbs/offload"
-      NeverBlock::Offload::Worker.define_singleton_method(:new) { |*| raise ThreadError, "can't create Thread" }
+      NeverBlock::Offload::Worker.define_singleton_method(:new) do |*|
+        raise ThreadError, "can't create Thread"
+      end
       NB.run do
         puts File.stat(#{__FILE__.inspect}).size
         File.open(#{__FILE__.inspect}, "r+") { |file| puts file.gets }
@@ -63,7 +71,9 @@ class CompatIOCloseTest < Minitest::Test
         end
       end
     RUBY
-    assert_equal ["#{File.size(__FILE__)}\n# frozen_string_literal: true\nNeverBlock::Offload::NoWorker\ncan't create Thread\n", ""], [out, err]
+    assert_equal "#{File.size(__FILE__)}\n# frozen_string_literal: true\n" \
+                 "NeverBlock::Offload::NoWorker\ncan't create Thread\n", out
+    assert_empty err
   end
 
   private

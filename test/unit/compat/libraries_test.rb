@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# What is done for gems (lib/neverblock/compat/libraries.rb), on classes of the same shape; bin/test --clients does it with the gems.
+# What is done for gems (lib/neverblock/compat/libraries.rb), on classes of the same shape.
+# bin/test --clients does it with the gems.
 
 require "support/scheduler_harness"
 require "stringio"
@@ -8,7 +9,8 @@ require "stringio"
 class CompatLibrariesTest < Minitest::Test
   include SchedulerHarness
 
-  # The parts of Excon::Connection that matter: a request writes to the socket of its thread, and reads from it after a wait.
+  # The parts of Excon::Connection that matter.
+  # A request writes to the socket of its thread, and reads from it after a wait.
   class Connection
     attr_reader :opened
 
@@ -52,7 +54,10 @@ class CompatLibrariesTest < Minitest::Test
     assert_equal %w[b b], answers(Connection.new, %w[a b])
   end
 
-  def test_fibers_that_share_a_connection_are_given_their_own_answers_and_the_next_take_the_sockets_that_are_free
+  define_method(
+    "test_fibers_that_share_a_connection_are_given_their_own_answers_" \
+    "and_the_next_take_the_sockets_that_are_free"
+  ) do
     connection = Leased.new
 
     assert_equal %w[a b], answers(connection, %w[a b])
@@ -69,7 +74,11 @@ class CompatLibrariesTest < Minitest::Test
 
   def test_sockets_of_a_request_that_ended_badly_are_closed_and_not_used_again
     connection = Leased.new
-    in_scheduler { fiber { assert_raises(EOFError) { connection.request(says: "a", error: EOFError) } } }
+    in_scheduler do
+      fiber do
+        assert_raises(EOFError) { connection.request(says: "a", error: EOFError) }
+      end
+    end
 
     assert_predicate connection.opened.first, :closed?
     assert_equal %w[b], answers(connection, %w[b])

@@ -6,10 +6,13 @@ require "open3"
 require "rbconfig"
 require "timeout"
 
-# That each file of compat/ is needed: a script run with the whole of compat/ does what it should, and run without that one file it does not. A file that is loaded
-# on every Ruby may not be needed by the one that runs this: its fault is on the Rubies named.
+# Proves that each file of compat/ is needed. A script that runs with the whole of compat/ does what
+# it should. The same script without that one file does not.
+# A file that is loaded on every Ruby may not be needed by the one that runs this test.
+# The fault of such a file is on the Rubies that its entry names.
 class CompatNeededTest < Minitest::Test
-  # A script prints "right" when the fault is not seen. What it does without the file (a wrong line, an error, a crash, a hang) is the fault's.
+  # A script prints "right" when the fault is not seen.
+  # A wrong line, an error, a crash or a hang without the file is the fault's.
   ALL = ("3.1".."9")
   HANGS_S = 2
 
@@ -20,7 +23,15 @@ class CompatNeededTest < Minitest::Test
     if (without = ARGV.first)
       $LOADED_FEATURES << File.expand_path("neverblock/compat/\#{without}.rb", ENV.fetch("NB_LIB"))
     end
-    module NeverBlock; module Compat; module TcpFastFallback; def self.apply_once = nil; end; end; end if ARGV.first == "tcp_fast_fallback"
+    if ARGV.first == "tcp_fast_fallback"
+      module NeverBlock
+        module Compat
+          module TcpFastFallback
+            def self.apply_once = nil
+          end
+        end
+      end
+    end
     require "neverblock/scheduler"
     def scheduled
       Thread.new { Fiber.set_scheduler(NeverBlock::Scheduler.new); yield; Fiber.scheduler.run }.join
@@ -30,7 +41,9 @@ class CompatNeededTest < Minitest::Test
 
   def self.fault(file, rubies, script)
     name = file.tr("/", "_")
-    define_method("test_#{name}_does_what_it_is_for") { assert_equal ["right"], run_script(script, without: nil, seconds: Patience::SECONDS) }
+    define_method("test_#{name}_does_what_it_is_for") do
+      assert_equal ["right"], run_script(script, without: nil, seconds: Patience::SECONDS)
+    end
     define_method("test_#{name}_is_needed") do
       skip "Ruby #{RUBY_VERSION} has not this fault" unless rubies.cover?(RUBY_VERSION)
       refute_equal ["right"], run_script(script, without: file, seconds: HANGS_S)
@@ -39,7 +52,10 @@ class CompatNeededTest < Minitest::Test
 
   fault "fiber_raise", ALL, <<~RUBY
     told = Queue.new
-    scheduled { a = Fiber.schedule { (sleep rescue nil) || told.pop }; Fiber.schedule { a.raise("x"); told << true } }
+    scheduled do
+      a = Fiber.schedule { (sleep rescue nil) || told.pop }
+      Fiber.schedule { a.raise("x"); told << true }
+    end
     right told.empty?
   RUBY
 
@@ -55,7 +71,11 @@ class CompatNeededTest < Minitest::Test
   fault "set_scheduler", ALL, <<~RUBY
     scheduled do
       Fiber.schedule { sleep }
-      Fiber.schedule { Fiber.set_scheduler(NeverBlock::Scheduler.new) rescue ($stdout << "right\n").flush && exit!(0) }
+      Fiber.schedule do
+        Fiber.set_scheduler(NeverBlock::Scheduler.new)
+      rescue StandardError
+        ($stdout << "right\n").flush && exit!(0)
+      end
     end
   RUBY
 
@@ -74,7 +94,10 @@ class CompatNeededTest < Minitest::Test
     ended = Queue.new
     scheduled do
       Fiber.schedule { ended.pop; w.write("p") }
-      Fiber.schedule { pid = fork { w.write(Fiber.scheduler ? "s" : "c") }; ended << Process.wait(pid) }
+      Fiber.schedule do
+        pid = fork { w.write(Fiber.scheduler ? "s" : "c") }
+        ended << Process.wait(pid)
+      end
     end
     w.close
     right r.read == "cp"
@@ -144,8 +167,23 @@ class CompatNeededTest < Minitest::Test
     mutex, condition, owned = Mutex.new, ConditionVariable.new, nil
     waiter = nil
     scheduled do
-      waiter = Fiber.schedule { mutex.synchronize { begin; condition.wait(mutex); ensure; owned = mutex.owned?; end } rescue nil }
-      Fiber.schedule { mutex.synchronize { waiter.raise("one"); sleep(0.01); waiter.raise("two"); sleep(0.01) } }
+      waiter = Fiber.schedule do
+        mutex.synchronize do
+          condition.wait(mutex)
+        ensure
+          owned = mutex.owned?
+        end
+      rescue StandardError
+        nil
+      end
+      Fiber.schedule do
+        mutex.synchronize do
+          waiter.raise("one")
+          sleep(0.01)
+          waiter.raise("two")
+          sleep(0.01)
+        end
+      end
     end
     right owned
   RUBY
@@ -153,7 +191,15 @@ class CompatNeededTest < Minitest::Test
   fault "timeout", ("3.1".."3.4.10"), <<~RUBY
     seen = nil
     scheduled do
-      Fiber.schedule { begin; Timeout.timeout(0.01) { begin; sleep; rescue StandardError; seen = :swallowed; end }; rescue Timeout::Error; seen = :ended; end }
+      Fiber.schedule do
+        Timeout.timeout(0.01) do
+          sleep
+        rescue StandardError
+          seen = :swallowed
+        end
+      rescue Timeout::Error
+        seen = :ended
+      end
     end
     right seen == :ended
   RUBY
@@ -172,7 +218,9 @@ class CompatNeededTest < Minitest::Test
   fault "tcp_fast_fallback", ("3.4".."9"), <<~RUBY
     require "socket"
     asked = nil
-    NeverBlock::Scheduler.prepend(Module.new { define_method(:address_resolve) { |name| super(asked = name) } })
+    NeverBlock::Scheduler.prepend(Module.new do
+      define_method(:address_resolve) { |name| super(asked = name) }
+    end)
     port = TCPServer.new("127.0.0.1", 0).local_address.ip_port
     scheduled { Fiber.schedule { TCPSocket.new("localhost", port) } }
     right asked == "localhost"
@@ -205,9 +253,9 @@ class CompatNeededTest < Minitest::Test
     right file.read == "x"
   RUBY
 
-  # The hook takes longer than a slice of time, so that the loop's thread runs in the middle of the walk, and those who are next to be woken leave; without the file
-  # it waits for that. Before 3.3
-  # the walk is the same, and their memory is still there.
+  # The hook takes longer than a slice of time. The loop's thread therefore runs in the middle of
+  # the walk, and those who are next to be woken leave. Without the file the hook waits for that.
+  # Before 3.3 the walk is the same, but the memory of those who left is still there.
   fault "queue_close", ("3.3".."9"), <<~RUBY
     parked = Queue.new
     queue = Queue.new
@@ -216,12 +264,21 @@ class CompatNeededTest < Minitest::Test
       define_method(:unblock) do |blocker, fiber|
         super(blocker, fiber)
         until_s = Process.clock_gettime(Process::CLOCK_MONOTONIC) + (ARGV.first ? 20 : 0.25)
-        nil while blocker.equal?(queue) && ended.zero? && (@slow ||= until_s) > Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        nil while blocker.equal?(queue) && ended.zero? &&
+                  (@slow ||= until_s) > Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end)
     scheduler = Thread.new do
       scheduled do
-        fibers = Array.new(300) { Fiber.schedule { begin; queue.pop; rescue IndexError; nil; ensure; ended += 1; end } }
+        fibers = Array.new(300) do
+          Fiber.schedule do
+            queue.pop
+          rescue IndexError
+            nil
+          ensure
+            ended += 1
+          end
+        end
         Fiber.schedule do
           sleep(0.01)
           parked << true
@@ -236,7 +293,8 @@ class CompatNeededTest < Minitest::Test
     right ended == 300
   RUBY
 
-  # A race that takes a thread switch at one place of Ruby's: seen by the soak within a minute, not by every run.
+  # A race that takes a thread switch at one place of Ruby's.
+  # The soak sees it within a minute, but not every run does.
   def test_a_broadcast_wakes_all_who_wait
     assert_equal ["right"], run_script(<<~RUBY, without: nil, seconds: Patience::SECONDS)
       mutex, condition, woken = Mutex.new, ConditionVariable.new, 0
@@ -251,8 +309,10 @@ class CompatNeededTest < Minitest::Test
   def test_what_is_loaded_for_ruby_is_in_the_table
     text = File.read(File.expand_path("../../../lib/neverblock/compat/ruby.rb", __dir__))
     table = text.scan(/^#   (\w+) +(?:all|before|3)/).flatten
-    assert_equal text.scan(%r{^require "neverblock/compat/(\w+)"}).flatten.sort, (table + ["libraries"]).sort
-    table.each { |file| assert_path_exists File.expand_path("../../../lib/neverblock/compat/#{file}.rb", __dir__) }
+    loaded = text.scan(%r{^require "neverblock/compat/(\w+)"}).flatten
+    assert_equal loaded.sort, (table + ["libraries"]).sort
+    compat = File.expand_path("../../../lib/neverblock/compat", __dir__)
+    table.each { |file| assert_path_exists File.join(compat, "#{file}.rb") }
   end
 
   private
@@ -260,8 +320,11 @@ class CompatNeededTest < Minitest::Test
   def run_script(script, without:, seconds:)
     library = File.expand_path("../../../lib", __dir__)
     # Ruby's own libraries: a newer one in the bundle may have lost the fault.
-    env = { "NB_LIB" => library, "RUBYOPT" => nil, "RUBYLIB" => nil, "GEM_HOME" => nil, "GEM_PATH" => nil }
-    out, = Open3.capture2e(env, "timeout", "-s", "KILL", seconds.to_s, RbConfig.ruby, "-W0", "-I#{library}", "-e", PRELUDE + script, *without)
+    env = {
+      "NB_LIB" => library, "RUBYOPT" => nil, "RUBYLIB" => nil, "GEM_HOME" => nil, "GEM_PATH" => nil
+    }
+    ruby = [RbConfig.ruby, "-W0", "-I#{library}", "-e", PRELUDE + script, *without]
+    out, = Open3.capture2e(env, "timeout", "-s", "KILL", seconds.to_s, *ruby)
     out.lines(chomp: true).first(3)
   end
 end

@@ -14,16 +14,33 @@ class CompatNetHTTPTest < Minitest::Test
   # The service's answer to /half comes in two parts, the second when it is told.
   LEFT = {
     "timeout" => ->(http) { Timeout.timeout(LIMIT_S) { http.get("/half") } },
-    "timeout_in_the_reader" => ->(http) { Timeout.timeout(LIMIT_S) { http.request_get("/half") { |response| response.read_body { sleep } } } },
+    "timeout_in_the_reader" => ->(http) {
+      Timeout.timeout(LIMIT_S) do
+        http.request_get("/half") { |response| response.read_body { sleep } }
+      end
+    },
     "throw" => ->(http) { catch(:left) { http.request_get("/half") { throw :left } } },
     "break" => ->(http) { http.request_get("/half") { break } },
-    "an_exception_that_is_no_error" => ->(http) { http.request_get("/half") { raise NotImplementedError } }
+    "an_exception_that_is_no_error" => ->(http) {
+      http.request_get("/half") { raise NotImplementedError }
+    }
   }.freeze
   IN_A_LOOP = {
-    "nb_all" => ->(http) { NB.all(-> { http.get("/half") }, -> { sleep(LIMIT_S) && raise(KeyError) }) },
-    "nb_all_in_the_reader" => ->(http) { NB.all(-> { http.request_get("/half") { |response| response.read_body { sleep } } }, -> { sleep(LIMIT_S) && raise(KeyError) }) },
+    "nb_all" => ->(http) {
+      NB.all(-> { http.get("/half") }, -> { sleep(LIMIT_S) && raise(KeyError) })
+    },
+    "nb_all_in_the_reader" => ->(http) {
+      NB.all(
+        -> { http.request_get("/half") { |response| response.read_body { sleep } } },
+        -> { sleep(LIMIT_S) && raise(KeyError) }
+      )
+    },
     "nb_deadline" => ->(http) { NB.deadline(LIMIT_S) { http.get("/half") } },
-    "nb_deadline_in_the_reader" => ->(http) { NB.deadline(LIMIT_S) { http.request_get("/half") { |response| response.read_body { sleep } } } }
+    "nb_deadline_in_the_reader" => ->(http) {
+      NB.deadline(LIMIT_S) do
+        http.request_get("/half") { |response| response.read_body { sleep } }
+      end
+    }
   }.freeze
 
   def setup
@@ -39,17 +56,23 @@ class CompatNetHTTPTest < Minitest::Test
   end
 
   LEFT.each do |name, leave|
-    define_method("test_after_#{name}_on_a_thread_the_next_answer_is_its_own") { Thread.new { assert_next_is_own(leave) }.value }
+    define_method("test_after_#{name}_on_a_thread_the_next_answer_is_its_own") do
+      Thread.new { assert_next_is_own(leave) }.value
+    end
   end
 
   LEFT.merge(IN_A_LOOP).each do |name, leave|
-    define_method("test_after_#{name}_in_a_loop_the_next_answer_is_its_own") { in_scheduler { fiber { assert_next_is_own(leave) } } }
+    define_method("test_after_#{name}_in_a_loop_the_next_answer_is_its_own") do
+      in_scheduler { fiber { assert_next_is_own(leave) } }
+    end
   end
 
   def test_a_connection_whose_requests_end_is_kept
     in_scheduler do
       fiber do
-        connections = with_http { |http| Array.new(3) { |index| http.get("/#{index}")["x-connection"] } }
+        connections = with_http do |http|
+          Array.new(3) { |index| http.get("/#{index}")["x-connection"] }
+        end
         assert_equal 1, connections.uniq.size
       end
     end
@@ -63,7 +86,8 @@ class CompatNetHTTPTest < Minitest::Test
       begin
         leave.call(http)
       rescue Exception => e # rubocop:disable Lint/RescueException -- however it was left
-        assert_includes [Timeout::Error, KeyError, NB::DeadlineExceeded, NotImplementedError], e.class
+        expected = [Timeout::Error, KeyError, NB::DeadlineExceeded, NotImplementedError]
+        assert_includes expected, e.class
       end
       @second_half << true
       2.times { |index| assert_equal "/own#{index}", http.post("/own#{index}", "x").body }
@@ -77,7 +101,10 @@ class CompatNetHTTPTest < Minitest::Test
   def converse(socket)
     while (_, path, headers = PlainHttp.head(socket))
       socket.read(headers["content-length"].to_i)
-      socket.write("HTTP/1.1 200 OK\r\ncontent-length: #{path.bytesize}\r\nx-connection: #{socket.peeraddr[1]}\r\n\r\n#{path[0, 2]}")
+      socket.write(
+        "HTTP/1.1 200 OK\r\ncontent-length: #{path.bytesize}\r\n" \
+        "x-connection: #{socket.peeraddr[1]}\r\n\r\n#{path[0, 2]}"
+      )
       @second_half.pop if path == "/half"
       socket.write(path[2..])
     end

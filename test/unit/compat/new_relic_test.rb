@@ -9,7 +9,11 @@ class CompatNewRelicTest < Minitest::Test
   ENVIRONMENT = { "NEW_RELIC_AGENT_ENABLED" => "false", "NEW_RELIC_LOG" => "stdout" }.freeze
 
   def run_with_agent(script)
-    output, status = Open3.capture2e(ENVIRONMENT, RbConfig.ruby, "-I", File.expand_path("../../../lib", __dir__), "-rbundler/setup", "-rnewrelic_rpm", "-rneverblock", "-e", script)
+    library = File.expand_path("../../../lib", __dir__)
+    output, status = Open3.capture2e(
+      ENVIRONMENT, RbConfig.ruby, "-I", library,
+      "-rbundler/setup", "-rnewrelic_rpm", "-rneverblock", "-e", script
+    )
     assert_predicate status, :success?, output
     output
   end
@@ -17,13 +21,16 @@ class CompatNewRelicTest < Minitest::Test
   def test_times_of_transactions_that_run_at_once_are_each_its_own
     output = run_with_agent(<<~RUBY)
       times = NewRelic::Agent::TransactionTimeAggregator
-      times.singleton_class.prepend(Module.new { private def log_missing_elapsed_transaction_time = puts("missing") })
+      times.singleton_class.prepend(Module.new do
+        private def log_missing_elapsed_transaction_time = puts("missing")
+      end)
       NB.run do
         5.times do
           Fiber.schedule do
             times.transaction_start
             sleep(0)
-            times.transaction_stop(Process.clock_gettime(Process::CLOCK_REALTIME), NeverBlock::Scheduler.root.object_id)
+            now = Process.clock_gettime(Process::CLOCK_REALTIME)
+            times.transaction_stop(now, NeverBlock::Scheduler.root.object_id)
           end
         end
       end
@@ -36,7 +43,11 @@ class CompatNewRelicTest < Minitest::Test
   def test_a_transaction_knows_its_fiber_by_what_its_time_is_stopped
     output = run_with_agent(<<~RUBY)
       NB.run do
-        Fiber.schedule { p NewRelic::Agent::Transaction.new(:web, {}).instance_variable_get(:@starting_thread_id) == NeverBlock::Scheduler.root.object_id }
+        Fiber.schedule do
+          transaction = NewRelic::Agent::Transaction.new(:web, {})
+          id = transaction.instance_variable_get(:@starting_thread_id)
+          p id == NeverBlock::Scheduler.root.object_id
+        end
       end
     RUBY
     assert_equal "true", output.lines(chomp: true).last
@@ -47,7 +58,8 @@ class CompatNewRelicTest < Minitest::Test
     output = run_with_agent(<<~RUBY)
       Fiber.prepend(Module.new { def initialize(*, **) = puts("made") || super })
       require "neverblock/server"
-      config = NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], log_fd: File.open(File::NULL, "w").fileno)
+      log_fd = File.open(File::NULL, "w").fileno
+      config = NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], log_fd: log_fd)
       server = NeverBlock::Server.new(config, ->(_env) { [200, {}, ["hello"]] }).start
       require "net/http"
       puts Net::HTTP.get(URI(server.urls.first))

@@ -2,16 +2,26 @@
 
 require_relative "../../support/scheduler_harness"
 
-# Queue#close and what else wakes all who wait for a queue: each wakes once, by whomever it is closed. (The crash it is about: needed_test.rb.)
+# Queue#close and what else wakes all who wait for a queue: each wakes once, whoever closes it.
+# (needed_test.rb has the crash that this is about.)
 class QueueCloseTest < Minitest::Test
   include SchedulerHarness
 
   WAITERS = 1000
 
-  { "Queue#close" => [-> { Queue.new }, :pop.to_proc, :close.to_proc, nil],
-    "SizedQueue#close_with_poppers" => [-> { SizedQueue.new(1) }, :pop.to_proc, :close.to_proc, nil],
-    "SizedQueue#close_with_pushers" => [-> { SizedQueue.new(1) << 0 }, ->(queue) { queue << 1 }, :close.to_proc, ClosedQueueError],
-    "SizedQueue#max=" => [-> { SizedQueue.new(1) << 0 }, ->(queue) { queue << 1 }, ->(queue) { queue.max = WAITERS + 1 }, nil] }.each do |name, (make, wait, wake, error)|
+  {
+    "Queue#close" => [-> { Queue.new }, :pop.to_proc, :close.to_proc, nil],
+    "SizedQueue#close_with_poppers" => [
+      -> { SizedQueue.new(1) }, :pop.to_proc, :close.to_proc, nil
+    ],
+    "SizedQueue#close_with_pushers" => [
+      -> { SizedQueue.new(1) << 0 }, ->(queue) { queue << 1 }, :close.to_proc, ClosedQueueError
+    ],
+    "SizedQueue#max=" => [
+      -> { SizedQueue.new(1) << 0 }, ->(queue) { queue << 1 },
+      ->(queue) { queue.max = WAITERS + 1 }, nil
+    ]
+  }.each do |name, (make, wait, wake, error)|
     test = name.tr("#=", "_").downcase
     define_method("test_#{test}_in_a_fiber_wakes_each_waiter_once") do
       queue = make.call
@@ -21,7 +31,11 @@ class QueueCloseTest < Minitest::Test
 
     define_method("test_#{test}_in_a_thread_wakes_each_waiter_once") do
       queue = make.call
-      in_scheduler { parked(queue, wait) { |gate| when_full(gate) { Thread.new { wake.call(queue) }.join } } }
+      in_scheduler do
+        parked(queue, wait) do |gate|
+          when_full(gate) { Thread.new { wake.call(queue) }.join }
+        end
+      end
       assert_woken(error)
     end
   end
@@ -30,7 +44,9 @@ class QueueCloseTest < Minitest::Test
     queue = SizedQueue.new(10)
     10.times { queue << 0 }
     in_scheduler do
-      parked(queue, ->(one) { one << 1 }) { |gate| when_full(gate) { (WAITERS / 10).times { queue.clear and sleep(0) } } }
+      parked(queue, ->(one) { one << 1 }) do |gate|
+        when_full(gate) { (WAITERS / 10).times { queue.clear and sleep(0) } }
+      end
     end
     assert_woken(nil)
   end

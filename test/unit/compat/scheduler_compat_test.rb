@@ -81,7 +81,13 @@ class CompatTest < Minitest::Test
   def test_require_relative_does_not_call_a_require_of_the_callers_own
     Dir.mktmpdir do |dir|
       File.write(File.join(dir, "part.rb"), "$nb_part = true")
-      File.write(File.join(dir, "whole.rb"), 'Module.new { def self.require(*) = raise("not this one"); require_relative "part" }')
+      File.write(File.join(dir, "whole.rb"), <<~RUBY)
+        Module.new do
+          def self.require(*) = raise("not this one")
+
+          require_relative "part"
+        end
+      RUBY
       require File.join(dir, "whole.rb")
       assert $nb_part
     end
@@ -94,12 +100,16 @@ class CompatTest < Minitest::Test
         alias_method :other_require, :require
         def require(name) = other_require(name)
       end
-      Thread.new { Fiber.set_scheduler(NeverBlock::Scheduler.new); Fiber.schedule { print require("set") == require("pstore") } }.join
+      Thread.new do
+        Fiber.set_scheduler(NeverBlock::Scheduler.new)
+        Fiber.schedule { print require("set") == require("pstore") }
+      end.join
     RUBY
-    assert_match(/\A(true|false)\z/, IO.popen([RbConfig.ruby, *$LOAD_PATH.map { |path| "-I#{path}" }, "-W0", "-e", script], &:read))
+    assert_match(/\A(true|false)\z/, output_of(script))
   end
 
-  # What Zeitwerk does around Kernel#require when a constant is loaded: it looks at files (on another thread), and takes locks. Two executors load the same constants.
+  # When a constant is loaded, Zeitwerk looks at files (on another thread) and takes locks around
+  # Kernel#require. Two executors load the same constants.
   def test_a_constant_is_there_in_all_fibers_of_all_threads_when_what_is_around_require_waits
     script = <<~RUBY
       require "neverblock/scheduler"
@@ -121,13 +131,17 @@ class CompatTest < Minitest::Test
         Array.new(2) do
           Thread.new do
             Fiber.set_scheduler(NeverBlock::Scheduler.new)
-            5.times { Fiber.schedule { names.each { |name| sleep(0); seen << (Object.const_get(name) rescue $!) } } }
+            5.times do
+              Fiber.schedule do
+                names.each { |name| sleep(0); seen << (Object.const_get(name) rescue $!) }
+              end
+            end
           end
         end.each(&:join)
         print Array.new(seen.size) { seen.pop }.tally
       end
     RUBY
-    assert_equal({ 5 => 40 }.to_s, IO.popen([RbConfig.ruby, *$LOAD_PATH.map { |path| "-I#{path}" }, "-W0", "-e", script], &:read))
+    assert_equal({ 5 => 40 }.to_s, output_of(script))
   end
 
   def test_an_enumerator_in_a_fiber_answers_as_elsewhere
@@ -160,7 +174,9 @@ class CompatTest < Minitest::Test
         assert_raises(Timeout::Error) { Timeout.timeout(0.002) { rescued { sleep } } }
         error = assert_raises(Timeout::Error) { Timeout.timeout(0.002, nil, "told") { sleep } }
         assert_equal ["told", nil], [error.message, error.cause]
-        assert_raises(Timeout::Error) { Timeout.timeout(0.002) { Timeout.timeout(5) { rescued { sleep } } } }
+        assert_raises(Timeout::Error) do
+          Timeout.timeout(0.002) { Timeout.timeout(5) { rescued { sleep } } }
+        end
         assert_equal 5, Timeout.timeout(5) { 5 }
       end
     end
@@ -196,7 +212,9 @@ class CompatTest < Minitest::Test
     queue = Queue.new
     order = []
     in_scheduler do
-      popper = fiber { order << queue.pop and assert_raises(RuntimeError) { sleep } and order << :raised }
+      popper = fiber do
+        order << queue.pop and assert_raises(RuntimeError) { sleep } and order << :raised
+      end
       fiber { queue << :popped and popper.raise }
     end
     assert_equal %i[popped raised], order
@@ -246,13 +264,24 @@ class CompatTest < Minitest::Test
   end
 
   def enumerations
-    numbers = Enumerator.new { |out| (out << 1 << 2) && out.yield(3, 4) && out.yield || out.yield(nil) || out.yield([5, 6]) || :result }
+    numbers = Enumerator.new do |out|
+      (out << 1 << 2) && out.yield(3, 4) && out.yield || out.yield(nil) || out.yield([5, 6]) ||
+        :result
+    end
     seen = [numbers.next, numbers.peek, numbers.next, numbers.next, numbers.next]
-    seen << ended { loop { seen << numbers.next_values } } << ended { numbers.peek } << ended { numbers.dup.class }
+    seen << ended { loop { seen << numbers.next_values } }
+    seen << ended { numbers.peek } << ended { numbers.dup.class }
     numbers.rewind
-    seen << numbers.next << numbers.peek_values << fed << [7].each.with_index.next << (1..3).lazy.map { |number| number * 3 }.next
+    seen << numbers.next << numbers.peek_values << fed << [7].each.with_index.next
+    seen << (1..3).lazy.map { |number| number * 3 }.next
     failing = Enumerator.new { |out| (out << 1) && raise(IndexError, "in") }
     seen << failing.next << ended { failing.next }
+  end
+
+  # @return what the script writes, run by a Ruby of its own
+  def output_of(script)
+    load_path = $LOAD_PATH.map { |path| "-I#{path}" }
+    IO.popen([RbConfig.ruby, *load_path, "-W0", "-e", script], &:read)
   end
 
   def exhaust(result_class)

@@ -34,7 +34,9 @@ class ShareLockTest < Minitest::Test
       lock.sharing do
         lock.raw_state do |owners|
           owner = owners.keys.first
-          assert_equal [1, "sleep", Array], [owners[owner][:sharing], owner.status, owner.backtrace.class]
+          assert_equal 1, owners[owner][:sharing]
+          assert_equal "sleep", owner.status
+          assert_instance_of Array, owner.backtrace
         end
       end
     end
@@ -43,7 +45,10 @@ class ShareLockTest < Minitest::Test
   def test_outside_of_a_loop_the_owner_is_the_thread
     NB.run { nil }
     lock.sharing { lock.raw_state { |owners| assert_equal [Thread.current], owners.keys } }
-    assert(Fiber.new { lock.sharing { lock.exclusive(purpose: :unload, no_wait: true) { true } } }.resume)
+    fiber = Fiber.new do
+      lock.sharing { lock.exclusive(purpose: :unload, no_wait: true) { true } }
+    end
+    assert fiber.resume
   end
 
   private

@@ -15,7 +15,8 @@ class StreamedBodiesTest < Minitest::Test
   RUBY
 
   def test_an_application_with_action_dispatch_alone_starts
-    output, status = Open3.capture2e(RbConfig.ruby, "-I", File.expand_path("../../../lib", __dir__), "-e", APPLICATION)
+    library = File.expand_path("../../../lib", __dir__)
+    output, status = Open3.capture2e(RbConfig.ruby, "-I", library, "-e", APPLICATION)
 
     assert_predicate status, :success?, output
     assert_equal "nil", output.lines.last.chomp

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Tilt's templates under our loop: fibers of one thread that compile at once do not take each other's method.
+# Tilt's templates under our loop.
+# Fibers of one thread that compile at once do not take each other's method.
 
 require_relative "../../support/unit"
 require "neverblock"

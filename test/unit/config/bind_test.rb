@@ -11,7 +11,9 @@ class BindTest < Minitest::Test
     "http://127.0.0.1:9292/" => [:http, "127.0.0.1", 9292, "http://127.0.0.1:9292"],
     "http://0.0.0.0:0" => [:http, "0.0.0.0", 0, "http://0.0.0.0:0"],
     "http://localhost:80" => [:http, "localhost", 80, "http://localhost:80"],
-    "http://app-1.example.org:65535" => [:http, "app-1.example.org", 65_535, "http://app-1.example.org:65535"],
+    "http://app-1.example.org:65535" => [
+      :http, "app-1.example.org", 65_535, "http://app-1.example.org:65535"
+    ],
     "http://[::1]:9292" => [:http, "::1", 9292, "http://[::1]:9292"],
     "http://[::]:1" => [:http, "::", 1, "http://[::]:1"],
     "http://[fe80::1%eth0]:1" => [:http, "fe80::1%eth0", 1, "http://[fe80::1%eth0]:1"],

@@ -22,14 +22,18 @@ class EnvironmentTest < Minitest::Test
   ].freeze
 
   BINDS.each do |env, port, host, url|
-    define_method("test_with #{env} and -p #{port.inspect} -o #{host.inspect} the bind is #{url}") do
+    about = "with #{env} and -p #{port.inspect} -o #{host.inspect} the bind is #{url}"
+    define_method("test_#{about}") do
       assert_equal url, NeverBlock::Config::Environment.new(env).bind(port: port, host: host).url
     end
   end
 
   def test_a_port_that_is_none_names_the_variable
-    error = assert_raises(NeverBlock::ConfigError) { NeverBlock::Config::Environment.new("PORT" => "web").bind }
-    assert_equal 'PORT (in the environment) must be a whole number from 0 to 65535; got "web"', error.message
+    error = assert_raises(NeverBlock::ConfigError) do
+      NeverBlock::Config::Environment.new("PORT" => "web").bind
+    end
+    assert_equal 'PORT (in the environment) must be a whole number from 0 to 65535; got "web"',
+                 error.message
   end
 
   # Environment, -e => RACK_ENV, RAILS_ENV afterwards.
@@ -44,7 +48,8 @@ class EnvironmentTest < Minitest::Test
   ].freeze
 
   NAMES.each do |before, chosen, rack, rails|
-    define_method("test_with #{before} and -e #{chosen.inspect} RACK_ENV becomes #{rack} and RAILS_ENV #{rails.inspect}") do
+    names = "RACK_ENV becomes #{rack} and RAILS_ENV #{rails.inspect}"
+    define_method("test_with #{before} and -e #{chosen.inspect} #{names}") do
       env = before.dup
       assert_equal rack, NeverBlock::Config::Environment.new(env).apply_name(chosen)
       assert_equal [rack, rails], [env["RACK_ENV"], env["RAILS_ENV"]]
@@ -60,12 +65,17 @@ class EnvironmentTest < Minitest::Test
   end
 
   def test_a_web_concurrency_that_is_none_is_named
-    error = assert_raises(NeverBlock::ConfigError) { NeverBlock::Config::Environment.new("WEB_CONCURRENCY" => "many").values }
-    assert_equal 'WEB_CONCURRENCY (in the environment) must be a whole number from 1 to 128, or auto; got "many"', error.message
+    error = assert_raises(NeverBlock::ConfigError) do
+      NeverBlock::Config::Environment.new("WEB_CONCURRENCY" => "many").values
+    end
+    assert_equal "WEB_CONCURRENCY (in the environment) must be a whole number from 1 to 128, " \
+                 'or auto; got "many"', error.message
   end
 
   def test_bind_names_addresses_and_goes_before_port
-    binds = NeverBlock::Config::Environment.new("BIND" => "http://127.0.0.1:1  unix:///run/x.sock", "PORT" => "5000").binds
+    binds = NeverBlock::Config::Environment.new(
+      "BIND" => "http://127.0.0.1:1  unix:///run/x.sock", "PORT" => "5000"
+    ).binds
     assert_equal ["http://127.0.0.1:1", "unix:///run/x.sock"], binds.map(&:url)
     assert_nil NeverBlock::Config::Environment.new({}).binds
   end
@@ -74,7 +84,8 @@ class EnvironmentTest < Minitest::Test
     env = {}
     assert_equal "staging", NeverBlock::Config::Environment.new(env).apply_name(nil, "staging")
     assert_equal "staging", env["RACK_ENV"]
-    assert_equal "test", NeverBlock::Config::Environment.new({ "RACK_ENV" => "test" }).apply_name(nil, "staging")
+    environment = NeverBlock::Config::Environment.new({ "RACK_ENV" => "test" })
+    assert_equal "test", environment.apply_name(nil, "staging")
   end
 
   def test_a_chosen_name_also_counts_for_those_who_ask_app_env_first
@@ -84,9 +95,18 @@ class EnvironmentTest < Minitest::Test
   end
 
   def test_other_variables_are_read_by_their_settings
-    env = { "PIDFILE" => "/run/x.pid", "RUBY_YJIT_ENABLE" => "0", "APP_ENV" => "staging", "RACK_ENV" => " " }
-    assert_equal({ pidfile: "/run/x.pid", yjit: false, environment: "staging" }, NeverBlock::Config::Environment.new(env).values)
-    error = assert_raises(NeverBlock::ConfigError) { NeverBlock::Config::Environment.new("RACK_ENV" => "a b").values }
-    assert_equal 'RACK_ENV (in the environment) must be a name, such as production; got "a b"', error.message
+    env = {
+      "PIDFILE" => "/run/x.pid", "RUBY_YJIT_ENABLE" => "0",
+      "APP_ENV" => "staging", "RACK_ENV" => " "
+    }
+    assert_equal(
+      { pidfile: "/run/x.pid", yjit: false, environment: "staging" },
+      NeverBlock::Config::Environment.new(env).values
+    )
+    error = assert_raises(NeverBlock::ConfigError) do
+      NeverBlock::Config::Environment.new("RACK_ENV" => "a b").values
+    end
+    assert_equal 'RACK_ENV (in the environment) must be a name, such as production; got "a b"',
+                 error.message
   end
 end

@@ -10,7 +10,8 @@ class GuideTest < Minitest::Test
 
   def test_the_guide_has_todays_tables
     text = File.read(Settings::GUIDE_TABLE.path)
-    assert_equal Settings::GUIDE_TABLE.renew(text), text, "ruby -Ilib test/support/guide_tables.rb renews it"
+    assert_equal Settings::GUIDE_TABLE.renew(text), text,
+                 "ruby -Ilib test/support/guide_tables.rb renews it"
   end
 
   def test_a_guide_with_other_tables_or_without_their_place_is_found
@@ -20,13 +21,15 @@ class GuideTest < Minitest::Test
   end
 
   def test_every_setting_has_a_row
-    rows = Settings.tables.lines.grep(/\A\| /).size - (Settings.tables.scan("|---|").empty? ? 0 : Settings.tables.lines.grep(/\A\|---/).size)
+    heads = Settings.tables.scan("|---|").empty? ? 0 : Settings.tables.lines.grep(/\A\|---/).size
+    rows = Settings.tables.lines.grep(/\A\| /).size - heads
     words = NeverBlock::Config::Route::WORDS
     assert_equal NeverBlock::Config::Catalog::OPTIONS.size + words.size, rows
   end
 
   # The guide's examples of a file are files that work.
-  File.read(Settings::GUIDE_TABLE.path).scan(/```ruby\n(.*?)```/m).flatten.reject { |text| text.start_with?("gem ") }.each_with_index do |text, number|
+  examples = File.read(Settings::GUIDE_TABLE.path).scan(/```ruby\n(.*?)```/m).flatten
+  examples.reject { |text| text.start_with?("gem ") }.each_with_index do |text, number|
     define_method("test_example #{number} of the guide is read") do
       Dir.mktmpdir do |directory|
         path = File.join(directory, "neverblock.rb")

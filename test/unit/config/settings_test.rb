@@ -17,8 +17,10 @@ class SettingsTest < Minitest::Test
   def test_the_command_line_goes_before_the_environment_before_the_file_before_the_default
     assert_nil settings[:pidfile]
     assert_equal "f", settings(file: { pidfile: "f" })[:pidfile]
-    assert_equal "e", settings(file: { pidfile: "f" }, env: { "PIDFILE" => "e" })[:pidfile]
-    assert_equal "c", settings(file: { pidfile: "f" }, env: { "PIDFILE" => "e" }, command: { pidfile: "c" })[:pidfile]
+    env = { "PIDFILE" => "e" }
+    assert_equal "e", settings(file: { pidfile: "f" }, env: env)[:pidfile]
+    command = { pidfile: "c" }
+    assert_equal "c", settings(file: { pidfile: "f" }, env: env, command: command)[:pidfile]
     assert_equal 1024, settings[:fibers]
   end
 
@@ -29,30 +31,55 @@ class SettingsTest < Minitest::Test
   # command line, environment, file => addresses
   BINDS = [
     [{}, {}, {}, %w[http://127.0.0.1:9292]],
-    [{}, {}, { bind: %w[http://127.0.0.1:1 unix:///run/x.sock] }, %w[http://127.0.0.1:1 unix:///run/x.sock]],
+    [
+      {}, {}, { bind: %w[http://127.0.0.1:1 unix:///run/x.sock] },
+      %w[http://127.0.0.1:1 unix:///run/x.sock]
+    ],
     [{}, { "PORT" => "2" }, { bind: %w[http://127.0.0.1:1] }, %w[http://0.0.0.0:2]],
     [{}, { "BIND" => "http://127.0.0.1:3", "PORT" => "2" }, {}, %w[http://127.0.0.1:3]],
-    [{ port: 4 }, { "BIND" => "http://127.0.0.1:3" }, { bind: %w[http://127.0.0.1:1] }, %w[http://127.0.0.1:4]],
+    [
+      { port: 4 }, { "BIND" => "http://127.0.0.1:3" }, { bind: %w[http://127.0.0.1:1] },
+      %w[http://127.0.0.1:4]
+    ],
     [{ host: "::1" }, { "PORT" => "2" }, {}, %w[http://[::1]:2]],
-    [{ bind: %w[http://127.0.0.1:5] }, { "PORT" => "2" }, { bind: %w[http://127.0.0.1:1] }, %w[http://127.0.0.1:5]]
+    [
+      { bind: %w[http://127.0.0.1:5] }, { "PORT" => "2" }, { bind: %w[http://127.0.0.1:1] },
+      %w[http://127.0.0.1:5]
+    ]
   ].freeze
 
   BINDS.each do |command, env, file, urls|
-    define_method("test_with #{command} and #{env} and #{file} it listens on #{urls.join(" and ")}") do
-      parsed = [command, file].map { |values| values.transform_values { |value| value.is_a?(Array) ? value.map { |url| bind(url) } : value } }
+    places = urls.join(" and ")
+    define_method("test_with #{command} and #{env} and #{file} it listens on #{places}") do
+      parsed = [command, file].map do |values|
+        values.transform_values do |value|
+          value.is_a?(Array) ? value.map { |url| bind(url) } : value
+        end
+      end
       assert_equal urls, settings(command: parsed[0], env: env, file: parsed[1]).binds.map(&:url)
     end
   end
 
   def test_the_admin_pages_are_nowhere_unless_somebody_says_where
     assert_nil settings.config.admin
-    assert_equal "http://127.0.0.1:9293", settings(file: { admin: bind("http://127.0.0.1:9293") }).config.admin.url
-    assert_equal "unix:///run/a.sock", settings(command: { admin: bind("unix:///run/a.sock") }, file: { admin: bind("http://127.0.0.1:9293") }).config.admin.url
+    file = { admin: bind("http://127.0.0.1:9293") }
+    assert_equal "http://127.0.0.1:9293", settings(file: file).config.admin.url
+    command = { admin: bind("unix:///run/a.sock") }
+    assert_equal "unix:///run/a.sock", settings(command: command, file: file).config.admin.url
   end
 
   def test_the_engine_is_told_in_its_own_units_and_only_what_was_said
-    config = settings(file: { "timeouts.header": 2.5, "limits.queue": 7, log_format: :json, spool_directory: "/var/tmp" }).config
-    assert_equal({ header_timeout_ms: 2_500, queue_max: 7, spool_directory: "/var/tmp", poller: nil, log_fd: 2 }, config.engine_options)
+    config = settings(
+      file: {
+        "timeouts.header": 2.5, "limits.queue": 7, log_format: :json, spool_directory: "/var/tmp"
+      }
+    ).config
+    assert_equal(
+      {
+        header_timeout_ms: 2_500, queue_max: 7, spool_directory: "/var/tmp", poller: nil, log_fd: 2
+      },
+      config.engine_options
+    )
     assert_equal :json, config.log_format
   end
 end

@@ -9,10 +9,12 @@ class TypeTest < Minitest::Test
 
   READS = [
     [Type::Whole.new(1..100), 7, 7], [Type::Whole.new(1..100), "100", 100],
-    [Type::Seconds.new(0.001..60), 10, 10], [Type::Seconds.new(0.001..60), 0.25, 0.25], [Type::Seconds.new(0.001..60), "2.5", 2.5],
+    [Type::Seconds.new(0.001..60), 10, 10], [Type::Seconds.new(0.001..60), 0.25, 0.25],
+    [Type::Seconds.new(0.001..60), "2.5", 2.5],
     [Type::Choice.new(:text, :json), :json, :json], [Type::Choice.new(:text, :json), "text", :text],
     [Type::Flag.new, true, true], [Type::Flag.new, "no", false], [Type::Flag.new, "1", true],
-    [Type::Either.new(Type::Flag.new, Type::Choice.new(:json)), :json, :json], [Type::Either.new(Type::Whole.new(1..2), Type::Nothing.new), nil, nil],
+    [Type::Either.new(Type::Flag.new, Type::Choice.new(:json)), :json, :json],
+    [Type::Either.new(Type::Whole.new(1..2), Type::Nothing.new), nil, nil],
     [Type::FilePath.new, "a/b", "a/b"], [Type::FilePath.new, Pathname("a/b"), "a/b"]
   ].freeze
 
@@ -23,18 +25,30 @@ class TypeTest < Minitest::Test
   end
 
   REFUSES = [
-    [Type::Whole.new(1..100), [0, 101, 1.5, "x", "", "-1", "1e1", nil, true, "9" * 30], "a whole number from 1 to 100"],
-    [Type::Seconds.new(0.001..60), [0, -1, 61, "soon", "1 s", nil, Float::NAN, Float::INFINITY, Complex(1, 1)], "a number of seconds from 0.001 to 60"],
+    [
+      Type::Whole.new(1..100), [0, 101, 1.5, "x", "", "-1", "1e1", nil, true, "9" * 30],
+      "a whole number from 1 to 100"
+    ],
+    [
+      Type::Seconds.new(0.001..60),
+      [0, -1, 61, "soon", "1 s", nil, Float::NAN, Float::INFINITY, Complex(1, 1)],
+      "a number of seconds from 0.001 to 60"
+    ],
     [Type::Choice.new(:text, :json), [:xml, "", nil, 1, Object], "text or json"],
-    [Type::Flag.new, [nil, 1, "on", :true], "true or false"], # rubocop:disable Lint/BooleanSymbol -- a slip worth telling
-    [Type::Either.new(Type::Whole.new(1..2), Type::Choice.new(:auto)), [3, :automatic, nil], "a whole number from 1 to 2, or auto"],
+    # :true is a slip worth telling.
+    [Type::Flag.new, [nil, 1, "on", :true], "true or false"], # rubocop:disable Lint/BooleanSymbol
+    [
+      Type::Either.new(Type::Whole.new(1..2), Type::Choice.new(:auto)), [3, :automatic, nil],
+      "a whole number from 1 to 2, or auto"
+    ],
     [Type::FilePath.new, ["", "a\0b", 7, nil], "a path"],
     [Type::Address.new, [7, nil, :http], "http://HOST:PORT"]
   ].freeze
 
   REFUSES.each do |type, values, words|
     values.each do |value|
-      define_method("test_#{type.class.name[/\w+\z/]} refuses #{value.inspect[0, 20]} and says what is allowed") do
+      kind = type.class.name[/\w+\z/]
+      define_method("test_#{kind} refuses #{value.inspect[0, 20]} and says what is allowed") do
         error = assert_raises(NeverBlock::ConfigError) { type.read(value, "it") }
         assert_includes error.message, "it must be #{words}"
         assert_includes error.message, "got #{value.inspect}"[0, 60]

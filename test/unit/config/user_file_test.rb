@@ -25,9 +25,13 @@ class UserFileTest < Minitest::Test
       cancel_on_disconnect false
     RUBY
     assert_equal %w[http://127.0.0.1:3000 unix:///run/x.sock], values.delete(:bind).map(&:url)
-    assert_equal({ fibers: 100, "timeouts.header": 2.5, "timeouts.idle": 65.0, "timeouts.worker": nil,
-                   "limits.queue": 100, log_requests: :json, workers: :auto, cancel_on_disconnect: false },
-                 values.reject { |key, _| key == :pidfile })
+    assert_equal(
+      {
+        fibers: 100, "timeouts.header": 2.5, "timeouts.idle": 65.0, "timeouts.worker": nil,
+        "limits.queue": 100, log_requests: :json, workers: :auto, cancel_on_disconnect: false
+      },
+      values.reject { |key, _| key == :pidfile }
+    )
     assert_match(/x\.pid\z/, values[:pidfile])
   end
 
@@ -47,7 +51,8 @@ class UserFileTest < Minitest::Test
       after_fork(&:succ)
     RUBY
     values[:before_fork].each(&:call)
-    assert_equal ["before", "first 3", 3, 3], values[:after_fork].map { |block| block.call(3) }.fetch(2)
+    called = values[:after_fork].map { |block| block.call(3) }
+    assert_equal ["before", "first 3", 3, 3], called.fetch(2)
   end
 
   def test_an_empty_file_says_nothing
@@ -61,13 +66,18 @@ class UserFileTest < Minitest::Test
     "fibers\n" => [1, "fibers takes one value; got 0"],
     "fibers 1, 2\n" => [1, "fibers takes one value; got 2"],
     "fibers { 3 }\n" => [1, "fibers takes no block"],
-    "fibers = 3\n" => [1, "fibers = ... assigns a Ruby variable and sets nothing; write the value after the name: fibers VALUE"],
+    "fibers = 3\n" => [
+      1, "fibers = ... assigns a Ruby variable and sets nothing; " \
+         "write the value after the name: fibers VALUE"
+    ],
     "fiberz 3\n" => [1, "unknown setting fiberz; did you mean fibers?"],
     "qwertz 3\n" => [1, "unknown setting qwertz; known are bind, backlog"],
     "limits {\n  ques 3\n}\n" => [2, "unknown setting limits ques; did you mean queue?"],
     "limits { fibers 3 }\n" => [1, "fibers belongs outside of limits { }"],
     "queue 3\n" => [1, "queue belongs inside limits { }"],
-    "limits 3\n" => [1, "limits takes a block and nothing else, such as limits { header_bytes 65536 }"],
+    "limits 3\n" => [
+      1, "limits takes a block and nothing else, such as limits { header_bytes 65536 }"
+    ],
     "limits queue: 3\n" => [1, "limits takes a block and nothing else"],
     "timeouts { header 0 }\n" => [1, "timeouts header must be a number of seconds from 0.001 to"],
     "timeouts { body nil }\n" => [1, "got nil"],
@@ -85,44 +95,74 @@ class UserFileTest < Minitest::Test
     "io_threads 65\n" => [1, "io_threads must be a whole number from 1 to 64; got 65"],
     "preload_app :yes\n" => [1, "preload_app must be true or false; got :yes"],
     "before_fork\n" => [1, "before_fork takes a block and nothing else: before_fork { ... }"],
-    "after_fork 3\n" => [1, "after_fork takes a block and nothing else: after_fork { |number| ... }"],
+    "after_fork 3\n" => [
+      1, "after_fork takes a block and nothing else: after_fork { |number| ... }"
+    ],
     "after_fork(3) { }\n" => [1, "after_fork takes a block and nothing else"],
     "after_fork(&-> { })\n" => [1, "after_fork must be a block { |number| ... }; got #<Proc"],
-    "timeouts { worker 0 }\n" => [1, "timeouts worker must be a number of seconds from 0.001 to 4294967.295, or nil; got 0"],
+    "timeouts { worker 0 }\n" => [
+      1, "timeouts worker must be a number of seconds from 0.001 to 4294967.295, or nil; got 0"
+    ],
     "timeouts { retire :never }\n" => [1, "timeouts retire must be a number of seconds from 0.001"],
-    "limits { worker_bytes 1024 }\n" => [1, "limits worker_bytes must be a whole number from 67108864"],
+    "limits { worker_bytes 1024 }\n" => [
+      1, "limits worker_bytes must be a whole number from 67108864"
+    ],
     "on_worker_boot { }\n" => [1, "unknown setting on_worker_boot; did you mean after_fork?"],
     "preload_app!\n" => [1, "unknown setting preload_app!; did you mean preload_app?"],
-    "worker_timeout 60\n" => [1, "unknown setting worker_timeout; did you mean timeouts { worker }?"],
-    "timeouts { worker_timeout 60 }\n" => [1, "unknown setting worker_timeout; did you mean timeouts { worker }?"],
+    "worker_timeout 60\n" => [
+      1, "unknown setting worker_timeout; did you mean timeouts { worker }?"
+    ],
+    "timeouts { worker_timeout 60 }\n" => [
+      1, "unknown setting worker_timeout; did you mean timeouts { worker }?"
+    ],
     "threads 5, 5\n" => [1, "unknown setting threads; did you mean fibers?"],
     "scheduler :async\n" => [1, "scheduler async is not supported yet"],
     "cancel_on_disconnect 1.5\n" => [1, "cancel_on_disconnect must be true or false; got 1.5"],
     "timeouts { request 0 }\n" => [1, "timeouts request must be a number of seconds from 0.001"],
-    "timeouts { request \"3 s\" }\n" => [1, "timeouts request must be a number of seconds from 0.001"],
-    "executor { slice_ms 0 }\n" => [1, "executor slice_ms must be a whole number from 1 to 60000; got 0"],
+    "timeouts { request \"3 s\" }\n" => [
+      1, "timeouts request must be a number of seconds from 0.001"
+    ],
+    "executor { slice_ms 0 }\n" => [
+      1, "executor slice_ms must be a whole number from 1 to 60000; got 0"
+    ],
     "sendfile { buffer 4095 }\n" => [1, "sendfile buffer must be a whole number from 4096"],
     "public_dir 7\n" => [1, "public_dir must be a path; got 7"],
-    "accel \"/internal/\"\n" => [1, 'accel takes two values, such as accel "/internal/", "/srv/files"; got 1'],
-    "accel \"internal\", \"/srv\"\n" => [1, 'accel: the first value must be a path prefix that ends with a slash, such as "/internal/"; got "internal"'],
+    "accel \"/internal/\"\n" => [
+      1, 'accel takes two values, such as accel "/internal/", "/srv/files"; got 1'
+    ],
+    "accel \"internal\", \"/srv\"\n" => [
+      1, "accel: the first value must be a path prefix that ends with a slash, " \
+         'such as "/internal/"; got "internal"'
+    ],
     "accel \"/a/\", \"/b\"\naccel \"/a/\", \"/c\"\n" => [2, 'accel "/a/" is given twice'],
     "cache \"/assets/*\", \"a\\nb\"\n" => [1, "cache: the second value must be a field value"],
     "cache \"assets\", \"no-cache\"\n" => [1, "cache: the first value must be an absolute path"],
     "mime \".x\", \"text\"\n" => [1, "mime: the second value must be a media type"],
     "index \"a/b.html\"\n" => [1, "index must be a file name"],
     "symlinks :none\n" => [1, "symlinks must be inside, owner or follow; got :none"],
-    "route \"/x\", lane: :process\n" => [1, "route \"/x\" lane: must be thread or fibers; got :process"],
+    "route \"/x\", lane: :process\n" => [
+      1, "route \"/x\" lane: must be thread or fibers; got :process"
+    ],
     "\nroute \"x\", input: :whole\n" => [2, "route takes an absolute path such as \"/uploads\""],
     "route \"/x\"\n" => [1, "route \"/x\" sets nothing; it takes input:"],
-    "route\n" => [1, "route takes one path and its words, such as route \"/uploads\", input: :stream; got 0 values"],
+    "route\n" => [
+      1, "route takes one path and its words, such as route \"/uploads\", input: :stream; " \
+         "got 0 values"
+    ],
     "route \"/x\", \"/y\", input: :whole\n" => [1, "got 2 values"],
     "route \"/x\", input: :whole do\nend\n" => [1, "route takes no block"],
     "route \"/x\", inptu: :whole\n" => [1, "route \"/x\": unknown word inptu; did you mean input?"],
     "route \"/x\", \"input\" => 3\n" => [1, "route \"/x\" input: must be stream or whole; got 3"],
-    "route \"/*\", input: :whole\nroute \"/x\", input: :whole\n" => [2, "route \"/x\" is never used: \"/*\" before it matches all its paths"],
+    "route \"/*\", input: :whole\nroute \"/x\", input: :whole\n" => [
+      2, "route \"/x\" is never used: \"/*\" before it matches all its paths"
+    ],
     "bind \"http://[::1]:1\", mode: 3\n" => [1, "bind takes one value; got 2"],
-    "on_download :r\n" => [1, "on_download takes a block and nothing else: on_download { |report| ... }"],
-    "on_download { |r| r }\nsendfile { report \"app/downloads\" }\n" => [2, "report must be an http:// or https:// URL; got \"app/downloads\""],
+    "on_download :r\n" => [
+      1, "on_download takes a block and nothing else: on_download { |report| ... }"
+    ],
+    "on_download { |r| r }\nsendfile { report \"app/downloads\" }\n" => [
+      2, "report must be an http:// or https:// URL; got \"app/downloads\""
+    ],
     "admin \"9293\"\n" => [1, "write http://127.0.0.1:9293"],
     "# fine\nfibers (\n" => [nil, "syntax error"],
     "x = 1\nraise \"no database\"\n" => [2, "no database (RuntimeError)"],
@@ -145,14 +185,20 @@ class UserFileTest < Minitest::Test
   def test_a_mistake_in_a_file_that_it_requires_is_found_there
     Dir.mktmpdir do |directory|
       File.write(File.join(directory, "part.rb"), "\nraise 'in part'\n")
-      error = assert_raises(NeverBlock::ConfigError) { read("require_relative \"part\"\n", directory) }
+      error = assert_raises(NeverBlock::ConfigError) do
+        read("require_relative \"part\"\n", directory)
+      end
       assert_match(/\Apart\.rb:2: in part \(RuntimeError\)\z/, error.message)
     end
   end
 
   def test_a_file_that_is_not_there_or_is_none_is_named
-    assert_match(/no configuration file .*nowhere\.rb/, assert_raises(NeverBlock::ConfigError) { UserFile.read("nowhere.rb") }.message)
-    Dir.mktmpdir { |directory| assert_match(/is a folder/, assert_raises(NeverBlock::ConfigError) { UserFile.read(directory) }.message) }
+    error = assert_raises(NeverBlock::ConfigError) { UserFile.read("nowhere.rb") }
+    assert_match(/no configuration file .*nowhere\.rb/, error.message)
+    Dir.mktmpdir do |directory|
+      error = assert_raises(NeverBlock::ConfigError) { UserFile.read(directory) }
+      assert_match(/is a folder/, error.message)
+    end
   end
 
   def test_bytes_that_are_no_text_are_a_line_too

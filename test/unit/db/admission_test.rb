@@ -49,11 +49,15 @@ class AdmissionTest < VerbsCase
     @admission = Admission.new(@app)
   end
 
-  def test_requests_whose_class_went_straight_to_the_queue_wait_before_the_application_when_it_is_full
+  define_method(
+    "test_requests_whose_class_went_straight_to_the_queue_" \
+    "wait_before_the_application_when_it_is_full"
+  ) do
     run_loop do
       4.times { |number| visit("/notes/#{number}", :connection, :work) }
 
-      assert_equal %w[/notes/0 /notes/1], @app.inside, "one has the connection, and one is in the wait queue"
+      assert_equal %w[/notes/0 /notes/1], @app.inside,
+                   "one has the connection, and one is in the wait queue"
       assert_equal 2, @app.queue.admission_queue.waiting
       4.times do
         @app.finish
@@ -62,7 +66,8 @@ class AdmissionTest < VerbsCase
     end
 
     assert_equal %w[/notes/0 /notes/1 /notes/2 /notes/3], @app.inside
-    assert_equal [0, 0, 0], [@app.queue.admission_queue.waiting, @app.queue.waiting, @app.queue.held]
+    queue = @app.queue
+    assert_equal [0, 0, 0], [queue.admission_queue.waiting, queue.waiting, queue.held]
   end
 
   def test_others_are_never_held
@@ -149,7 +154,10 @@ class AdmissionTest < VerbsCase
   end
 
   def call(path, *steps, method: "GET", fails: false)
-    @admission.call("REQUEST_METHOD" => method, "PATH_INFO" => path, "name" => path, "steps" => steps, "fails" => fails)
+    @admission.call(
+      "REQUEST_METHOD" => method, "PATH_INFO" => path,
+      "name" => path, "steps" => steps, "fails" => fails
+    )
   rescue Failure
     nil
   end

@@ -3,7 +3,8 @@
 require_relative "../../support/timeslices"
 require "neverblock/db/cpu_burst"
 
-# What is handed rows by C code gives way between two of them: as one that computes where there are slices, else by a wait.
+# Code that C code hands rows to gives way between two rows. Where there are slices it gives way as
+# code that computes does, else by a wait.
 class CpuBurstTest < Minitest::Test
   include Timeslices
 
@@ -30,7 +31,10 @@ class CpuBurstTest < Minitest::Test
   def test_with_slices_who_has_waited_goes_first_and_it_goes_on_in_its_turn
     order = []
     in_timeslices do |scheduler|
-      fiber { sleep(0) && hand_rows(order, LONG_S) { order.include?(:timer) } && order << scheduler.preemptions }
+      fiber do
+        sleep(0) && hand_rows(order, LONG_S) { order.include?(:timer) } &&
+          order << scheduler.preemptions
+      end
       fiber { sleep(0) && order << :other && sleep(0.001) && order << :timer }
     end
     assert_equal %i[row other row timer], collapse(order)[0..3]

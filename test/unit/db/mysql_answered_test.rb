@@ -19,11 +19,16 @@ class MysqlAnsweredTest < Minitest::Test
     "no row" => ["\x01".b, COLUMN, END_PACKET, END_PACKET],
     "two columns, a row, the newer end" => ["\x02".b, COLUMN, COLUMN, ROW * 2, OK_END],
     "no row, the newer end" => ["\x01".b, COLUMN, OK_END],
-    "an error in the midst of rows" => ["\x01".b, COLUMN, END_PACKET, ROW, "\xff\x25\x05#70100Query execution was interrupted".b]
+    "an error in the midst of rows" => [
+      "\x01".b, COLUMN, END_PACKET, ROW, "\xff\x25\x05#70100Query execution was interrupted".b
+    ]
   }.freeze
 
   def packets(bodies)
-    bodies.each_with_index.map { |body, number| [body.bytesize].pack("V").byteslice(0, 3) + [number].pack("C") + body }.join
+    framed = bodies.each_with_index.map do |body, number|
+      [body.bytesize].pack("V").byteslice(0, 3) + [number].pack("C") + body
+    end
+    framed.join
   end
 
   def answered?(bytes)
@@ -37,14 +42,18 @@ class MysqlAnsweredTest < Minitest::Test
     define_method("test_#{name}_is_whole_with_its_last_byte_and_not_before") do
       bytes = packets(bodies)
       assert answered?(bytes)
-      bytes.bytesize.times { |size| refute answered?(bytes.byteslice(0, size)), "#{size} of #{bytes.bytesize} bytes" }
+      bytes.bytesize.times do |size|
+        refute answered?(bytes.byteslice(0, size)), "#{size} of #{bytes.bytesize} bytes"
+      end
     end
   end
 
   def test_what_cannot_be_told_is_not_whole
     refute answered?(packets(["\xfbfile".b])), "LOAD DATA LOCAL"
     refute answered?(packets(["\x01\x00".b, ROW, END_PACKET])), "columns left out"
-    refute answered?(packets(["\x01".b, COLUMN, END_PACKET, *Array.new(3) { "\xfa#{"x" * 30_000}".b }, END_PACKET])), "more than is looked at"
+    rows = Array.new(3) { "\xfa#{"x" * 30_000}".b }
+    refute answered?(packets(["\x01".b, COLUMN, END_PACKET, *rows, END_PACKET])),
+           "more than is looked at"
   end
 
   def test_looking_takes_nothing_away

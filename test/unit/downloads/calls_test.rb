@@ -35,7 +35,10 @@ class DownloadsCallsTest < Minitest::Test
 
   def test_every_block_is_called_with_each_report_in_a_fiber_that_may_wait
     seen = Thread::Queue.new
-    calls(->(one) { seen << [one.id, Fiber.scheduler.nil?] }, ->(one) { seen << [one.result, NB.neverblocking?] })
+    calls(
+      ->(one) { seen << [one.id, Fiber.scheduler.nil?] },
+      ->(one) { seen << [one.result, NB.neverblocking?] }
+    )
     @calls.offer([report("a")])
     assert_equal [["a", false], [:complete, true], [:called, 1]], [seen.pop, seen.pop, @counts.pop]
     @calls.close(Patience::SECONDS)
@@ -122,7 +125,8 @@ class DownloadsCallsTest < Minitest::Test
     16.times { begun.pop }
     @calls.close(0)
     assert_equal [:lost, 20], @counts.pop
-    assert_equal "20 download reports are lost: the process has ended, and on_download was too slow", @log.lines.pop
+    assert_equal "20 download reports are lost: " \
+                 "the process has ended, and on_download was too slow", @log.lines.pop
   end
 
   def test_what_does_not_fit_is_lost

@@ -13,7 +13,8 @@ require "socket"
 class DownloadsPostTest < Minitest::Test
   Downloads = NeverBlock::Downloads
 
-  # Answers each POST with the next of `answers` (the last one for ever); :hang_up closes without a word. A hold makes it wait before each.
+  # Answers each POST with the next of `answers`, and with the last one for ever.
+  # :hang_up closes without a word. A hold makes it wait before each answer.
   class Application
     attr_reader :bodies, :connections, :heads
 
@@ -94,7 +95,8 @@ class DownloadsPostTest < Minitest::Test
   def post(path = "/downloads", port: @application.port, user: nil, scheme: "http")
     count = ->(fate, number) { @lock.synchronize { @counts[fate] += number } }
     @losses = Downloads::Losses.new(@log, count)
-    @post = Downloads::Post.new("#{scheme}://#{user}127.0.0.1:#{port}#{path}", @log, count, @losses).start
+    url = "#{scheme}://#{user}127.0.0.1:#{port}#{path}"
+    @post = Downloads::Post.new(url, @log, count, @losses).start
   end
 
   def report(id, result = :complete)
@@ -109,7 +111,10 @@ class DownloadsPostTest < Minitest::Test
     @application = Application.new(204)
     post("/downloads?from=here", user: "me:se%20cret@").offer([report("a"), report("b", :aborted)])
     counted(:posted, 2)
-    first = { "id" => "a", "path" => "/srv/\u{fffd} \u00fc", "bytes" => 1_000, "seconds" => 0.5, "bytes_per_second" => 2_000.0, "result" => "complete" }
+    first = {
+      "id" => "a", "path" => "/srv/\u{fffd} \u00fc", "bytes" => 1_000, "seconds" => 0.5,
+      "bytes_per_second" => 2_000.0, "result" => "complete"
+    }
     assert_equal first, @application.bodies.pop.last
     assert_equal %w[b aborted], @application.bodies.pop.last.values_at("id", "result")
     assert_equal 1, @application.connections
@@ -121,11 +126,14 @@ class DownloadsPostTest < Minitest::Test
 
   def test_with_https_they_are_posted_on_one_connection_to_whom_the_system_trusts
     certificate = SelfSignedCertificate.new
-    OpenSSL::SSL::SSLContext::DEFAULT_CERT_STORE.add_cert(OpenSSL::X509::Certificate.new(certificate.pem)) # which is the system's
+    # This store is the system's.
+    store = OpenSSL::SSL::SSLContext::DEFAULT_CERT_STORE
+    store.add_cert(OpenSSL::X509::Certificate.new(certificate.pem))
     @application = Application.new(204, tls: certificate)
     post(scheme: "https").offer([report("a"), report("b")])
     counted(:posted, 2)
-    assert_equal [%w[a b], 1], [Array.new(2) { @application.bodies.pop.last["id"] }, @application.connections]
+    assert_equal %w[a b], Array.new(2) { @application.bodies.pop.last["id"] }
+    assert_equal 1, @application.connections
     assert_empty @log.to_a
   end
 
@@ -133,7 +141,8 @@ class DownloadsPostTest < Minitest::Test
     @application = Application.new(204, tls: SelfSignedCertificate.new)
     post(scheme: "https").offer([report("a")])
     Patience.await("its trouble said") { @log.lines.size.positive? }
-    assert_match(%r{\Ahttps://127\.0\.0\.1:\d+/downloads cannot be reached \(.*certificate verify failed.*\): download reports wait}, @log.lines.pop)
+    reason = /cannot be reached \(.*certificate verify failed.*\): download reports wait/
+    assert_match(%r{\Ahttps://127\.0\.0\.1:\d+/downloads #{reason}}, @log.lines.pop)
     assert_empty @application.bodies
   end
 
@@ -141,7 +150,8 @@ class DownloadsPostTest < Minitest::Test
     port = TCPServer.open("127.0.0.1", 0) { |server| server.local_address.ip_port }
     post(port: port).offer([report("a"), report("b")])
     Patience.await("its trouble said") { @log.lines.size.positive? }
-    assert_match(%r{\Ahttp://127\.0\.0\.1:#{port}/downloads cannot be reached \(.*\): download reports wait, at most 10000\z}, @log.lines.pop)
+    reason = /cannot be reached \(.*\): download reports wait, at most 10000/
+    assert_match(%r{\Ahttp://127\.0\.0\.1:#{port}/downloads #{reason}\z}, @log.lines.pop)
     @application = Application.new(200, port: port)
     counted(:posted, 2)
     assert_match(/are posted to .* again; 1 wait/, @log.lines.pop)
@@ -162,7 +172,8 @@ class DownloadsPostTest < Minitest::Test
     assert_equal 3, @counts[:refused]
     lines = @log.to_a
     assert_equal 1, lines.size
-    assert_match(%r{\Ahttp://127\.0\.0\.1:\d+/downloads answers 422 to a download report, which is not posted again \(logged once\)\z}, lines.first)
+    told = /answers 422 to a download report, which is not posted again \(logged once\)/
+    assert_match(%r{\Ahttp://127\.0\.0\.1:\d+/downloads #{told}\z}, lines.first)
   end
 
   def test_what_does_not_fit_is_counted_and_said_with_its_number
@@ -171,7 +182,10 @@ class DownloadsPostTest < Minitest::Test
     Patience.await("its trouble said") { @log.lines.size.positive? }
     @post.offer(Array.new(10_010) { report("b") })
     assert_equal 11, @counts[:lost]
-    assert_match(/\A11 download reports are lost: 10000 wait to be posted to .*, which cannot be reached/, @log.to_a.last)
+    assert_match(
+      /\A11 download reports are lost: 10000 wait to be posted to .*, which cannot be reached/,
+      @log.to_a.last
+    )
   end
 
   def test_closing_posts_what_is_left_where_that_can_be_done
@@ -187,7 +201,10 @@ class DownloadsPostTest < Minitest::Test
     Patience.await("its trouble said") { @log.lines.size.positive? }
     @post.close(0)
     assert_equal 2, @counts[:lost]
-    assert_match(/\A2 download reports are lost: the server has ended, and .* cannot be reached/, @log.to_a.last)
+    assert_match(
+      /\A2 download reports are lost: the server has ended, and .* cannot be reached/,
+      @log.to_a.last
+    )
     @post = nil
   end
 
@@ -201,13 +218,18 @@ class DownloadsPostTest < Minitest::Test
     losses.add(4, "so it is")
     losses.add(5, "so it is")
     losses.flush
-    assert_equal ["1 download report is lost: so it is", "3 download reports are lost: otherwise", "6 download reports are lost: so it is",
-                  "5 download reports are lost: so it is"], @log.to_a
+    assert_equal [
+      "1 download report is lost: so it is",
+      "3 download reports are lost: otherwise",
+      "6 download reports are lost: so it is",
+      "5 download reports are lost: so it is"
+    ], @log.to_a
   end
 
   def test_a_report_knows_its_speed
-    assert_equal [2_000.0, 0.0, 0.0], [report("a").bytes_per_second, Downloads::Report.new("a", "/", 0, 1.0, :missing).bytes_per_second,
-                                       Downloads::Report.new("a", "/", 1, 0.0, :complete).bytes_per_second]
+    assert_equal 2_000.0, report("a").bytes_per_second
+    assert_equal 0.0, Downloads::Report.new("a", "/", 0, 1.0, :missing).bytes_per_second
+    assert_equal 0.0, Downloads::Report.new("a", "/", 1, 0.0, :complete).bytes_per_second
     assert_equal %i[id path bytes seconds bytes_per_second result], report("a").to_h.keys
   end
 end

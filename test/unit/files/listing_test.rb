@@ -8,10 +8,15 @@ require "neverblock/files/listing"
 class FilesListingTest < Minitest::Test
   Folder = NeverBlock::Files::Folder
   Listing = NeverBlock::Files::Listing
-  ODD = ["<b>&\"'.txt", "a:b #?%41", "\u00fcmlaut \u{1f600}", "-n", "~", "javascript:alert(1)"].freeze
+  ODD = [
+    "<b>&\"'.txt", "a:b #?%41", "\u00fcmlaut \u{1f600}", "-n", "~", "javascript:alert(1)"
+  ].freeze
 
   def setup
-    @served = ServedFolder.new("b.txt" => "12", "A.txt" => "1234", "sub/x" => "", ".hidden" => "out of sight", ".well-known/x" => "")
+    @served = ServedFolder.new(
+      "b.txt" => "12", "A.txt" => "1234", "sub/x" => "",
+      ".hidden" => "out of sight", ".well-known/x" => ""
+    )
     File.utime(0, Time.at(1_700_000_000), File.join(@served.path, "b.txt"))
     @listing = Listing.new(@served.path)
   end
@@ -21,7 +26,10 @@ class FilesListingTest < Minitest::Test
   end
 
   def get(path, query = "", method: "GET", accept: nil, script: "", listing: @listing)
-    env = { "REQUEST_METHOD" => method, "SCRIPT_NAME" => script, "PATH_INFO" => path, "QUERY_STRING" => query }
+    env = {
+      "REQUEST_METHOD" => method, "SCRIPT_NAME" => script,
+      "PATH_INFO" => path, "QUERY_STRING" => query
+    }
     env["HTTP_ACCEPT"] = accept if accept
     status, headers, body = listing.call(env)
     [status, headers, body.join]
@@ -60,7 +68,10 @@ class FilesListingTest < Minitest::Test
   end
 
   def test_what_a_query_says_otherwise_is_passed_over
-    queries = ["sort=", "sort", "sort=-", "sort=colour", "=", "&&", "page=-1", "page=x", "page=99999999999999999999", "page", "%zz"]
+    queries = [
+      "sort=", "sort", "sort=-", "sort=colour", "=", "&&",
+      "page=-1", "page=x", "page=99999999999999999999", "page", "%zz"
+    ]
     queries.each { |query| assert_equal %w[sub A.txt b.txt], names(query), query }
   end
 
@@ -81,9 +92,12 @@ class FilesListingTest < Minitest::Test
   end
 
   def test_names_that_no_request_can_have_are_shown_without_a_link
-    ["bad\xff", "back\\slash", "line\nbreak"].each { |name| File.write(File.join(@served.path.b, name.b), "") }
+    ["bad\xff", "back\\slash", "line\nbreak"].each do |name|
+      File.write(File.join(@served.path.b, name.b), "")
+    end
     entries = json.fetch("entries").reject { |entry| entry["href"] }
-    assert_equal ["back\\slash", "bad\u{fffd}", "line\u{fffd}break"], (entries.map { |entry| entry["name"] }).sort
+    assert_equal ["back\\slash", "bad\u{fffd}", "line\u{fffd}break"],
+                 (entries.map { |entry| entry["name"] }).sort
     page = get("/").last
     assert page.valid_encoding?
     assert_includes page, "<td>back\\slash</td>"
@@ -91,14 +105,21 @@ class FilesListingTest < Minitest::Test
 
   def test_size_and_time_of_each
     entry = json.fetch("entries").last
-    assert_equal({ "name" => "b.txt", "type" => "file", "size" => 2, "modified" => "2023-11-14T22:13:20Z", "href" => "b.txt" }, entry)
+    assert_equal(
+      {
+        "name" => "b.txt", "type" => "file", "size" => 2,
+        "modified" => "2023-11-14T22:13:20Z", "href" => "b.txt"
+      },
+      entry
+    )
     assert_includes get("/").last, %(<time datetime="2023-11-14T22:13:20Z">)
   end
 
   def test_the_way_back_up
     @served.write("sub/deep er/x", "")
     page = get("/sub/deep%20er/").last
-    assert_includes page, %(<h1><a href="/" aria-label="top">/</a><a href="/sub/">sub</a>/<a href="/sub/deep%20er/">deep er</a>/</h1>)
+    assert_includes page, '<h1><a href="/" aria-label="top">/</a><a href="/sub/">sub</a>/' \
+                          '<a href="/sub/deep%20er/">deep er</a>/</h1>'
     assert_includes page, %(<a href="../">../</a>)
     refute_includes get("/").last, "../"
     assert_includes get("/sub/", script: "/mount").last, %(<a href="/mount/sub/">sub</a>)
@@ -125,7 +146,10 @@ class FilesListingTest < Minitest::Test
   def test_what_is_not_there_or_leads_out_is_404
     @served.link("outside", "..")
     @served.link("round", "round")
-    %w[/no /no/ /b.txt/ /outside /outside/ /round/ /../ /%2e%2e/ /sub/%2e%2e/ /.hidden/ /.well-known/ /sub%2f /sub%00/].each { |path| assert_equal 404, get(path).first, path }
+    %w[
+      /no /no/ /b.txt/ /outside /outside/ /round/ /../ /%2e%2e/ /sub/%2e%2e/ /.hidden/ /.well-known/
+      /sub%2f /sub%00/
+    ].each { |path| assert_equal 404, get(path).first, path }
   end
 
   def test_links_that_lead_out_are_not_shown
@@ -134,7 +158,8 @@ class FilesListingTest < Minitest::Test
     @served.link("inside", "sub")
     assert_equal %w[inside sub A.txt b.txt], names
     follow = Listing.new(@served.path, symlinks: :follow)
-    assert_equal %w[inside outside sub A.txt b.txt], json("/", listing: follow).fetch("entries").map { |entry| entry["name"] }
+    entries = json("/", listing: follow).fetch("entries")
+    assert_equal %w[inside outside sub A.txt b.txt], (entries.map { |entry| entry["name"] })
   end
 
   def test_pipes_and_sockets_are_not_shown_and_not_opened
@@ -152,7 +177,8 @@ class FilesListingTest < Minitest::Test
     status, headers, text = get("/sub/")
     assert_equal [403, "the server may not read this\n"], [status, text]
     assert_equal text.bytesize.to_s, headers["content-length"]
-    assert_equal({ "error" => "the server may not read this" }, JSON.parse(get("/sub/", accept: "application/json").last))
+    answer = JSON.parse(get("/sub/", accept: "application/json").last)
+    assert_equal({ "error" => "the server may not read this" }, answer)
   end
 
   def test_head_has_the_head_of_get_and_no_body
@@ -170,9 +196,18 @@ class FilesListingTest < Minitest::Test
   end
 
   ACCEPTED = {
-    nil => "text/html", "" => "text/html", "*/*" => "text/html", "application/json" => "application/json", "text/html,application/xhtml+xml,*/*;q=0.8" => "text/html",
-    "application/json, text/html;q=0.9" => "application/json", "application/json;q=0.5, text/html" => "text/html", "application/json;q=0" => "text/html",
-    "application/json, text/plain, */*" => "application/json", "APPLICATION/JSON" => "text/html", "application/jsonp" => "text/html", "application/json;q=x" => "application/json"
+    nil => "text/html",
+    "" => "text/html",
+    "*/*" => "text/html",
+    "application/json" => "application/json",
+    "text/html,application/xhtml+xml,*/*;q=0.8" => "text/html",
+    "application/json, text/html;q=0.9" => "application/json",
+    "application/json;q=0.5, text/html" => "text/html",
+    "application/json;q=0" => "text/html",
+    "application/json, text/plain, */*" => "application/json",
+    "APPLICATION/JSON" => "text/html",
+    "application/jsonp" => "text/html",
+    "application/json;q=x" => "application/json"
   }.freeze
 
   ACCEPTED.each do |accept, type|
@@ -184,16 +219,21 @@ class FilesListingTest < Minitest::Test
   end
 
   def test_a_page_runs_nothing_and_loads_nothing
-    assert_equal "default-src 'none'; style-src 'unsafe-inline'", get("/")[1]["content-security-policy"]
+    assert_equal "default-src 'none'; style-src 'unsafe-inline'",
+                 get("/")[1]["content-security-policy"]
     refute_match(/<script|https?:/, get("/").last)
   end
 
   def test_many_entries_come_in_pages
     with_bound(:PAGE, 2) do
       first = json("/", "page=1")
-      assert_equal [%w[sub A.txt], 1, 2, 3], [first["entries"].map { |entry| entry["name"] }, first["page"], first["pages"], first["count"]]
-      assert_equal [["b.txt"], 2], [json("/", "page=2")["entries"].map { |entry| entry["name"] }, json("/", "page=7")["page"]]
-      assert_includes get("/", "sort=-name").last, %(<footer>Page 1 of 2 <a rel="next" href="?sort=-name&amp;page=2">next</a></footer>)
+      assert_equal %w[sub A.txt], (first["entries"].map { |entry| entry["name"] })
+      assert_equal [1, 2, 3], first.values_at("page", "pages", "count")
+      second = json("/", "page=2")
+      assert_equal ["b.txt"], (second["entries"].map { |entry| entry["name"] })
+      assert_equal 2, json("/", "page=7")["page"]
+      footer = 'Page 1 of 2 <a rel="next" href="?sort=-name&amp;page=2">next</a>'
+      assert_includes get("/", "sort=-name").last, "<footer>#{footer}</footer>"
     end
   end
 

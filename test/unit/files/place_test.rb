@@ -8,13 +8,19 @@ class FilesPlaceTest < Minitest::Test
   Place = NeverBlock::Files::Place
 
   NAMES = {
-    "/" => [], "/a" => ["a"], "/a/" => ["a"], "/a%20b/c" => ["a b", "c"], "/%C3%BC" => ["\u00fc"], "/a%2520b" => ["a%20b"], "/a+b" => ["a+b"], "/%61" => ["a"],
-    "/a..b/..c" => nil, "" => nil, "a" => nil, "//" => nil, "//a" => nil, "/a//" => nil, "/a//b" => nil, "/." => nil, "/.." => nil, "/../etc/passwd" => nil, "/a/../b" => nil,
-    "/%2e%2e/x" => nil, "/%2e" => nil, "/.%2e/" => nil, "/a%2fb" => nil, "/a%2Fb" => nil, "/a%5cb" => nil, "/a\\b" => nil, "/%00" => nil, "/a%0a" => nil, "/a%7f" => nil,
-    "/%c2%85" => nil, "/%" => nil, "/%4" => nil, "/%zz" => nil, "/%u0041" => nil, "/a b" => nil, "/\u00fc/\xC3%A9".b => ["\u00fc", "\u00e9"],
-    "/a\tb" => nil, "/a\x7f" => nil, "/\xC2\x85".b => nil, "/caf\xE9".b => nil, "/\xC0\xAE\xC0\xAE/".b => nil, "/%C0\xAF".b => nil,
-    "/%ff" => nil, "/%c0%ae%c0%ae/" => nil, "/%c0%af" => nil,
-    "/%ed%a0%80" => nil, "/.git/config" => nil, "/a/.env" => nil, "/#{"a/" * 1023}a" => Array.new(1024, "a"), "/#{"a/" * 1024}b" => nil, "/#{"%41" * 3000}" => nil
+    "/" => [], "/a" => ["a"], "/a/" => ["a"], "/a%20b/c" => ["a b", "c"], "/%C3%BC" => ["\u00fc"],
+    "/a%2520b" => ["a%20b"], "/a+b" => ["a+b"], "/%61" => ["a"],
+    "/a..b/..c" => nil, "" => nil, "a" => nil, "//" => nil, "//a" => nil, "/a//" => nil,
+    "/a//b" => nil, "/." => nil, "/.." => nil, "/../etc/passwd" => nil, "/a/../b" => nil,
+    "/%2e%2e/x" => nil, "/%2e" => nil, "/.%2e/" => nil, "/a%2fb" => nil, "/a%2Fb" => nil,
+    "/a%5cb" => nil, "/a\\b" => nil, "/%00" => nil, "/a%0a" => nil, "/a%7f" => nil,
+    "/%c2%85" => nil, "/%" => nil, "/%4" => nil, "/%zz" => nil, "/%u0041" => nil, "/a b" => nil,
+    "/\u00fc/\xC3%A9".b => ["\u00fc", "\u00e9"], "/a\tb" => nil, "/a\x7f" => nil,
+    "/\xC2\x85".b => nil, "/caf\xE9".b => nil, "/\xC0\xAE\xC0\xAE/".b => nil, "/%C0\xAF".b => nil,
+    "/%ff" => nil, "/%c0%ae%c0%ae/" => nil, "/%c0%af" => nil, "/%ed%a0%80" => nil,
+    "/.git/config" => nil, "/a/.env" => nil,
+    "/#{"a/" * 1023}a" => Array.new(1024, "a"), "/#{"a/" * 1024}b" => nil,
+    "/#{"%41" * 3000}" => nil
   }.freeze
 
   def setup
@@ -27,14 +33,17 @@ class FilesPlaceTest < Minitest::Test
   end
 
   NAMES.each do |path, names|
-    define_method("test_the path #{path[0, 40].dump} of #{path.bytesize} bytes names #{names ? "what it says" : "nothing"}") do
+    said = names ? "what it says" : "nothing"
+    define_method("test_the path #{path[0, 40].dump} of #{path.bytesize} bytes names #{said}") do
       found = @place.names(path)
       names ? assert_equal(names.map(&:b), found) : assert_nil(found)
     end
   end
 
   def test_what_is_encoded_is_decoded_to_the_same
-    ["a b", "\u00fc:#?", "%41", "+&<>\"'", "a\u{1f600}"].each { |name| assert_equal [name.b], @place.names("/#{Place.encode(name)}") }
+    ["a b", "\u00fc:#?", "%41", "+&<>\"'", "a\u{1f600}"].each do |name|
+      assert_equal [name.b], @place.names("/#{Place.encode(name)}")
+    end
     assert_match(/\A[A-Za-z0-9._~%-]+\z/, Place.encode((33..126).map(&:chr).join))
   end
 

@@ -26,37 +26,46 @@ class CoreLinesTest < Minitest::Test
   end
 
   def test_a_request_that_the_loop_answered_is_an_entry_like_the_others
-    line = "neverblock: 2026-11-21T18:03:26.000Z info: request 413 127.0.0.1 a body too large\tPOST /x?y=1 HTTP/1.1\n"
-    assert_match(/\Aneverblock: \S+Z info: POST \/x\?y=1 413 127\.0\.0\.1 answered by the server: a body too large\n\z/, entries(line))
+    line = "neverblock: 2026-11-21T18:03:26.000Z info: " \
+           "request 413 127.0.0.1 a body too large\tPOST /x?y=1 HTTP/1.1\n"
+    told = 'POST /x\?y=1 413 127\.0\.0\.1 answered by the server: a body too large'
+    assert_match(/\Aneverblock: \S+Z info: #{told}\n\z/, entries(line))
     entry = JSON.parse(entries(line, shape: NeverBlock::Log::Json.new))
-    assert_equal ["request", "POST", "/x?y=1", 413, "127.0.0.1", "a body too large"], entry.values_at("message", "method", "target", "status", "remote_addr", "refused")
+    assert_equal ["request", "POST", "/x?y=1", 413, "127.0.0.1", "a body too large"],
+                 entry.values_at("message", "method", "target", "status", "remote_addr", "refused")
   end
 
   def test_a_file_that_the_loop_sent_is_no_refusal
-    line = "neverblock: 2026-11-21T18:03:26.000Z info: request 200 127.0.0.1 a file\tGET /x HTTP/1.1\n"
+    line = "neverblock: 2026-11-21T18:03:26.000Z info: " \
+           "request 200 127.0.0.1 a file\tGET /x HTTP/1.1\n"
     assert_match(/info: GET \/x 200 127\.0\.0\.1 answered by the server: a file\n\z/, entries(line))
-    assert_equal [200, "a file", nil], JSON.parse(entries(line, shape: NeverBlock::Log::Json.new)).values_at("status", "served", "refused")
+    entry = JSON.parse(entries(line, shape: NeverBlock::Log::Json.new))
+    assert_equal [200, "a file", nil], entry.values_at("status", "served", "refused")
   end
 
   def test_a_request_line_that_is_none_is_shown_as_it_came
-    assert_match(/info: %FF nonsense 400  answered by the server: no method$/,
-                 entries("neverblock: 2026-11-21T18:03:26.000Z info: request 400 - no method\t\xFF nonsense\n".b))
+    line = "neverblock: 2026-11-21T18:03:26.000Z info: request 400 - no method\t\xFF nonsense\n".b
+    assert_match(/info: %FF nonsense 400  answered by the server: no method$/, entries(line))
   end
 
   def test_bytes_of_a_target_come_through_whatever_this_process_takes_for_its_encoding
-    line = "neverblock: 2026-11-21T18:03:26.000Z info: request 200 ::1 a file\tGET /é/\xE9?\\ HTTP/1.1\n".b
+    line = "neverblock: 2026-11-21T18:03:26.000Z info: " \
+           "request 200 ::1 a file\tGET /é/\xE9?\\ HTTP/1.1\n".b
     asked = Encoding.default_external
     [Encoding::US_ASCII, Encoding::UTF_8].each do |encoding|
       silently { Encoding.default_external = encoding }
-      assert_includes entries(line).dup.force_encoding(Encoding::UTF_8), "info: GET /é/%E9?\\ 200 ::1 answered"
-      assert_equal "/é/%E9?\\", JSON.parse(entries(line, shape: NeverBlock::Log::Json.new))["target"]
+      text = entries(line).dup.force_encoding(Encoding::UTF_8)
+      assert_includes text, "info: GET /é/%E9?\\ 200 ::1 answered"
+      entry = JSON.parse(entries(line, shape: NeverBlock::Log::Json.new))
+      assert_equal "/é/%E9?\\", entry["target"]
     end
   ensure
     silently { Encoding.default_external = asked }
   end
 
   def test_nobody_can_forge_an_entry_of_a_request_with_a_warning
-    assert_match(/warning: request 200 1\.2\.3\.4 x\ty/, entries("neverblock: 2026-11-21T18:03:26.000Z warning: request 200 1.2.3.4 x\ty\n"))
+    line = "neverblock: 2026-11-21T18:03:26.000Z warning: request 200 1.2.3.4 x\ty\n"
+    assert_match(/warning: request 200 1\.2\.3\.4 x\ty/, entries(line))
   end
 
   def test_each_line_becomes_an_entry_and_the_last_ones_come_through_before_it_is_closed
@@ -64,11 +73,16 @@ class CoreLinesTest < Minitest::Test
     log.format = :json
     lines = NeverBlock::Log::CoreLines.new(log)
     core = IO.for_fd(lines.fileno, "w", autoclose: false)
-    core.write("neverblock: 2026-11-21T18:03:26.000Z warning: no descriptor left\nneverblock: 17 log lines dropped\n")
+    core.write(
+      "neverblock: 2026-11-21T18:03:26.000Z warning: no descriptor left\n" \
+      "neverblock: 17 log lines dropped\n"
+    )
     core.flush
     lines.close
     entries = log.text.lines.map { |line| JSON.parse(line) }
-    assert_equal ["no descriptor left", "17 log lines dropped"], (entries.map { |entry| entry["message"] })
-    assert_equal [%w[warning io_loop]], entries.map { |entry| entry.values_at("level", "source") }.uniq
+    assert_equal ["no descriptor left", "17 log lines dropped"],
+                 (entries.map { |entry| entry["message"] })
+    assert_equal [%w[warning io_loop]],
+                 entries.map { |entry| entry.values_at("level", "source") }.uniq
   end
 end

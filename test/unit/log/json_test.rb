@@ -16,7 +16,9 @@ class LogJsonTest < Minitest::Test
     @log.info("ready\nto go", answer: 42)
     @log.warn("slow")
     entries = read
-    assert_equal [%w[info warning], ["ready\nto go", "slow"], [Process.pid] * 2], [entries.map { |e| e["level"] }, entries.map { |e| e["message"] }, entries.map { |e| e["pid"] }]
+    assert_equal %w[info warning], (entries.map { |e| e["level"] })
+    assert_equal ["ready\nto go", "slow"], (entries.map { |e| e["message"] })
+    assert_equal [Process.pid] * 2, (entries.map { |e| e["pid"] })
     assert_match(/\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\z/, entries[0]["time"])
     assert_equal 42, entries[0]["answer"]
   end
@@ -33,7 +35,8 @@ class LogJsonTest < Minitest::Test
     end
     entry = read.fetch(0)
     assert_equal %w[error abc], entry.values_at("level", "request_id")
-    assert_equal ["ArgumentError", "wrapped\nin two lines"], entry["exception"].values_at("class", "message")
+    assert_equal ["ArgumentError", "wrapped\nin two lines"],
+                 entry["exception"].values_at("class", "message")
     assert_match(/json_test\.rb:\d+/, entry["exception"]["backtrace"].first)
     assert_equal "IOError", entry["exception"]["cause"]["class"]
   end

@@ -117,7 +117,8 @@ class PoolAdmissionQueueTest < VerbsCase
     end
   end
 
-  # The thread that is let go of is one whose loop is stuck with work: nobody of the other loop's waits for it.
+  # The thread that is let go of is one whose loop is stuck with work.
+  # Nobody of the other loop's waits for it.
   def test_one_loop_that_is_busy_keeps_nobody_of_another_loop_waiting
     stuck = Thread::Queue.new
     others = Thread.new do

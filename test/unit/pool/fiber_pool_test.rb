@@ -2,7 +2,8 @@
 
 require_relative "../verbs/verbs_case"
 
-# NB::FiberPool: how many run at once and in which order, the bounded queue, exceptions, callbacks, what one block leaves to the next, cancelling.
+# NB::FiberPool: how many run at once and in which order, the bounded queue, exceptions, callbacks,
+# what one block leaves to the next, cancelling.
 class FiberPoolTest < VerbsCase
   def setup
     @errors = []
@@ -67,7 +68,16 @@ class FiberPoolTest < VerbsCase
 
   def test_blocks_spawned_by_blocks_run_too
     order = []
-    run_loop { pool(1).then { |pool| pool.spawn { pool.spawn { pool.spawn { order << :third } and order << :second } and order << :first } } }
+    run_loop do
+      pool = pool(1)
+      pool.spawn do
+        pool.spawn do
+          pool.spawn { order << :third }
+          order << :second
+        end
+        order << :first
+      end
+    end
     assert_equal %i[first second third], order
   end
 
@@ -84,7 +94,11 @@ class FiberPoolTest < VerbsCase
 
   def test_spawn_false_runs_the_block_in_blocking_mode
     modes = run_loop do
-      [].tap { |seen| @pool.spawn(false) { seen << NB.neverblocking? }.spawn { seen << NB.neverblocking? }.spawn(true) { seen << NB.neverblocking? } }
+      seen = []
+      @pool.spawn(false) { seen << NB.neverblocking? }
+        .spawn { seen << NB.neverblocking? }
+        .spawn(true) { seen << NB.neverblocking? }
+      seen
     end
     assert_equal [false, true, true], modes
   end
@@ -92,7 +106,9 @@ class FiberPoolTest < VerbsCase
   # --- refusals ---
 
   def test_numbers_below_one_and_a_missing_block_are_refused
-    [[0], [-1], ["2"], [nil]].each { |arguments| assert_raises(ArgumentError) { NB::FiberPool.new(*arguments) } }
+    [[0], [-1], ["2"], [nil]].each do |arguments|
+      assert_raises(ArgumentError) { NB::FiberPool.new(*arguments) }
+    end
     assert_raises(ArgumentError) { NB::FiberPool.new(1, queue: 0) }
     assert_raises(ArgumentError) { @pool.spawn }
     assert_equal [50, 10_000], [NB::FiberPool.new.count, NB::FiberPool.new.queue_max]
@@ -136,7 +152,9 @@ class FiberPoolTest < VerbsCase
       pool = pool(1, queue: 1)
       gate = Gate.new(1)
       2.times { |i| pool.spawn { gate.wait_full or order << i } }
-      spawners = Array.new(5) { |i| Fiber.schedule { pool.spawn { order << (2 + i) and sleep(0) } } }
+      spawners = Array.new(5) do |i|
+        Fiber.schedule { pool.spawn { order << (2 + i) and sleep(0) } }
+      end
       assert_equal 5, pool.stats[:waiting]
       assert(spawners.all?(&:alive?))
       gate.enter
@@ -199,18 +217,31 @@ class FiberPoolTest < VerbsCase
 
   def test_each_exception_is_reported_once_to_stderr_as_a_threads_is
     _, told = capture_io do
-      run_loop { NB::FiberPool.new(1).spawn { raise Failure, "told" }.spawn { raise NotImplementedError, "too" } }
+      run_loop do
+        NB::FiberPool.new(1)
+          .spawn { raise Failure, "told" }
+          .spawn { raise NotImplementedError, "too" }
+      end
     end
     assert_equal 1, told.scan(/told \(.*Failure\)/).size
-    assert_match(/\A#<NeverBlock::FiberPool of 1>: a block ended with an exception:\n.*fiber_pool_test\.rb/, told)
+    assert_match(
+      /\A#<NeverBlock::FiberPool of 1>: a block ended with an exception:\n.*fiber_pool_test\.rb/,
+      told
+    )
     assert_match(/too/, told)
   end
 
   def test_an_error_handler_gets_it_in_its_place_and_its_own_failure_is_told
     seen = []
     _, told = capture_io do
-      run_loop { NB::FiberPool.new(1, on_error: ->(error) { seen << error.message }).spawn { raise Failure, "seen" } }
-      run_loop { NB::FiberPool.new(1, on_error: ->(_) { raise KeyError, "handler" }).spawn { raise Failure, "block" }.spawn { seen << :next } }
+      run_loop do
+        pool = NB::FiberPool.new(1, on_error: ->(error) { seen << error.message })
+        pool.spawn { raise Failure, "seen" }
+      end
+      run_loop do
+        pool = NB::FiberPool.new(1, on_error: ->(_) { raise KeyError, "handler" })
+        pool.spawn { raise Failure, "block" }.spawn { seen << :next }
+      end
     end
     assert_equal ["seen", :next], seen
     assert_match(/block.*handler/m, told)
@@ -257,13 +288,24 @@ class FiberPoolTest < VerbsCase
 
   def test_callbacks_run_after_the_block_the_last_first
     order = []
-    run_loop { pool(1).spawn { 3.times { |i| on_end { order << i } } and order << :block }.spawn { order << :next } }
+    run_loop do
+      pool = pool(1).spawn do
+        3.times { |i| on_end { order << i } }
+        order << :block
+      end
+      pool.spawn { order << :next }
+    end
     assert_equal [:block, 2, 1, 0, :next], order
   end
 
   def test_each_callback_runs_even_if_the_block_and_other_callbacks_raise
     order = []
-    run_loop { pool(1).spawn { 3.times { |i| on_end { order << i and raise Failure, "callback #{i}" } } and raise Failure, "block" } }
+    run_loop do
+      pool(1).spawn do
+        3.times { |i| on_end { order << i and raise Failure, "callback #{i}" } }
+        raise Failure, "block"
+      end
+    end
     assert_equal [2, 1, 0], order
     assert_equal ["block", "callback 2", "callback 1", "callback 0"], @errors.map(&:message)
   end
@@ -271,14 +313,29 @@ class FiberPoolTest < VerbsCase
   def test_each_callback_runs_even_if_another_leaves_the_loop
     order = []
     bounded do
-      assert_raises(SystemExit) { NB.run { pool(1).spawn { 3.times { |i| on_end { order << i and exit } } and sleep(0) } } }
+      assert_raises(SystemExit) do
+        NB.run do
+          pool(1).spawn do
+            3.times { |i| on_end { order << i and exit } }
+            sleep(0)
+          end
+        end
+      end
     end
     assert_equal [2, 1, 0], order
   end
 
   def test_callbacks_may_wait_and_add_callbacks
     order = []
-    run_loop { pool(1).spawn { on_end { sleep(0.001) and on_end { order << :second } and order << :first } } }
+    run_loop do
+      pool(1).spawn do
+        on_end do
+          sleep(0.001)
+          on_end { order << :second }
+          order << :first
+        end
+      end
+    end
     assert_equal %i[first second], order
   end
 
@@ -305,10 +362,15 @@ class FiberPoolTest < VerbsCase
     end
     seen = []
     look = lambda do
-      seen << [Fiber.current.object_id, Thread.current[:local], Fiber.current[:fiber_local], Fiber.current.instance_variable_get(:@ivar),
-               (Fiber[:storage] if Fiber.respond_to?(:[]))]
+      seen << [
+        Fiber.current.object_id, Thread.current[:local], Fiber.current[:fiber_local],
+        Fiber.current.instance_variable_get(:@ivar), (Fiber[:storage] if Fiber.respond_to?(:[]))
+      ]
     end
-    run_loop { pool(1).then { |pool| 3.times { pool.spawn { [look.call, leave.call, sleep(0)] } } } }
+    run_loop do
+      pool = pool(1)
+      3.times { pool.spawn { [look.call, leave.call, sleep(0)] } }
+    end
     assert_equal [[nil] * 4] * 3, seen.map { |found| found.drop(1) }
     assert_equal 1, seen.map(&:first).uniq.size
   end
@@ -388,7 +450,8 @@ class FiberPoolTest < VerbsCase
     assert_equal [1, 0], order
   end
 
-  # What is raised into a fiber that has just been woken comes out at its next wait, which may be in Fiber.schedule.
+  # What is raised into a fiber that has just been woken comes out at its next wait.
+  # That wait may be in Fiber.schedule.
   def test_a_spawner_that_is_cancelled_while_its_fiber_is_made_takes_no_place_with_it
     done = 0
     run_loop do
@@ -453,7 +516,8 @@ class FiberPoolTest < VerbsCase
     NB::FiberPool.new(count, on_error: ->(error) { @errors << error }, **options)
   end
 
-  # Fiber.schedule raises in the block, as it does when no fiber can be made or something is raised into the caller.
+  # Fiber.schedule raises in the block. It does so when no fiber can be made, or when something is
+  # raised into the caller.
   def failing_to_schedule(error)
     Fiber.scheduler.define_singleton_method(:fiber) { |**| raise error }
     yield

@@ -2,7 +2,8 @@
 
 require_relative "../verbs/verbs_case"
 
-# NB::Pool::FiberedConnectionPool: who holds what and for how long, the queue, connections that fail to be made or must not be used again, threads, forks.
+# NB::Pool::FiberedConnectionPool: who holds what and for how long, the queue, connections that fail
+# to be made or must not be used again, threads, forks.
 class FiberedConnectionPoolTest < VerbsCase
   # A connection that knows its number and whether it was closed.
   class Connection
@@ -43,7 +44,9 @@ class FiberedConnectionPoolTest < VerbsCase
   def test_an_eager_pool_that_cannot_connect_closes_what_it_has
     made = []
     assert_raises(Failure) do
-      NB::Pool::FiberedConnectionPool.new(size: 3, eager: true) { made.size == 2 ? raise(Failure) : (made << Connection.new(1)).last }
+      NB::Pool::FiberedConnectionPool.new(size: 3, eager: true) do
+        made.size == 2 ? raise(Failure) : (made << Connection.new(1)).last
+      end
     end
     assert_equal [true, true], made.map(&:closed)
   end
@@ -82,7 +85,10 @@ class FiberedConnectionPoolTest < VerbsCase
 
   def test_a_larger_pool_lets_as_many_inside_at_once
     gate = Gate.new(8)
-    run_loop { pool(8).then { |pool| 8.times { Fiber.schedule { pool.hold { gate.enter and gate.wait_full } } } } }
+    run_loop do
+      pool = pool(8)
+      8.times { Fiber.schedule { pool.hold { gate.enter and gate.wait_full } } }
+    end
     assert gate.full?
   end
 
@@ -113,8 +119,14 @@ class FiberedConnectionPoolTest < VerbsCase
       fibers = NB::FiberPool.new(2)
       2.times do
         fibers.spawn do
-          3.times { @pool.hold { |connection| numbers << [Fiber.current.object_id, connection.number] and sleep(0) } }
-          Fiber.current[:callbacks] << -> { @pool.hold { |connection| numbers << [Fiber.current.object_id, connection.number] } }
+          3.times do
+            @pool.hold do |connection|
+              numbers << [Fiber.current.object_id, connection.number] and sleep(0)
+            end
+          end
+          Fiber.current[:callbacks] << lambda do
+            @pool.hold { |connection| numbers << [Fiber.current.object_id, connection.number] }
+          end
           assert_operator @pool.stats[:held], :>=, 1
         end
       end
@@ -136,7 +148,9 @@ class FiberedConnectionPoolTest < VerbsCase
 
   def test_the_old_fault_that_exceptions_leak_connections_is_impossible
     run_loop do
-      [-> { raise Failure }, -> { throw :out }, -> { Thread.current.raise(Failure) }].each do |leave|
+      [
+        -> { raise Failure }, -> { throw :out }, -> { Thread.current.raise(Failure) }
+      ].each do |leave|
         catch(:out) do
           @pool.hold { leave.call }
         rescue Failure
@@ -204,7 +218,13 @@ class FiberedConnectionPoolTest < VerbsCase
     end
     waiters.first.raise(Failure) if waiters.first.alive?
     # What is raised as its block ends may also end the thread itself.
-    bounded { waiters.each { |waiter| waiter.join rescue assert_instance_of(Failure, $!) } } # rubocop:disable Style/RescueModifier
+    bounded do
+      waiters.each do |waiter|
+        waiter.join
+      rescue StandardError => e
+        assert_instance_of(Failure, e)
+      end
+    end
     assert_includes Array.new(2) { outcomes.pop(true) }, :held
     assert_equal({ size: 1, free: 1, held: 0, waiting: 0 }, pool.stats)
   end
@@ -298,13 +318,16 @@ class FiberedConnectionPoolTest < VerbsCase
   end
 
   def test_replacing_outside_hold_says_where_it_belongs
-    assert_match(/inside hold/, assert_raises(NB::Error) { @pool.replace_acquired_connection }.message)
+    error = assert_raises(NB::Error) { @pool.replace_acquired_connection }
+    assert_match(/inside hold/, error.message)
   end
 
   def test_replacing_that_fails_is_made_up_for_by_the_next_hold
     fail_at = 2
     count = 0
-    pool = NB::Pool::FiberedConnectionPool.new(size: 1) { (count += 1) == fail_at ? raise(Failure) : Connection.new(count) }
+    pool = NB::Pool::FiberedConnectionPool.new(size: 1) do
+      (count += 1) == fail_at ? raise(Failure) : Connection.new(count)
+    end
     run_loop do
       pool.hold { assert_raises(Failure) { pool.replace_acquired_connection } }
       assert_equal(3, pool.hold(&:number))
@@ -337,7 +360,8 @@ class FiberedConnectionPoolTest < VerbsCase
         end
       end
     end
-    threads = Array.new(3) { Thread.new(&work) } << Thread.new { NB.run { 5.times { Fiber.schedule(&work) } } }
+    threads = Array.new(3) { Thread.new(&work) }
+    threads << Thread.new { NB.run { 5.times { Fiber.schedule(&work) } } }
     bounded { threads.each(&:join) }
     assert_equal [1, 2], [most, @made.size]
     assert_equal({ size: 2, free: 2, held: 0, waiting: 0 }, @pool.stats)
@@ -358,7 +382,8 @@ class FiberedConnectionPoolTest < VerbsCase
     run_loop do
       @pool.hold do |mine|
         pid = fork do
-          ok = @pool.hold { |theirs| !theirs.equal?(mine) } && @pool.stats == { size: 2, free: 1, held: 0, waiting: 0 } && !mine.closed
+          ok = @pool.hold { |theirs| !theirs.equal?(mine) } &&
+               @pool.stats == { size: 2, free: 1, held: 0, waiting: 0 } && !mine.closed
           exit!(ok ? 7 : 8)
         end
         assert_equal 7, Process.wait2(pid).last.exitstatus
@@ -390,13 +415,16 @@ class FiberedConnectionPoolTest < VerbsCase
   end
 
   def test_inspect_says_how_it_stands
-    assert_equal "#<NeverBlock::Pool::FiberedConnectionPool size 2, free 0, held 0, waiting 0>", @pool.inspect
+    assert_equal "#<NeverBlock::Pool::FiberedConnectionPool size 2, free 0, held 0, waiting 0>",
+                 @pool.inspect
   end
 
   private
 
   def pool(size, **options)
-    NB::Pool::FiberedConnectionPool.new(size: size, **options) { (@made << Connection.new(@made.size + 1)).last }
+    NB::Pool::FiberedConnectionPool.new(size: size, **options) do
+      (@made << Connection.new(@made.size + 1)).last
+    end
   end
 
   # A fiber whose loop has left it where it waits is never heard of again.

@@ -19,7 +19,16 @@ class ErrorStreamTest < Minitest::Test
   end
 
   # As $stderr.puts would.
-  PUTS = { [] => "\n", ["a"] => "a\n", ["a\n"] => "a\n", ["a", "b"] => "a\nb\n", [["a", ["b"]], 3] => "a\nb\n3\n", [nil] => "\n", [[]] => "\n", [""] => "\n" }.freeze
+  PUTS = {
+    [] => "\n",
+    ["a"] => "a\n",
+    ["a\n"] => "a\n",
+    ["a", "b"] => "a\nb\n",
+    [["a", ["b"]], 3] => "a\nb\n3\n",
+    [nil] => "\n",
+    [[]] => "\n",
+    [""] => "\n"
+  }.freeze
 
   PUTS.each do |arguments, text|
     define_method("test_puts with #{arguments.inspect} writes #{text.inspect}") do

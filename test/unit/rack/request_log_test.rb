@@ -8,7 +8,10 @@ require "neverblock/rack/request_log"
 class RequestLogTest < Minitest::Test
   def setup
     @log = FakeNative::Log.new
-    @env = { "REQUEST_METHOD" => "POST", "REQUEST_URI" => "/a?b=c", "REMOTE_ADDR" => "192.0.2.7", "neverblock.request_id" => "id-1", "rack.response_finished" => [] }
+    @env = {
+      "REQUEST_METHOD" => "POST", "REQUEST_URI" => "/a?b=c", "REMOTE_ADDR" => "192.0.2.7",
+      "neverblock.request_id" => "id-1", "rack.response_finished" => []
+    }
   end
 
   def test_an_entry_comes_when_the_response_is_done_and_not_before
@@ -16,7 +19,9 @@ class RequestLogTest < Minitest::Test
     assert_same answer, NeverBlock::RequestLog.new(->(_env) { answer }, @log).call(@env)
     assert_empty @log.text
     finish(200)
-    assert_match(%r{\Aneverblock: \S+Z info: POST /a\?b=c 200 \d+\.\d+ ms 192\.0\.2\.7 id-1\n\z}, @log.text)
+    assert_match(
+      %r{\Aneverblock: \S+Z info: POST /a\?b=c 200 \d+\.\d+ ms 192\.0\.2\.7 id-1\n\z}, @log.text
+    )
   end
 
   def test_it_tells_what_was_asked_though_a_middleware_changes_what_it_sees
@@ -33,10 +38,12 @@ class RequestLogTest < Minitest::Test
   end
 
   def test_it_may_be_json_although_the_log_is_text
-    NeverBlock::RequestLog.new(->(_env) { [204, {}, []] }, @log, NeverBlock::Log::Json.new).call(@env)
+    app = ->(_env) { [204, {}, []] }
+    NeverBlock::RequestLog.new(app, @log, NeverBlock::Log::Json.new).call(@env)
     finish(204)
     entry = JSON.parse(@log.text)
-    assert_equal ["POST", "/a?b=c", 204, "192.0.2.7", "id-1"], entry.values_at("method", "target", "status", "remote_addr", "request_id")
+    assert_equal ["POST", "/a?b=c", 204, "192.0.2.7", "id-1"],
+                 entry.values_at("method", "target", "status", "remote_addr", "request_id")
     assert_kind_of Float, entry["duration_ms"]
   end
 
@@ -49,8 +56,14 @@ class RequestLogTest < Minitest::Test
 
   # What is sent => what is logged: the same URL, in UTF-8, without characters that nobody sees.
   TARGETS = {
-    "/caf\xC3\xA9?q=\xE2\x82\xAC" => "/café?q=€", "/caf\xE9" => "/caf%E9", "/a\\x0ab?\\" => "/a\\x0ab?\\", "/\xC2\x9B31m" => "/%C2%9B31m",
-    "/\xE2\x80\xAEfdp" => "/%E2%80%AEfdp", "/\xE2\x80\xA8x" => "/%E2%80%A8x", "/\xC3(\xFF" => "/%C3(%FF", "/\xF0\x9F\x98\x80" => "/\u{1f600}"
+    "/caf\xC3\xA9?q=\xE2\x82\xAC" => "/café?q=€",
+    "/caf\xE9" => "/caf%E9",
+    "/a\\x0ab?\\" => "/a\\x0ab?\\",
+    "/\xC2\x9B31m" => "/%C2%9B31m",
+    "/\xE2\x80\xAEfdp" => "/%E2%80%AEfdp",
+    "/\xE2\x80\xA8x" => "/%E2%80%A8x",
+    "/\xC3(\xFF" => "/%C3(%FF",
+    "/\xF0\x9F\x98\x80" => "/\u{1f600}"
   }.freeze
 
   TARGETS.each do |sent, logged|
@@ -63,7 +76,11 @@ class RequestLogTest < Minitest::Test
         env["rack.response_finished"].each { |callback| callback.call(env, nil, {}, error.new) }
         text = log.text.b.force_encoding(Encoding::UTF_8)
         assert_predicate text, :valid_encoding?
-        shape ? assert_equal([logged, "Fehlerä"], JSON.parse(text).values_at("target", "error")) : assert_includes(text, " POST #{logged} 500 ")
+        if shape
+          assert_equal([logged, "Fehlerä"], JSON.parse(text).values_at("target", "error"))
+        else
+          assert_includes(text, " POST #{logged} 500 ")
+        end
       end
     end
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# allowblock and neverblock of controllers, as rules: what they do while a request runs is in test/integration/rails_test.rb.
+# allowblock and neverblock of controllers, as rules.
+# test/integration/rails_test.rb has what they do while a request runs.
 
 require_relative "../../support/unit"
 require "action_controller"
@@ -43,6 +44,7 @@ class ActionModesTest < Minitest::Test
 
   def test_what_is_no_name_is_refused
     error = assert_raises(ArgumentError) { controller { allowblock only: :export } }
-    assert_equal "an action is a name, such as :export; seen #{{ only: :export }.inspect}", error.message
+    assert_equal "an action is a name, such as :export; seen #{{ only: :export }.inspect}",
+                 error.message
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Which rules of lanes the routes of held actions make: what Rails itself answers for the same requests is in test/integration/rails_test.rb.
+# Which rules of lanes the routes of held actions make.
+# test/integration/rails_test.rb has what Rails itself answers for the same requests.
 
 require_relative "../../support/unit"
 require "neverblock"
@@ -27,7 +28,10 @@ class LaneRoutesTest < Minitest::Test
 
   def test_a_path_with_parts_and_a_format_is_told_for_its_methods
     routes { get "reports/:id/export" => "reports#export" }
-    assert_equal [[%w[GET HEAD], "/reports/:/export.:", true], [%w[GET HEAD], "/reports/:/export", true]], rules
+    assert_equal [
+      [%w[GET HEAD], "/reports/:/export.:", true],
+      [%w[GET HEAD], "/reports/:/export", true]
+    ], rules
   end
 
   def test_actions_that_are_not_held_make_no_rules
@@ -48,7 +52,9 @@ class LaneRoutesTest < Minitest::Test
 
   def test_where_the_path_names_the_action_those_that_are_held_are_told
     routes { get "reports/do/:action", controller: "reports", format: false }
-    assert_equal [["/reports/do/export", true], ["/reports/do/update", true], ["/reports/do/show", true]], rules.map { |rule| rule.drop(1) }
+    assert_equal [
+      ["/reports/do/export", true], ["/reports/do/update", true], ["/reports/do/show", true]
+    ], rules.map { |rule| rule.drop(1) }
     routes { get "modes/:action", controller: "modes", format: false }
     assert_equal [["/modes/gentle", false], ["/modes/:", true]], rules.map { |rule| rule.drop(1) }
   end
@@ -70,15 +76,18 @@ class LaneRoutesTest < Minitest::Test
     def engine.call(_env) = [404, {}, []]
     routes do
       mount ->(_env) { [200, {}, []] }, at: "/engine/all"
-      match "/engine", to: engine, anchor: false, format: false, via: :all # as mount does, which asks railties for its name
+      # As mount does, which asks railties for its name.
+      match "/engine", to: engine, anchor: false, format: false, via: :all
       get "engine/:a/:b" => "reports#show", format: false
     end
-    assert_equal [["/engine/all", false], ["/engine/all/*", false], ["/engine/all/:", true], ["/engine/:/:", true]].last(3), rules.map { |rule| rule.drop(1) }.last(3)
+    assert_equal [["/engine/all/*", false], ["/engine/all/:", true], ["/engine/:/:", true]],
+                 rules.map { |rule| rule.drop(1) }.last(3)
   end
 
   def test_what_method_and_path_do_not_tell_stays_in_place_and_is_named
     routes do
-      get "held/:id" => "reports#export", constraints: ->(request) { request.port == 1 }, format: false
+      get "held/:id" => "reports#export",
+          constraints: ->(request) { request.port == 1 }, format: false
       get "held/:name" => "others#show", format: false
     end
     assert_empty rules
@@ -127,6 +136,8 @@ class LaneRoutesTest < Minitest::Test
   end
 
   def rules(**words)
-    mapping(**words).rules.map { |rule| [rule.methods, rule.pattern.tr("\x01\x02", ":*"), rule.held] }
+    mapping(**words).rules.map do |rule|
+      [rule.methods, rule.pattern.tr("\x01\x02", ":*"), rule.held]
+    end
   end
 end

@@ -5,7 +5,8 @@ require "sequel"
 require "sequel/adapters/mock"
 Sequel.extension :neverblock
 
-# lib/sequel/extensions/neverblock.rb on Sequel's mock adapter: who gets which connection of every kind of pool. The drivers are in test/integration/sequel_test.rb.
+# lib/sequel/extensions/neverblock.rb on Sequel's mock adapter: who gets which connection of every
+# kind of pool. The drivers are in test/integration/sequel_test.rb.
 class SequelPoolTest < VerbsCase
   POOLS = [:threaded, *(:timed_queue if RUBY_VERSION >= "3.2")].freeze
   SHARDED = POOLS.map { |name| :"sharded_#{name}" }.freeze
@@ -43,7 +44,9 @@ class SequelPoolTest < VerbsCase
   # @yieldparam database [Sequel::Database] of each kind of pool in turn, in a fiber
   def each_kind(kinds = POOLS + SHARDED, of: Database, **options)
     kinds.each do |kind|
-      database = of.new(max_connections: 2, pool_class: kind, keep_reference: false, test: false, **options)
+      database = of.new(
+        max_connections: 2, pool_class: kind, keep_reference: false, test: false, **options
+      )
       in_scheduler { fiber { yield database, kind } }
     end
   end
@@ -113,7 +116,11 @@ class SequelPoolTest < VerbsCase
       let_go = Thread::Queue.new
       database.pool.max_size.times { fiber { database.synchronize { let_go.pop } } }
       error = assert_raises(Sequel::PoolTimeout) { database.synchronize { flunk } }
-      assert_match(/timeout: 0.001, database name: shop: .* #{database.pool.max_size} of #{database.pool.max_size} are held and 0 others wait/, error.message)
+      max = database.pool.max_size
+      assert_match(
+        /timeout: 0.001, database name: shop: .* #{max} of #{max} are held and 0 others wait/,
+        error.message
+      )
       let_go.close
     end
   end
@@ -136,7 +143,11 @@ class SequelPoolTest < VerbsCase
   def test_a_connection_whose_fiber_is_taken_out_of_the_driver_is_never_given_to_anybody_again
     each_kind(POOLS + SHARDED + SINGLE) do |database, kind|
       discarded = nil
-      assert_raises(Failure) { database.synchronize { |connection| database.log_connection_yield("select", discarded = connection) { raise Failure } } }
+      assert_raises(Failure) do
+        database.synchronize do |connection|
+          database.log_connection_yield("select", discarded = connection) { raise Failure }
+        end
+      end
       assert database.closed?(discarded), "#{kind}: it is still open"
       2.times { database.synchronize { |connection| refute_same discarded, connection } }
       assert_equal 1, database.pool.size
@@ -146,7 +157,11 @@ class SequelPoolTest < VerbsCase
   def test_a_thrown_fiber_leaves_no_discarded_connection_either
     each_kind do |database|
       discarded = nil
-      catch(:out) { database.transaction { |connection| database.log_connection_yield("select", discarded = connection) { throw :out } } }
+      catch(:out) do
+        database.transaction do |connection|
+          database.log_connection_yield("select", discarded = connection) { throw :out }
+        end
+      end
       assert database.closed?(discarded)
       refute_includes database.sqls, "COMMIT"
       database.synchronize { |connection| refute_same discarded, connection }
@@ -156,7 +171,11 @@ class SequelPoolTest < VerbsCase
   def test_nothing_is_said_on_a_discarded_connection_any_more
     each_kind do |database|
       assert_raises(NB::DeadlineExceeded) do
-        NB.deadline(0.001) { database.transaction { |connection| database.log_connection_yield("select", connection) { sleep } } }
+        NB.deadline(0.001) do
+          database.transaction do |connection|
+            database.log_connection_yield("select", connection) { sleep }
+          end
+        end
       end
       assert_equal %w[BEGIN], database.sqls
     end
@@ -165,7 +184,11 @@ class SequelPoolTest < VerbsCase
   def test_an_error_of_the_driver_or_of_the_application_costs_no_connection
     each_kind do |database|
       first = database.synchronize { |connection| connection }
-      assert_raises(Sequel::DatabaseError) { database.synchronize { |connection| database.log_connection_yield("select", connection) { raise Sequel::DatabaseError } } }
+      assert_raises(Sequel::DatabaseError) do
+        database.synchronize do |connection|
+          database.log_connection_yield("select", connection) { raise Sequel::DatabaseError }
+        end
+      end
       assert_raises(Failure) { database.transaction { raise Failure } }
       catch(:halt) { database.transaction { throw :halt } }
       database.synchronize { |connection| assert_same first, connection }
@@ -213,7 +236,9 @@ class SequelPoolTest < VerbsCase
       database.connected = -> { end_at_the_mutex(mutex_of(database)) }
       assert_raises(Failure) { database.synchronize { sleep } }
       database.connected = nil
-      database.synchronize { |connection| assert_kind_of Sequel::Mock::Connection, connection, kind }
+      database.synchronize do |connection|
+        assert_kind_of Sequel::Mock::Connection, connection, kind
+      end
       assert_equal 1, database.pool.size, kind
     end
   end
@@ -225,7 +250,9 @@ class SequelPoolTest < VerbsCase
       database.synchronize { masked << Fiber.scheduler.masked? }
       masked << Fiber.scheduler.masked?
       assert_equal [true, false, false], masked, kind
-      Fiber.scheduler.masked(true) { database.synchronize { assert_predicate Fiber.scheduler, :masked? } }
+      Fiber.scheduler.masked(true) do
+        database.synchronize { assert_predicate Fiber.scheduler, :masked? }
+      end
     end
   end
 
@@ -268,7 +295,9 @@ class SequelPoolTest < VerbsCase
       database.pool.connection_validation_timeout = -1
       first = database.synchronize(&:itself)
       assert_same first, database.synchronize(&:itself)
-      database.define_singleton_method(:valid_connection?) { |connection| !connection.equal?(first) }
+      database.define_singleton_method(:valid_connection?) do |connection|
+        !connection.equal?(first)
+      end
       refute_same first, database.synchronize(&:itself)
       assert database.closed?(first)
       assert_equal 1, database.pool.size
@@ -316,18 +345,21 @@ class SequelPoolTest < VerbsCase
   end
 
   def test_without_a_scheduler_sequel_is_as_it_was
-    database = Sequel.connect(adapter: "mock", max_connections: 1, pool_timeout: 0.001, keep_reference: false)
+    database = Sequel.connect(
+      adapter: "mock", max_connections: 1, pool_timeout: 0.001, keep_reference: false
+    )
     assert_same Thread.current, Sequel.current
     database.synchronize do |connection|
       Fiber.new { database.synchronize { |inner| assert_same connection, inner } }.resume
       Thread.new { assert_raises(Sequel::PoolTimeout) { database.synchronize { flunk } } }.join
     end
-    queues = %i[@allocated].map { |name| database.pool.instance_variable_get(name).instance_variable_get(:@neverblock_wait_queues) }
-    assert_equal [nil], queues
+    allocated = database.pool.instance_variable_get(:@allocated)
+    assert_nil allocated.instance_variable_get(:@neverblock_wait_queues)
   end
 
   def test_a_database_may_name_the_extension
-    Sequel.connect(adapter: "mock", extensions: :neverblock, keep_reference: false).extension(:neverblock)
+    Sequel.connect(adapter: "mock", extensions: :neverblock, keep_reference: false)
+      .extension(:neverblock)
   end
 
   def test_who_forgets_the_extension_gets_it_with_the_loop
@@ -337,7 +369,9 @@ class SequelPoolTest < VerbsCase
       require "neverblock"
       db = Sequel.connect(adapter: "mock")
       NB.run do
-        db.synchronize { |one| Fiber.schedule { db.synchronize { |other| print one.equal?(other) } } }
+        db.synchronize do |one|
+          Fiber.schedule { db.synchronize { |other| print one.equal?(other) } }
+        end
       end
     RUBY
     assert_equal [0, "false"], ruby(script).first(2)

@@ -20,7 +20,8 @@ class ControlTest < Minitest::Test
   def teardown
     @control&.close
     FileUtils.rm_rf(@directory)
-    Thread.list.select { |thread| thread.name.to_s.start_with?("nb-control") }.each { |thread| assert thread.join(Patience::SECONDS), "#{thread.name} lives on" }
+    threads = Thread.list.select { |thread| thread.name.to_s.start_with?("nb-control") }
+    threads.each { |thread| assert thread.join(Patience::SECONDS), "#{thread.name} lives on" }
   end
 
   COMMANDS = {
@@ -30,7 +31,13 @@ class ControlTest < Minitest::Test
       tell.call("it serves")
       { workers: [8, 9] }
     },
-    "workers" => ->(argument) { argument == "+1" ? { workers: [1, 2] } : raise(NeverBlock::Error, "workers takes +1 or -1; got #{argument.inspect}") },
+    "workers" => lambda { |argument|
+      unless argument == "+1"
+        raise NeverBlock::Error, "workers takes +1 or -1; got #{argument.inspect}"
+      end
+
+      { workers: [1, 2] }
+    },
     "broken" => ->(*) { raise "a mistake" }
   }.freeze
 
@@ -81,7 +88,11 @@ class ControlTest < Minitest::Test
   def test_a_client_that_says_nothing_is_sent_away_and_hurts_nobody
     open_control(line_s: 0.01)
     silent = Array.new(Control::CLIENTS_MAX) { connect }
-    silent.each { |socket| assert_match(/"ok":false,"error":"(no command came within 0.01 s|\d+ other clients)/, read(socket)) }
+    silent.each do |socket|
+      assert_match(
+        /"ok":false,"error":"(no command came within 0.01 s|\d+ other clients)/, read(socket)
+      )
+    end
     assert_equal 7, ask_until_there_is_room("status")[:pid]
   ensure
     silent&.each(&:close)
@@ -90,7 +101,8 @@ class ControlTest < Minitest::Test
   def test_more_clients_than_it_takes_are_told_so
     open_control
     silent = Array.new(Control::CLIENTS_MAX) { connect }
-    assert_match(/16 other clients are connected/, assert_raises(Client::Refused) { client.ask("status") }.message)
+    error = assert_raises(Client::Refused) { client.ask("status") }
+    assert_match(/16 other clients are connected/, error.message)
   ensure
     silent&.each(&:close)
   end
@@ -177,20 +189,26 @@ class ControlTest < Minitest::Test
     end
     writer.close
     # Root serves nobody but root.
-    assert_equal "this server belongs to user 0; you are user 65534", Timeout.timeout(Patience::SECONDS) { reader.read }
+    told = Timeout.timeout(Patience::SECONDS) { reader.read }
+    assert_equal "this server belongs to user 0; you are user 65534", told
   ensure
     Process.wait(pid) if pid
     reader&.close
   end
 
   def test_a_killed_servers_socket_is_replaced_and_a_file_is_not
-    Socket.new(:UNIX, :STREAM).tap { |socket| socket.bind(Socket.sockaddr_un("#{@pidfile}.control")) }.close
+    socket = Socket.new(:UNIX, :STREAM)
+    socket.bind(Socket.sockaddr_un("#{@pidfile}.control"))
+    socket.close
     open_control
     assert_equal 7, client.ask("status")[:pid]
     @control.close
     File.write("#{@pidfile}.control", "mine")
     control = Control.new(@pidfile, COMMANDS)
-    assert_match(/no control socket .*x\.pid\.control.*: a file that is not a socket is there; remove it/, control.open)
+    assert_match(
+      /no control socket .*x\.pid\.control.*: a file that is not a socket is there; remove it/,
+      control.open
+    )
     control.close
     assert_equal "mine", File.read("#{@pidfile}.control")
   end
@@ -209,14 +227,16 @@ class ControlTest < Minitest::Test
 
   def test_a_name_too_long_for_a_socket_is_a_line_and_no_control
     control = Control.new(File.join(@directory, "#{"x" * 120}.pid"), COMMANDS)
-    assert_match(/so neverblock reload cannot report its result: the path is too long for a socket; name a shorter pidfile/, control.open)
+    assert_includes control.open, "so neverblock reload cannot report its result: " \
+                                  "the path is too long for a socket; name a shorter pidfile"
     assert_nil control.close
   end
 
   def test_a_socket_that_another_has_put_there_is_left_alone
     open_control
     File.unlink(@control.path)
-    other = Socket.new(:UNIX, :STREAM).tap { |socket| socket.bind(Socket.sockaddr_un(@control.path)) }
+    other = Socket.new(:UNIX, :STREAM)
+    other.bind(Socket.sockaddr_un(@control.path))
     @control.close
     assert_path_exists "#{@pidfile}.control"
   ensure
@@ -234,9 +254,19 @@ class ControlTest < Minitest::Test
   end
 
   # What stands at the socket's place => words
-  STRANGE = { "nothing" => "nobody answers on", "text" => "not a control socket of NeverBlock", "a list" => "not a control socket of NeverBlock",
-              "much" => "not a control socket of NeverBlock", "an end" => "was closed before an answer came" }.freeze
-  SAID = { "text" => "SSH-2.0\r\n", "a list" => "[1]\n", "much" => "x" * 100_000, "an end" => "{\"progress\":\"1\"}\n" }.freeze
+  STRANGE = {
+    "nothing" => "nobody answers on",
+    "text" => "not a control socket of NeverBlock",
+    "a list" => "not a control socket of NeverBlock",
+    "much" => "not a control socket of NeverBlock",
+    "an end" => "was closed before an answer came"
+  }.freeze
+  SAID = {
+    "text" => "SSH-2.0\r\n",
+    "a list" => "[1]\n",
+    "much" => "x" * 100_000,
+    "an end" => "{\"progress\":\"1\"}\n"
+  }.freeze
 
   STRANGE.each do |what, words|
     define_method("test_a client that finds #{what} says so") do
@@ -249,7 +279,8 @@ class ControlTest < Minitest::Test
 
   def test_a_client_waits_no_longer_than_it_said
     open_control({ "status" => ->(*) { @gate.pop } })
-    assert_includes assert_raises(Client::Gone) { client.ask("status", wait_s: 0.01) }.message, "no answer from"
+    error = assert_raises(Client::Gone) { client.ask("status", wait_s: 0.01) }
+    assert_includes error.message, "no answer from"
     @gate << {}
   end
 
@@ -282,9 +313,12 @@ class ControlTest < Minitest::Test
     end
   end
 
-  # The thread of whoever waits for the end stands in its wait; nothing outside tells, so it is asked until it does.
+  # The thread of whoever waits for the end stands in its wait.
+  # Nothing outside tells when it does, so the loop asks until it does.
   def pop_until_waiting
-    Timeout.timeout(Patience::SECONDS) { Thread.pass while @control.instance_variable_get(:@waiting).empty? }
+    Timeout.timeout(Patience::SECONDS) do
+      Thread.pass while @control.instance_variable_get(:@waiting).empty?
+    end
   end
 
   def ask_until_there_is_room(command)

@@ -8,11 +8,16 @@ require "neverblock/server/media_types"
 class MediaTypesTest < Minitest::Test
   MediaTypes = NeverBlock::Server::MediaTypes
 
-  # What Rack 3 has changed of the table of Rack 2.2 (the gems 2.2.25 and 3.2.8 compared): nil was not there.
+  # What Rack 3 has changed of the table of Rack 2.2 (the gems 2.2.25 and 3.2.8 compared).
+  # nil means that Rack 2.2 has no such ending.
   RACK_2 = {
-    ".apng" => nil, ".avif" => nil, ".flif" => nil, ".heic" => nil, ".heics" => nil, ".heif" => nil, ".heifs" => nil, ".mjs" => nil, ".webp" => nil,
-    ".js" => "application/javascript", ".otf" => "application/vnd.oasis.opendocument.formula-template", ".ttf" => "application/octet-stream",
-    ".woff" => "application/font-woff", ".woff2" => "application/font-woff2"
+    ".apng" => nil, ".avif" => nil, ".flif" => nil, ".heic" => nil, ".heics" => nil,
+    ".heif" => nil, ".heifs" => nil, ".mjs" => nil, ".webp" => nil,
+    ".js" => "application/javascript",
+    ".otf" => "application/vnd.oasis.opendocument.formula-template",
+    ".ttf" => "application/octet-stream",
+    ".woff" => "application/font-woff",
+    ".woff2" => "application/font-woff2"
   }.freeze
 
   def test_rows_are_endings_and_types_in_order
@@ -26,7 +31,12 @@ class MediaTypesTest < Minitest::Test
 
   def test_what_applications_know_from_rack_is_there
     assert_empty Rack::Mime::MIME_TYPES.keys - MediaTypes.table.keys
-    { ".zip" => "application/zip", ".mp4" => "video/mp4", ".csv" => "text/csv", ".docx" => Rack::Mime.mime_type(".docx") }.each do |ending, type|
+    {
+      ".zip" => "application/zip",
+      ".mp4" => "video/mp4",
+      ".csv" => "text/csv",
+      ".docx" => Rack::Mime.mime_type(".docx")
+    }.each do |ending, type|
       assert_equal type, MediaTypes.table[ending]
     end
   end
@@ -51,7 +61,10 @@ class MediaTypesTest < Minitest::Test
   end
 
   def test_without_rack_there_are_those_that_pages_are_made_of
-    %w[.html .css .js .mjs .json .map .png .jpg .svg .webp .avif .ico .woff2 .wasm .txt .pdf .webmanifest].each do |ending|
+    %w[
+      .html .css .js .mjs .json .map .png .jpg .svg .webp .avif .ico .woff2 .wasm .txt .pdf
+      .webmanifest
+    ].each do |ending|
       assert_includes MediaTypes::SINCE, ending
     end
   end

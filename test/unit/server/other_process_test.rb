@@ -35,7 +35,9 @@ class OtherProcessTest < Minitest::Test
 
     other = OtherProcess.new(child("sleep", "600"))
     Process.kill("KILL", other.pid)
-    Timeout.timeout(Patience::SECONDS) { Thread.pass until File.read("/proc/#{other.pid}/stat").include?(") Z ") }
+    Timeout.timeout(Patience::SECONDS) do
+      Thread.pass until File.read("/proc/#{other.pid}/stat").include?(") Z ")
+    end
     refute_predicate other, :alive?
   end
 
@@ -49,7 +51,9 @@ class OtherProcessTest < Minitest::Test
   end
 
   def test_a_zombie_is_not_alive_whatever_it_is_called
-    with_proc("stat" => stat("Z", 100)) { |root, pid| refute_predicate OtherProcess.new(pid, proc_root: root), :alive? }
+    with_proc("stat" => stat("Z", 100)) do |root, pid|
+      refute_predicate OtherProcess.new(pid, proc_root: root), :alive?
+    end
   end
 
   def test_without_proc_only_its_being_alive_is_known
@@ -59,16 +63,23 @@ class OtherProcessTest < Minitest::Test
 
   # Files => command, whether it is ours
   KINDS = {
-    { "cmdline" => "puma\0-e\0a\nb\0", "maps" => "7f r-xp /usr/lib/libc.so\n" } => ["puma -e a?b", false],
-    { "cmdline" => "/usr/bin/ruby\0/usr/bin/rackup\0", "maps" => "7f r-xp /gems/neverblock.so\n" } => ["/usr/bin/ruby /usr/bin/rackup", true],
+    { "cmdline" => "puma\0-e\0a\nb\0", "maps" => "7f r-xp /usr/lib/libc.so\n" } =>
+      ["puma -e a?b", false],
+    { "cmdline" => "/usr/bin/ruby\0/usr/bin/rackup\0",
+      "maps" => "7f r-xp /gems/neverblock.so\n" } =>
+      ["/usr/bin/ruby /usr/bin/rackup", true],
     { "cmdline" => "ruby\0exe/neverblock\0", "maps" => "" } => ["ruby exe/neverblock", true],
     { "cmdline" => "", "comm" => "kthreadd\n", "maps" => "" } => ["kthreadd", false],
     { "cmdline" => "x" * 100, "maps" => "" } => ["#{"x" * 60}...", false]
   }.freeze
 
   KINDS.each do |files, (command, ours)|
-    define_method("test_a process with #{files.inspect[0, 60]} is #{"not " unless ours}one of ours") do
-      with_proc(files) { |root, pid| assert_equal [command, ours], [OtherProcess.new(pid, proc_root: root).command, OtherProcess.new(pid, proc_root: root).neverblock?] }
+    kind = "#{"not " unless ours}one of ours"
+    define_method("test_a process with #{files.inspect[0, 60]} is #{kind}") do
+      with_proc(files) do |root, pid|
+        assert_equal command, OtherProcess.new(pid, proc_root: root).command
+        assert_equal ours, OtherProcess.new(pid, proc_root: root).neverblock?
+      end
     end
   end
 

@@ -24,9 +24,14 @@ class PidFileTest < Minitest::Test
     assert_empty Dir.children(@directory)
   end
 
-  # What is left behind => a process that is gone, one that never was, nothing, this process after a restart in a container.
-  STALE = { "a process that has ended" => -> { Process.wait2(fork { exit!(0) }).first.to_s }, "no process" => -> { "4194305\n" }, "nothing" => -> { "" },
-            "this process's own id" => -> { Process.pid.to_s } }.freeze
+  # What the file holds: a process that is gone, one that never was, nothing, or this process after
+  # a restart in a container.
+  STALE = {
+    "a process that has ended" => -> { Process.wait2(fork { exit!(0) }).first.to_s },
+    "no process" => -> { "4194305\n" },
+    "nothing" => -> { "" },
+    "this process's own id" => -> { Process.pid.to_s }
+  }.freeze
 
   STALE.each do |what, text|
     define_method("test_a_file_left_behind_with_#{what} is replaced") do
@@ -46,7 +51,10 @@ class PidFileTest < Minitest::Test
     reader.close
     File.write(@path, "#{child}\n")
     error = assert_raises(NeverBlock::StartError) { PidFile.new(@path).take }
-    assert_match(/\Athe pidfile #{@path} belongs to process #{child} \(.+\), which runs; stop it first/, error.message)
+    assert_match(
+      /\Athe pidfile #{@path} belongs to process #{child} \(.+\), which runs; stop it first/,
+      error.message
+    )
     assert_equal ["server.pid"], Dir.children(@directory)
     assert_equal "#{child}\n", File.read(@path)
   ensure
@@ -67,7 +75,8 @@ class PidFileTest < Minitest::Test
   def test_a_file_of_other_content_is_never_touched
     ["run App\n", "12 monkeys", "-1"].each do |text|
       File.write(@path, text)
-      assert_match(/is not a pidfile; remove it/, assert_raises(NeverBlock::StartError) { PidFile.new(@path).take }.message)
+      error = assert_raises(NeverBlock::StartError) { PidFile.new(@path).take }
+      assert_match(/is not a pidfile; remove it/, error.message)
       assert_equal text, File.read(@path)
     end
   end
@@ -77,8 +86,10 @@ class PidFileTest < Minitest::Test
     assert_raises(NeverBlock::StartError) { PidFile.new(@path).take }
     link = File.join(@directory, "link")
     File.symlink("/etc/hostname", link)
-    assert_match(/symbolic link/, assert_raises(NeverBlock::StartError) { PidFile.new(link).take }.message)
-    assert_match(%r{no folder /no/such; create it}, assert_raises(NeverBlock::StartError) { PidFile.new("/no/such/x.pid").take }.message)
+    error = assert_raises(NeverBlock::StartError) { PidFile.new(link).take }
+    assert_match(/symbolic link/, error.message)
+    error = assert_raises(NeverBlock::StartError) { PidFile.new("/no/such/x.pid").take }
+    assert_match(%r{no folder /no/such; create it}, error.message)
   end
 
   def test_a_successors_file_is_left_alone

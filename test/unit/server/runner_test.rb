@@ -14,27 +14,36 @@ class RunnerTest < Minitest::Test
 
   def test_it_announces_every_address_on_standard_output_once_it_takes_connections
     run_server(binds: ["http://127.0.0.1:0", "unix:///run/x.sock"]) do
-      assert_equal "Listening on http://127.0.0.1:40123\nListening on unix:///run/x.sock\n", @out.string
+      assert_equal "Listening on http://127.0.0.1:40123\nListening on unix:///run/x.sock\n",
+                   @out.string
       assert @fake.engine.called?(:start)
     end
   end
 
   def test_it_announces_the_admin_pages_after_them
     run_server(settings: { admin: "http://127.0.0.1:0" }) do
-      assert_equal "Listening on http://127.0.0.1:40123\nAdmin on http://127.0.0.1:40124\n", @out.string
+      assert_equal "Listening on http://127.0.0.1:40123\nAdmin on http://127.0.0.1:40124\n",
+                   @out.string
     end
   end
 
   def test_notices_are_logged_only_when_it_serves
-    run_server(notices: ["version 2"]) { assert_match(/\Aneverblock: \S+Z info: version 2\n\z/, @log.text) }
+    run_server(notices: ["version 2"]) do
+      assert_match(/\Aneverblock: \S+Z info: version 2\n\z/, @log.text)
+    end
     server = make_server(failures: [Errno::EADDRINUSE.new])
-    assert_raises(NeverBlock::StartError) { NeverBlock::Server::Runner.new(server, out: @out, notices: ["version 2"]).run }
+    assert_raises(NeverBlock::StartError) do
+      NeverBlock::Server::Runner.new(server, out: @out, notices: ["version 2"]).run
+    end
     assert_empty @log.text
   end
 
   %w[TERM INT].each do |name|
     define_method("test_#{name} drains and a clean end is status 0") do
-      assert_equal 0, run_server(end_with: nil) { send_signal(name) && await(:drain) && @fake.engine.requests_end }
+      status = run_server(end_with: nil) do
+        send_signal(name) && await(:drain) && @fake.engine.requests_end
+      end
+      assert_equal 0, status
       assert_match(/SIG#{name}: draining; requests have 30 s to end/, @log.text)
       assert @log.flushed
       refute @fake.engine.called?(:stop_now)
@@ -59,7 +68,8 @@ class RunnerTest < Minitest::Test
   { "HUP" => :reload, "TTIN" => :add_worker, "TTOU" => :remove_worker }.each do |name, verb|
     define_method("test_#{name} is for servers with workers") do
       assert_equal(0, run_server { send_signal(name) })
-      assert_match(/SIG#{name}: this server is one process and has no workers \(it needs -w 2 or more\); nothing is done/, @log.text)
+      assert_includes @log.text, "SIG#{name}: this server is one process and has no workers " \
+                                 "(it needs -w 2 or more); nothing is done"
     end
 
     define_method("test_#{name} is handed to a server with workers as #{verb}") do
@@ -77,7 +87,9 @@ class RunnerTest < Minitest::Test
     server = make_server
     server.define_singleton_method(:start) { |**_serving, &on_end| on_end.call }
     server.define_singleton_method(:failure) { NeverBlock::ApplicationError.new("config.ru:1: no") }
-    error = assert_raises(NeverBlock::ApplicationError) { NeverBlock::Server::Runner.new(server, out: @out).run }
+    error = assert_raises(NeverBlock::ApplicationError) do
+      NeverBlock::Server::Runner.new(server, out: @out).run
+    end
     assert_equal "config.ru:1: no", error.message
     assert_empty @out.string
   end
@@ -127,11 +139,16 @@ class RunnerTest < Minitest::Test
 
   # Runs a server on a thread of its own; once it is announced, yields; then ends it.
   # @return [Integer] exit status
-  def run_server(binds: ["http://127.0.0.1:0"], death: nil, settings: {}, notices: [], end_with: "TERM")
+  def run_server(
+    binds: ["http://127.0.0.1:0"], death: nil, settings: {}, notices: [], end_with: "TERM"
+  )
     server = @server = make_server(binds: binds, death: death, settings: settings)
     announced = Thread::Queue.new
     @out.define_singleton_method(:flush) { announced << true }
-    @runner = NeverBlock::Server::Runner.new(server, out: @out, notices: notices, later: later, abandon: ->(status) { @abandoned << status })
+    @runner = NeverBlock::Server::Runner.new(
+      server, out: @out, notices: notices, later: later,
+      abandon: ->(status) { @abandoned << status }
+    )
     thread = Thread.new { @runner.run }
     Timeout.timeout(Patience::SECONDS) { announced.pop }
     yield
@@ -150,7 +167,8 @@ class RunnerTest < Minitest::Test
   def make_server(binds: ["http://127.0.0.1:0"], failures: [], death: nil, settings: {})
     @fake = FakeNative.new(failures: failures, death: death)
     @log = FakeNative::Log.new
-    NeverBlock::Server.new(NeverBlock::Config.new(binds: binds, **settings), ->(_env) {}, log: @log, native: @fake.to_module)
+    config = NeverBlock::Config.new(binds: binds, **settings)
+    NeverBlock::Server.new(config, ->(_env) {}, log: @log, native: @fake.to_module)
   end
 
   def send_signal(name)

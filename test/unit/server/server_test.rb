@@ -23,7 +23,8 @@ class ServerTest < Minitest::Test
 
   def test_fibers_are_shared_out_among_the_executors
     server = make(fibers: 10, executors: 3).start
-    assert_equal [4, 3, 3], @fake.executors.reject(&:helper?).map { |executor| executor.options[:fibers] }
+    executors = @fake.executors.reject(&:helper?)
+    assert_equal [4, 3, 3], (executors.map { |executor| executor.options[:fibers] })
     server.stop_now
   end
 
@@ -32,7 +33,8 @@ class ServerTest < Minitest::Test
     server = make(spares: 2).start
     first, *spares = @fake.executors.reject { |executor| executor.options.key?(:lane) }
     assert_equal [first, spares.first], spares.map(&:helps)
-    assert_equal %w[nb-spare-0 nb-spare-1], (Thread.list - before).filter_map(&:name).grep(/\Anb-spare/).sort
+    assert_equal %w[nb-spare-0 nb-spare-1],
+                 (Thread.list - before).filter_map(&:name).grep(/\Anb-spare/).sort
     assert server.stop_now
   end
 
@@ -44,7 +46,8 @@ class ServerTest < Minitest::Test
   def test_executors_run_on_threads_of_their_own_with_names
     before = Thread.list
     server = make(executors: 2).start
-    assert_equal %w[nb-executor-0 nb-executor-1], (Thread.list - before).filter_map(&:name).grep(/\Anb-executor/).sort
+    assert_equal %w[nb-executor-0 nb-executor-1],
+                 (Thread.list - before).filter_map(&:name).grep(/\Anb-executor/).sort
     server.stop_now
   end
 
@@ -68,7 +71,8 @@ class ServerTest < Minitest::Test
     assert server.wait(Patience::SECONDS)
     assert_instance_of ArgumentError, server.failure
     assert @fake.engine.called?(:stop_now)
-    assert_match(/\Aneverblock: \S+Z error: executor 0 has failed and ends the server: ArgumentError: scheduler lost/, server.log.text)
+    failure = "executor 0 has failed and ends the server: ArgumentError: scheduler lost"
+    assert_match(/\Aneverblock: \S+Z error: #{failure}/, server.log.text)
   end
 
   def test_an_address_that_cannot_be_had_leaves_nothing_open
@@ -108,7 +112,8 @@ class ServerTest < Minitest::Test
 
   def make(failures: [], death: nil, **settings)
     @fake = FakeNative.new(failures: failures, death: death)
-    server = NeverBlock::Server.new(NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], **settings), ->(_env) {}, native: @fake.to_module)
+    config = NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], **settings)
+    server = NeverBlock::Server.new(config, ->(_env) {}, native: @fake.to_module)
     (@servers ||= []) << server
     server
   end

@@ -18,7 +18,8 @@ class HangGuardTest < Minitest::Test
         end
       RUBY
       file.flush
-      Open3.capture2e({ "NB_TEST_SECONDS" => seconds.to_s, "NB_TEST_RESULT" => nil }, RbConfig.ruby, "-I#{File.expand_path("../..", __dir__)}", file.path)
+      env = { "NB_TEST_SECONDS" => seconds.to_s, "NB_TEST_RESULT" => nil }
+      Open3.capture2e(env, RbConfig.ruby, "-I#{File.expand_path("../..", __dir__)}", file.path)
     end
   end
 

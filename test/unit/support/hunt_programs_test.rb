@@ -23,7 +23,9 @@ class HuntProgramsTest < Minitest::Test
   def test_smaller_programs_have_less_in_them_and_are_programs
     (0..40).map { |seed| program(seed) }.each do |one|
       assert_operator one.smaller.map(&:size).min, :<, one.size, one if one.size > 1
-      one.smaller.each { |less| assert RubyVM::InstructionSequence.compile(UnchangedHunt::Site.text([less])) }
+      one.smaller.each do |less|
+        assert RubyVM::InstructionSequence.compile(UnchangedHunt::Site.text([less]))
+      end
     end
   end
 
@@ -40,5 +42,8 @@ class HuntProgramsTest < Minitest::Test
   private
 
   def program(seed) = UnchangedHunt::Program.random("p0", Random.new(seed))
-  def waits(program) = program.steps.flat_map(&:all).flat_map(&:waits).count { |wait| wait != "nil" }
+
+  def waits(program)
+    program.steps.flat_map(&:all).flat_map(&:waits).count { |wait| wait != "nil" }
+  end
 end

@@ -41,18 +41,25 @@ class ServicesTest < Minitest::Test
 
   def test_postgresql_speaks_tls_and_keeps_data_and_port_over_a_restart
     with(Services::Postgresql.new(tls: true, max_connections: 50)) do |service|
-      client = ["psql", "-qAtX", "host=localhost port=#{service.port} user=postgres sslmode=verify-full sslrootcert=#{service.ca_file}", "-c"]
-      assert_equal "t", ask(*client, "create table kept as select 50 as number; select ssl from pg_stat_ssl where pid = pg_backend_pid()")
+      connection = "host=localhost port=#{service.port} user=postgres " \
+                   "sslmode=verify-full sslrootcert=#{service.ca_file}"
+      client = ["psql", "-qAtX", connection, "-c"]
+      assert_equal "t", ask(*client, "create table kept as select 50 as number; " \
+                                     "select ssl from pg_stat_ssl where pid = pg_backend_pid()")
       port = service.port
       service.restart
       assert_equal port, service.port
-      assert_equal "50", ask(*client, "select number from kept where number = current_setting('max_connections')::int")
+      query = "select number from kept where number = current_setting('max_connections')::int"
+      assert_equal "50", ask(*client, query)
     end
   end
 
   def test_mariadb_speaks_tls
     with(Services::Mariadb.new(tls: true)) do |service|
-      client = ["mariadb", "--no-defaults", "--ssl", "--ssl-ca=#{service.ca_file}", "-u", "root", "-N", "-B", "-h", service.host, "-P", service.port.to_s, "-e"]
+      client = [
+        "mariadb", "--no-defaults", "--ssl", "--ssl-ca=#{service.ca_file}", "-u", "root",
+        "-N", "-B", "-h", service.host, "-P", service.port.to_s, "-e"
+      ]
       assert_match(/\ASsl_cipher\tTLS/, ask(*client, "show status like 'Ssl_cipher'"))
     end
   end
@@ -60,7 +67,8 @@ class ServicesTest < Minitest::Test
   def test_mariadb_answers_a_query
     with(Services::Mariadb.new) do |service|
       client = ["mariadb", "--no-defaults", "--skip-ssl", "-u", "root", "-N", "-B"]
-      assert_equal "42", ask(*client, "-h", service.host, "-P", service.port.to_s, "-e", "select 6 * 7")
+      assert_equal "42",
+                   ask(*client, "-h", service.host, "-P", service.port.to_s, "-e", "select 6 * 7")
       assert_equal "42", ask(*client, "-S", service.socket, "-e", "select 6 * 7")
     end
   end

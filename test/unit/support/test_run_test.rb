@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# The counts bin/test ends with: right for passes, failures, skips, crashes and hangs, of C and of Ruby.
+# The counts that bin/test ends with are right for passes, failures, skips, crashes and hangs, of C
+# and of Ruby.
 
 require "test_helper"
 require "fileutils"
@@ -48,10 +49,15 @@ class TestRunTest < Minitest::Test
       FileUtils.mkdir_p(%w[test/unit test/check test/slow].map { |folder| File.join(root, folder) })
       FileUtils.cp_r(File.join(TestRun::ROOT, "test/support"), File.join(root, "test"))
       FileUtils.cp(File.join(TestRun::ROOT, "test/test_helper.rb"), File.join(root, "test"))
-      files.each { |path, body| File.write(File.join(root, path), "require 'test_helper'\nclass Sample < Minitest::Test\n#{body}\nend\n") }
+      files.each do |path, body|
+        text = "require 'test_helper'\nclass Sample < Minitest::Test\n#{body}\nend\n"
+        File.write(File.join(root, path), text)
+      end
       out = StringIO.new
       status = nil
-      _, @errors = capture_subprocess_io { status = TestRun.new(arguments, root: root, out: out).run }
+      _, @errors = capture_subprocess_io do
+        status = TestRun.new(arguments, root: root, out: out).run
+      end
       [status, out.string.lines.map(&:chomp)]
     end
   end
@@ -67,9 +73,12 @@ class TestRunTest < Minitest::Test
   def test_what_a_passing_test_prints_is_left_out_and_what_a_failing_or_dying_one_prints_is_shown
     out = StringIO.new
     output = TestRun::CSuite::Output.new("c (asan)", out: out)
-    CMOCKA.sub("[       OK ] adds", "chatter\n[       OK ] adds").each_line { |line| output.line(line) }
+    chatty = CMOCKA.sub("[       OK ] adds", "chatter\n[       OK ] adds")
+    chatty.each_line { |line| output.line(line) }
     refute_match(/chatter/, out.string)
-    ["no kqueue on this system", "--- 1 != 2", "Segmentation fault", "FAIL base/test_b"].each { |text| assert_includes out.string, text }
+    [
+      "no kqueue on this system", "--- 1 != 2", "Segmentation fault", "FAIL base/test_b"
+    ].each { |text| assert_includes out.string, text }
   end
 
   def test_a_core_that_does_not_compile_is_a_failure
@@ -81,21 +90,24 @@ class TestRunTest < Minitest::Test
   end
 
   def test_the_last_line_counts_passes_failures_and_skips
-    status, lines = run_in({ "test/unit/a_test.rb" => "def test_a = assert(true)\n def test_b = flunk\n def test_c = skip('no moon')" })
+    body = "def test_a = assert(true)\n def test_b = flunk\n def test_c = skip('no moon')"
+    status, lines = run_in({ "test/unit/a_test.rb" => body })
     assert_equal 1, status
     assert_equal "1 passed, 1 failed, 1 skipped", lines.last
     assert_includes lines, "SKIPPED Sample#test_c: no moon"
     assert_includes lines, "FAILED  Sample#test_b"
   end
 
-  UNSTABLE = "def test_a = File.exist?('seen') || (File.write('seen', '') and flunk)\n def test_b = assert(true)"
+  UNSTABLE = "def test_a = File.exist?('seen') || (File.write('seen', '') and flunk)\n " \
+             "def test_b = assert(true)"
 
   # @param outputs [Hash] what make prints, by its TEST
   def c_again(outputs)
     Dir.mktmpdir do |root|
       FileUtils.mkdir_p(File.join(root, "test/c/base"))
       outputs.each { |test, text| File.write(File.join(root, "test/c", "#{test}.out"), text) }
-      File.write(File.join(root, "test/c/Makefile"), "check:\n\t@cat $(TEST).out; ! grep -q FAIL $(TEST).out\n")
+      rule = "check:\n\t@cat $(TEST).out; ! grep -q FAIL $(TEST).out\n"
+      File.write(File.join(root, "test/c/Makefile"), rule)
       TestRun::CSuite.new(root, [], { again: true }, sanitizer: "asan").run(StringIO.new)
     end
   end
@@ -104,51 +116,76 @@ class TestRunTest < Minitest::Test
     breaks = "[ RUN      ] breaks\n[  FAILED  ] breaks\nFAIL base/test_a (exit 1)\n"
     passes = "[ RUN      ] breaks\n[       OK ] breaks\nok   base/test_a 1 passed in 0 s\n"
     tally = c_again("" => breaks, "base/test_a.c" => passes)
-    assert_equal ["1 passed, 0 failed, 0 skipped", ["c (asan) base/test_a: breaks"]], [tally.to_s, tally.unstable]
-    assert_equal ["c (asan) base/test_a: breaks"], c_again("" => breaks, "base/test_a.c" => breaks).failures
-    assert_equal ["c (asan) base/test_a (exit 97)"], c_again("" => "FAIL base/test_a (exit 97)\n", "base/test_a.c" => passes).unstable
-    assert_equal ["c (asan) base/test_a (exit 66)"], c_again("" => "FAIL base/test_a (exit 66)\n", "base/test_a.c" => passes).failures
+    assert_equal "1 passed, 0 failed, 0 skipped", tally.to_s
+    assert_equal ["c (asan) base/test_a: breaks"], tally.unstable
+    twice = c_again("" => breaks, "base/test_a.c" => breaks)
+    assert_equal ["c (asan) base/test_a: breaks"], twice.failures
+    leaks = c_again("" => "FAIL base/test_a (exit 97)\n", "base/test_a.c" => passes)
+    assert_equal ["c (asan) base/test_a (exit 97)"], leaks.unstable
+    races = c_again("" => "FAIL base/test_a (exit 66)\n", "base/test_a.c" => passes)
+    assert_equal ["c (asan) base/test_a (exit 66)"], races.failures
     assert_equal 1, c_again("" => breaks, "base/test_a.c" => "").failed
   end
 
   def test_one_that_fails_runs_again_when_that_is_asked_for_and_is_named
-    assert_equal [1, "1 passed, 1 failed, 0 skipped"], run_in({ "test/unit/a_test.rb" => UNSTABLE }).then { |status, lines| [status, lines.last] }
+    status, lines = run_in({ "test/unit/a_test.rb" => UNSTABLE })
+    assert_equal [1, "1 passed, 1 failed, 0 skipped"], [status, lines.last]
     status, lines = run_in({ "test/unit/a_test.rb" => UNSTABLE }, "--again")
     assert_equal [0, "2 passed, 0 failed, 0 skipped"], [status, lines.last]
     assert(lines.any? { |line| line.start_with?("UNSTABLE Sample#test_a: failed") })
   end
 
   def test_one_that_fails_twice_has_failed_and_so_have_more_than_a_few
-    status, lines = run_in({ "test/unit/a_test.rb" => "#{UNSTABLE}\n def test_c = flunk" }, "--again")
+    body = "#{UNSTABLE}\n def test_c = flunk"
+    status, lines = run_in({ "test/unit/a_test.rb" => body }, "--again")
     assert_equal [1, "2 passed, 1 failed, 0 skipped"], [status, lines.last]
     assert_includes lines, "FAILED  Sample#test_c"
-    four = (1..4).map { |i| "def test_#{i} = File.exist?('seen#{i}') || (File.write('seen#{i}', '') and flunk)" }.join("\n")
-    assert_equal "0 passed, 4 failed, 0 skipped", run_in({ "test/unit/a_test.rb" => four }, "--again").last.last
+    four = (1..4).map do |i|
+      "def test_#{i} = File.exist?('seen#{i}') || (File.write('seen#{i}', '') and flunk)"
+    end.join("\n")
+    lines = run_in({ "test/unit/a_test.rb" => four }, "--again").last
+    assert_equal "0 passed, 4 failed, 0 skipped", lines.last
   end
 
   def test_nothing_failed_means_status_0
-    status, lines = run_in({ "test/unit/a_test.rb" => "def test_a = assert(true)", "test/check/b_test.rb" => "def test_b = assert(true)" })
+    status, lines = run_in(
+      {
+        "test/unit/a_test.rb" => "def test_a = assert(true)",
+        "test/check/b_test.rb" => "def test_b = assert(true)"
+      }
+    )
     assert_equal [0, "2 passed, 0 failed, 0 skipped"], [status, lines.last]
   end
 
   # Each waits for the other to have begun.
   def test_suites_run_beside_each_other_and_what_they_say_stays_in_one_piece
-    meets = ->(mine, other) { "def test_a\n File.write('#{mine}', '')\n sleep 0.01 until File.exist?('#{other}')\n $stdout.puts '#{mine} one', '#{mine} two'\n end" }
-    status, lines = run_in({ "test/unit/a_test.rb" => meets.call("unit", "check"), "test/check/b_test.rb" => meets.call("check", "unit") }, "--jobs", "2")
+    meets = lambda do |mine, other|
+      "def test_a\n File.write('#{mine}', '')\n sleep 0.01 until File.exist?('#{other}')\n " \
+        "$stdout.puts '#{mine} one', '#{mine} two'\n end"
+    end
+    files = {
+      "test/unit/a_test.rb" => meets.call("unit", "check"),
+      "test/check/b_test.rb" => meets.call("check", "unit")
+    }
+    status, lines = run_in(files, "--jobs", "2")
     assert_equal [0, "2 passed, 0 failed, 0 skipped"], [status, lines.last]
     %w[unit check].each do |suite|
-      piece = lines.drop_while { |line| line != "== #{suite}: 1 files" }.take_while { |line| !line.start_with?("== #{suite}: 1 passed") }
+      piece = lines.drop_while { |line| line != "== #{suite}: 1 files" }
+        .take_while { |line| !line.start_with?("== #{suite}: 1 passed") }
       assert_equal ["#{suite} one", "#{suite} two"], piece.grep(/ (one|two)\z/)
     end
   end
 
   def test_a_long_suite_runs_in_parts_and_each_of_its_files_once
-    files = %w[a b c].to_h { |name| ["test/unit/#{name}_test.rb", "def test_#{name} = puts('ran #{name}')"] }
+    files = %w[a b c].to_h do |name|
+      ["test/unit/#{name}_test.rb", "def test_#{name} = puts('ran #{name}')"]
+    end
     status, lines = run_in(files, "--jobs", "2", "--times")
     assert_equal [0, "3 passed, 0 failed, 0 skipped"], [status, lines.last]
     assert_equal ["== unit 1 of 2: 2 files", "== unit 2 of 2: 1 files"], lines.grep(/files\z/).sort
     assert_equal ["ran a", "ran b", "ran c"], lines.filter_map { |line| line[/ran \w/] }.sort
-    assert_equal files.keys, lines.drop_while { |line| line != "What took longest:" }.filter_map { |line| line[%r{ s  (test/unit/.+)}, 1] }.sort
+    times = lines.drop_while { |line| line != "What took longest:" }
+    assert_equal files.keys, times.filter_map { |line| line[%r{ s  (test/unit/.+)}, 1] }.sort
   end
 
   def test_so_many_at_a_time_is_a_number
@@ -166,21 +203,29 @@ class TestRunTest < Minitest::Test
 
   # A reader of continuous integration may see no more than the end of the log.
   def test_the_last_words_of_a_process_that_dies_are_repeated_at_the_end
-    _, lines = run_in({ "test/unit/a_test.rb" => "def test_a\n warn 'chatter'\n Process.kill(:SEGV, $$)\n sleep\n end" })
+    body = "def test_a\n warn 'chatter'\n Process.kill(:SEGV, $$)\n sleep\n end"
+    _, lines = run_in({ "test/unit/a_test.rb" => body })
     end_of_log = lines.drop_while { |line| !line.start_with?("FAILED") }
-    assert_match(/\AFAILED  unit: the test process died \(SIG(ABRT|SEGV)\) in Sample#test_a\z/, end_of_log[0])
+    assert_match(
+      /\AFAILED  unit: the test process died \(SIG(ABRT|SEGV)\) in Sample#test_a\z/, end_of_log[0]
+    )
     assert_match(/\A    .*\[BUG\] Segmentation fault/, end_of_log[1])
     assert_match(/chatter.*\[BUG\]/m, @errors)
   end
 
   def test_a_process_that_ends_badly_after_its_tests_is_a_failure
-    status, lines = run_in({ "test/unit/a_test.rb" => "def test_a = assert(true)\n Minitest.after_run { exit!(3) }" })
+    body = "def test_a = assert(true)\n Minitest.after_run { exit!(3) }"
+    status, lines = run_in({ "test/unit/a_test.rb" => body })
     assert_equal [1, "1 passed, 1 failed, 0 skipped"], [status, lines.last]
   end
 
   def test_a_filter_is_a_part_of_a_path
-    files = { "test/unit/a_test.rb" => "def test_a = assert(true)", "test/unit/b_test.rb" => "def test_b = flunk" }
-    assert_equal [0, "1 passed, 0 failed, 0 skipped"], run_in(files, "unit/a").then { |status, lines| [status, lines.last] }
+    files = {
+      "test/unit/a_test.rb" => "def test_a = assert(true)",
+      "test/unit/b_test.rb" => "def test_b = flunk"
+    }
+    status, lines = run_in(files, "unit/a")
+    assert_equal [0, "1 passed, 0 failed, 0 skipped"], [status, lines.last]
   end
 
   def test_a_filter_that_matches_nothing_is_an_error
@@ -190,14 +235,19 @@ class TestRunTest < Minitest::Test
   end
 
   def test_slow_tests_wait_to_be_asked_for
-    files = { "test/unit/a_test.rb" => "def test_a = assert(true)", "test/slow/b_test.rb" => "def test_b = flunk" }
+    files = {
+      "test/unit/a_test.rb" => "def test_a = assert(true)",
+      "test/slow/b_test.rb" => "def test_b = flunk"
+    }
     assert_equal 0, run_in(files).first
     assert_equal 1, run_in(files, "--slow").first
   end
 
   def test_a_child_over_its_time_is_ended_with_its_group
     reader, writer = IO.pipe
-    outcome = TestRun::Child.run(["sh", "-c", "sleep 600 & wait"], env: { "NB" => "1" }, limit_s: 0.2) { |line| writer.puts(line) }
+    outcome = TestRun::Child.run(
+      ["sh", "-c", "sleep 600 & wait"], env: { "NB" => "1" }, limit_s: 0.2
+    ) { |line| writer.puts(line) }
     writer.close
     assert_equal :late, outcome
     assert_equal "", reader.read

@@ -3,7 +3,8 @@
 require_relative "verbs_case"
 require "timeout"
 
-# NB.all: what runs together, the order of the values, the first error and what it does to the rest, cancelling from outside, and where there is no loop.
+# NB.all: what runs together, the order of the values, the first error and what it does to the rest,
+# cancelling from outside, and where there is no loop.
 class AllTest < VerbsCase
   # --- together ---
 
@@ -36,11 +37,16 @@ class AllTest < VerbsCase
   end
 
   def test_whatever_can_be_called_is_taken
-    run_loop { assert_equal [1, 4, 2], NB.all(-> { 1 }, 2.method(:succ).unbind.bind(3), proc { next 2 }) }
+    run_loop do
+      assert_equal [1, 4, 2], NB.all(-> { 1 }, 2.method(:succ).unbind.bind(3), proc { next 2 })
+    end
   end
 
   def test_with_a_block_the_arguments_are_what_it_is_called_with
-    run_loop { assert_equal([[1, nil], [[2, 3], nil], [nil, nil]], NB.all(1, [2, 3], nil) { |*item| [item.first, item[1]] }) }
+    run_loop do
+      items = NB.all(1, [2, 3], nil) { |*item| [item.first, item[1]] }
+      assert_equal [[1, nil], [[2, 3], nil], [nil, nil]], items
+    end
   end
 
   def test_false_and_nil_are_values
@@ -58,8 +64,11 @@ class AllTest < VerbsCase
   def test_each_task_is_a_fiber_of_its_own
     run_loop do
       Thread.current[:mine] = 1
-      seen = NB.all(*3.times) { |i| [Thread.current[:mine], Thread.current[:task], Thread.current[:task] = i, Fiber.current] }
-      assert_equal [[nil, nil, 0], [nil, nil, 1], [nil, nil, 2]], seen.map { |values| values.first(3) }
+      seen = NB.all(*3.times) do |i|
+        [Thread.current[:mine], Thread.current[:task], Thread.current[:task] = i, Fiber.current]
+      end
+      assert_equal [[nil, nil, 0], [nil, nil, 1], [nil, nil, 2]],
+                   seen.map { |values| values.first(3) }
       assert_equal 3, seen.map(&:last).uniq.size
     end
   end
@@ -98,7 +107,9 @@ class AllTest < VerbsCase
   def test_after_an_error_those_that_have_not_begun_are_not_begun
     run_loop do
       begun = []
-      assert_raises(Failure) { NB.all(*10.times, limit: 2) { |i| (begun << i) && i == 3 ? raise(Failure) : sleep(0) } }
+      assert_raises(Failure) do
+        NB.all(*10.times, limit: 2) { |i| (begun << i) && i == 3 ? raise(Failure) : sleep(0) }
+      end
       assert_operator begun.max, :<=, 4
       begun.clear
       assert_raises(Failure) { NB.all(*10.times) { |i| (begun << i) && raise(Failure) } }
@@ -108,11 +119,17 @@ class AllTest < VerbsCase
 
   def test_odd_arguments_are_refused_by_name
     assert_includes assert_raises(TypeError) { NB.all(-> { flunk }, 5) }.message, "5"
-    [0, -1, 1.5, "2"].each { |odd| assert_includes assert_raises(ArgumentError) { NB.all(-> { flunk }, limit: odd) }.message, odd.inspect }
+    [0, -1, 1.5, "2"].each do |odd|
+      error = assert_raises(ArgumentError) { NB.all(-> { flunk }, limit: odd) }
+      assert_includes error.message, odd.inspect
+    end
   end
 
   def test_ten_thousand_with_a_limit
-    run_loop { assert_equal((0...10_000).sum, NB.all(*10_000.times, limit: 100) { |i| sleep(0) && i }.sum) }
+    run_loop do
+      values = NB.all(*10_000.times, limit: 100) { |i| sleep(0) && i }
+      assert_equal((0...10_000).sum, values.sum)
+    end
   end
 
   # --- errors ---
@@ -121,7 +138,11 @@ class AllTest < VerbsCase
     run_loop do
       seen = []
       error = assert_raises(Failure) do
-        NB.all(-> { waiting(seen) }, -> { sleep(0) and raise Failure, "first" }, -> { waiting(seen) })
+        NB.all(
+          -> { waiting(seen) },
+          -> { sleep(0) and raise Failure, "first" },
+          -> { waiting(seen) }
+        )
       end
       assert_equal "first", error.message
       assert_equal %i[cancelled cancelled cleaned cleaned], seen.sort
@@ -133,12 +154,23 @@ class AllTest < VerbsCase
       r, w = IO.pipe
       let_go = Queue.new
       mutex = Mutex.new.tap { |lock| Fiber.schedule { lock.synchronize { let_go.pop } } }
-      waits = [-> { sleep }, -> { let_go.pop }, -> { r.read }, -> { loop { sleep(0) } }, -> { mutex.lock }, -> { Thread.new { Thread.stop }.join },
-               -> { NB.offload { let_go.pop } }, -> { NB.all(-> { sleep }) }, -> { NB.deadline(SECONDS) { sleep } },
-               -> { Process.wait(spawn("read line; true", in: r)) }]
+      waits = [
+        -> { sleep },
+        -> { let_go.pop },
+        -> { r.read },
+        -> { loop { sleep(0) } },
+        -> { mutex.lock },
+        -> { Thread.new { Thread.stop }.join },
+        -> { NB.offload { let_go.pop } },
+        -> { NB.all(-> { sleep }) },
+        -> { NB.deadline(SECONDS) { sleep } },
+        -> { Process.wait(spawn("read line; true", in: r)) }
+      ]
       cancelled = waits.count do |wait|
         by = nil
-        assert_raises(Failure) { NB.all(-> { noting(->(e) { by = e }, &wait) }, -> { sleep(0.002) and raise Failure }) }
+        assert_raises(Failure) do
+          NB.all(-> { noting(->(e) { by = e }, &wait) }, -> { sleep(0.002) and raise Failure })
+        end
         by.is_a?(NB::Cancelled) && by.reason.is_a?(Failure)
       end
       assert_equal waits.size, cancelled
@@ -164,7 +196,9 @@ class AllTest < VerbsCase
     refute_operator NB::Cancelled, :<, StandardError
     run_loop do
       rounds = 0
-      assert_raises(Failure) { NB.all(-> { stubborn_client { rounds += 1 } }, -> { sleep(0.001) and raise Failure }) }
+      assert_raises(Failure) do
+        NB.all(-> { stubborn_client { rounds += 1 } }, -> { sleep(0.001) and raise Failure })
+      end
       assert_equal 1, rounds
     end
   end
@@ -173,7 +207,11 @@ class AllTest < VerbsCase
     run_loop do
       cleaned = []
       assert_raises(Failure) do
-        NB.all(-> { with_cleaning(cleaned) { sleep } }, -> { with_cleaning(cleaned) { Queue.new.pop } }, -> { sleep(0) and raise Failure })
+        NB.all(
+          -> { with_cleaning(cleaned) { sleep } },
+          -> { with_cleaning(cleaned) { Queue.new.pop } },
+          -> { sleep(0) and raise Failure }
+        )
       end
       assert_equal 2, cleaned.size
     end
@@ -182,9 +220,11 @@ class AllTest < VerbsCase
   def test_of_several_errors_the_first_is_raised
     run_loop do
       error = assert_raises(Failure) do
-        NB.all(-> { noting(->(_) { raise Failure, "while cleaning" }) { sleep } }, -> { sleep(0) and raise Failure, "first" }, -> {
-          2.times { sleep(0) } and raise Failure, "later"
-        })
+        NB.all(
+          -> { noting(->(_) { raise Failure, "while cleaning" }) { sleep } },
+          -> { sleep(0) and raise Failure, "first" },
+          -> { 2.times { sleep(0) } and raise Failure, "later" }
+        )
       end
       assert_equal "first", error.message
     end
@@ -192,13 +232,16 @@ class AllTest < VerbsCase
 
   def test_what_ends_the_process_outranks_an_error
     run_loop do
-      assert_raises(SystemExit) { NB.all(-> { noting(->(_) { exit 4 }) { sleep } }, -> { sleep(0) and raise Failure }) }
+      assert_raises(SystemExit) do
+        NB.all(-> { noting(->(_) { exit 4 }) { sleep } }, -> { sleep(0) and raise Failure })
+      end
     end
   end
 
   def test_exceptions_that_are_no_standard_errors_cancel_the_rest_and_are_raised_here
     run_loop do
-      [SystemExit, Interrupt, NoMemoryError, NotImplementedError, Class.new(Exception)].each do |odd| # rubocop:disable Lint/InheritException
+      own = Class.new(Exception) # rubocop:disable Lint/InheritException
+      [SystemExit, Interrupt, NoMemoryError, NotImplementedError, own].each do |odd|
         seen = []
         assert_raises(odd) { NB.all(-> { waiting(seen) }, -> { raise odd, "x" }) }
         assert_raises(odd) { NB.all(-> { waiting(seen) }, -> { sleep(0) and raise odd, "x" }) }
@@ -210,7 +253,8 @@ class AllTest < VerbsCase
   def test_throw_goes_on_in_the_caller_when_the_rest_has_ended
     run_loop do
       seen = []
-      assert_equal(3, catch(:out) { NB.all(-> { waiting(seen) }, -> { sleep(0) and throw :out, 3 }) })
+      thrown = catch(:out) { NB.all(-> { waiting(seen) }, -> { sleep(0) and throw :out, 3 }) }
+      assert_equal 3, thrown
       assert_equal %i[cancelled cleaned], seen
       assert_raises(UncaughtThrowError) { NB.all(-> { throw :nowhere }) }
     end
@@ -230,14 +274,18 @@ class AllTest < VerbsCase
     run_loop do
       error = assert_raises(Failure) { NB.all(-> { failing }) }
       assert_match(/failing/, error.backtrace.first)
-      assert_match(/call_block/, error.backtrace.find { |place| place.include?("neverblock/verbs/run") })
+      place = error.backtrace.find { |line| line.include?("neverblock/verbs/run") }
+      assert_match(/call_block/, place)
       assert_empty error.backtrace.grep(%r{neverblock/verbs/all})
     end
   end
 
   def test_a_task_whose_fiber_is_killed_is_an_error
     skip "Fiber#kill is Ruby 3.3's" unless Fiber.method_defined?(:kill)
-    run_loop { assert_match(/killed/, assert_raises(NB::Error) { NB.all(-> { Fiber.current.kill }) }.message) }
+    run_loop do
+      error = assert_raises(NB::Error) { NB.all(-> { Fiber.current.kill }) }
+      assert_match(/killed/, error.message)
+    end
   end
 
   # --- nested, and from outside ---
@@ -246,7 +294,9 @@ class AllTest < VerbsCase
     run_loop do
       seen = []
       assert_raises(Failure) do
-        NB.all(-> { NB.all(-> { waiting(seen) }, -> { NB.all(-> { waiting(seen) }, -> { sleep(0) and raise Failure }) }) }, -> { waiting(seen) })
+        inner = -> { NB.all(-> { waiting(seen) }, -> { sleep(0) and raise Failure }) }
+        middle = -> { NB.all(-> { waiting(seen) }, inner) }
+        NB.all(middle, -> { waiting(seen) })
       end
       assert_equal ([:cancelled] * 3) + ([:cleaned] * 3), seen.sort
     end
@@ -254,8 +304,12 @@ class AllTest < VerbsCase
 
   def test_an_error_that_is_rescued_inside_leaves_the_outer_ones_alone
     run_loop do
-      values = NB.all(-> { NB.all(-> { sleep }, -> { raise Failure }) rescue :mended }, -> { sleep(0.001) and :whole }) # rubocop:disable Style/RescueModifier
-      assert_equal %i[mended whole], values
+      rescuing = lambda do
+        NB.all(-> { sleep }, -> { raise Failure })
+      rescue Failure
+        :mended
+      end
+      assert_equal %i[mended whole], NB.all(rescuing, -> { sleep(0.001) and :whole })
     end
   end
 
@@ -263,7 +317,11 @@ class AllTest < VerbsCase
     run_loop do
       seen = []
       cleaned = []
-      error = assert_raises(NB::DeadlineExceeded) { NB.deadline(0.001) { NB.all(-> { waiting(seen) }, -> { with_cleaning(cleaned) { sleep } }) } }
+      error = assert_raises(NB::DeadlineExceeded) do
+        NB.deadline(0.001) do
+          NB.all(-> { waiting(seen) }, -> { with_cleaning(cleaned) { sleep } })
+        end
+      end
       assert_equal [%i[cancelled cleaned], 1, 0.001], [seen, cleaned.size, error.deadline.seconds]
     end
   end
@@ -271,7 +329,9 @@ class AllTest < VerbsCase
   def test_a_timeout_around_it_does_so_too
     run_loop do
       seen = []
-      assert_raises(Timeout::Error) { Timeout.timeout(0.001) { NB.all(-> { waiting(seen) }, -> { waiting(seen) }) } }
+      assert_raises(Timeout::Error) do
+        Timeout.timeout(0.001) { NB.all(-> { waiting(seen) }, -> { waiting(seen) }) }
+      end
       assert_equal %i[cancelled cancelled cleaned cleaned], seen.sort
     end
   end
@@ -279,17 +339,25 @@ class AllTest < VerbsCase
   def test_a_deadline_inside_one_task_is_that_tasks_error
     run_loop do
       seen = []
-      assert_raises(NB::DeadlineExceeded) { NB.all(-> { waiting(seen) }, -> { NB.deadline(0.001) { sleep } }) }
+      assert_raises(NB::DeadlineExceeded) do
+        NB.all(-> { waiting(seen) }, -> { NB.deadline(0.001) { sleep } })
+      end
       assert_equal %i[cancelled cleaned], seen
     end
   end
 
   def test_tasks_are_told_the_callers_deadline_and_end_with_it
     run_loop do
-      NB.deadline(SECONDS) { NB.all(-> { sleep(0) and NB.deadline }).each { |left| assert_in_delta SECONDS, left, SECONDS - 1 } }
+      NB.deadline(SECONDS) do
+        left = NB.all(-> { sleep(0) and NB.deadline })
+        left.each { |seconds| assert_in_delta SECONDS, seconds, SECONDS - 1 }
+      end
       taken = false
       assert_raises(NB::DeadlineExceeded) do
-        NB.deadline(0.001) { NB.all(-> { noting(->(e) { taken = e.is_a?(NB::DeadlineExceeded) }) { NB.deadline(SECONDS) { sleep } } }) }
+        note = ->(e) { taken = e.is_a?(NB::DeadlineExceeded) }
+        NB.deadline(0.001) do
+          NB.all(-> { noting(note) { NB.deadline(SECONDS) { sleep } } })
+        end
       end
       refute taken
       assert_equal [nil], NB.all(-> { NB.deadline })
@@ -331,7 +399,10 @@ class AllTest < VerbsCase
     run_loop do
       seen = []
       assert_raises(Failure) do
-        NB.all(-> { Fiber.new { waiting(seen) }.resume and seen << :went_on }, -> { sleep(0) and raise Failure })
+        NB.all(
+          -> { Fiber.new { waiting(seen) }.resume and seen << :went_on },
+          -> { sleep(0) and raise Failure }
+        )
       end
       assert_equal %i[cancelled cleaned], seen
     end
@@ -341,7 +412,9 @@ class AllTest < VerbsCase
     run_loop do
       seen = []
       begun = Queue.new
-      caller = Fiber.schedule { assert_raises(Failure) { NB.all(-> { begun << 1 and waiting(seen) }) } }
+      caller = Fiber.schedule do
+        assert_raises(Failure) { NB.all(-> { begun << 1 and waiting(seen) }) }
+      end
       begun.pop
       caller.raise(Failure)
       sleep(0) while caller.alive?
@@ -353,7 +426,9 @@ class AllTest < VerbsCase
     cleaned = []
     assert_raises(Failure) do
       run_loop do
-        Fiber.schedule { NB.all(-> { with_cleaning(cleaned) { sleep } }, -> { with_cleaning(cleaned) { sleep } }) }
+        Fiber.schedule do
+          NB.all(-> { with_cleaning(cleaned) { sleep } }, -> { with_cleaning(cleaned) { sleep } })
+        end
         raise Failure
       end
     end
@@ -363,12 +438,15 @@ class AllTest < VerbsCase
   def test_cancelling_many_that_wait
     run_loop do
       seen = []
-      assert_raises(Failure) { NB.all(*2000.times) { |i| i == 1999 ? raise(Failure) : waiting(seen) } }
+      assert_raises(Failure) do
+        NB.all(*2000.times) { |i| i == 1999 ? raise(Failure) : waiting(seen) }
+      end
       assert_equal 1999 * 2, seen.size
     end
   end
 
-  # What NB.all is made of. Cancelled again before its turn, and then given what it waited for: the wait returns that, and the next one raises, once.
+  # What NB.all is made of. A fiber is cancelled again before its turn, and then given what it
+  # waited for. The wait returns that, and the next wait raises, once.
   def test_a_fiber_that_is_cancelled_twice_and_then_woken_is_raised_in_once
     run_loop do
       queue = Queue.new
@@ -397,7 +475,11 @@ class AllTest < VerbsCase
   def test_without_a_loop_it_makes_one_for_the_time
     bounded do
       gate = Gate.new(2)
-      assert_equal [1, 2], NB.all(-> { gate.enter && gate.wait_full.then { 1 } }, -> { gate.enter && gate.wait_full.then { 2 } })
+      values = NB.all(
+        -> { gate.enter && gate.wait_full.then { 1 } },
+        -> { gate.enter && gate.wait_full.then { 2 } }
+      )
+      assert_equal [1, 2], values
       assert_nil Fiber.scheduler
       assert_raises(Failure) { NB.all(-> { sleep }, -> { raise Failure }) }
       assert_equal(3, NB.all(1, 2) { break 3 })
@@ -438,7 +520,10 @@ class AllTest < VerbsCase
     script = <<~RUBY
       require "neverblock"
       begin
-        NB.all(-> { begin; sleep; ensure; sleep(0.001); puts "cleaned"; end }, -> { sleep(0.001); Process.kill(:INT, Process.pid); sleep })
+        NB.all(
+          -> { begin; sleep; ensure; sleep(0.001); puts "cleaned"; end },
+          -> { sleep(0.001); Process.kill(:INT, Process.pid); sleep }
+        )
       rescue Interrupt
         puts "interrupted"
       end
@@ -449,7 +534,9 @@ class AllTest < VerbsCase
   def test_where_fibers_keep_the_thread_they_are_called_one_after_the_other
     run_loop do
       order = []
-      values = NB.neverblock(false) { NB.all(-> { order << 1 and sleep(0.001) and order << 2 and :a }, -> { order << 3 and :b }) }
+      values = NB.neverblock(false) do
+        NB.all(-> { order << 1 and sleep(0.001) and order << 2 and :a }, -> { order << 3 and :b })
+      end
       assert_equal [%i[a b], [1, 2, 3]], [values, order]
       assert_raises(Failure) { NB.neverblock(false) { NB.all(-> { raise Failure }, -> { flunk }) } }
     end
@@ -457,7 +544,9 @@ class AllTest < VerbsCase
 
   def test_in_an_enumerators_body
     run_loop do
-      body = Enumerator.new { |y| 2.times { |i| y << NB.all(-> { sleep(0.001) and i }, -> { i + 1 }) } }
+      body = Enumerator.new do |y|
+        2.times { |i| y << NB.all(-> { sleep(0.001) and i }, -> { i + 1 }) }
+      end
       assert_equal [[0, 1], [1, 2]], [body.next, body.next]
     end
   end
@@ -496,13 +585,16 @@ class AllTest < VerbsCase
     cleaned << Fiber.current
   end
 
-  # On a busy machine the two may come at once, which is one cancelling; then the cleaning is let go.
+  # On a busy machine the two may come at once, which is one cancelling.
+  # The cleaning is let go then.
   def cleaning_ended_by_the_outer_of_two_deadlines?(seconds)
     ended = false
     let_go = Queue.new
     Fiber.schedule { sleep(seconds * 20) and let_go << true }
     assert_raises(NB::DeadlineExceeded) do
-      NB.deadline(seconds * 4) { NB.deadline(seconds) { NB.all(-> { clean_until(let_go) { ended = true } }) } }
+      NB.deadline(seconds * 4) do
+        NB.deadline(seconds) { NB.all(-> { clean_until(let_go) { ended = true } }) }
+      end
     end
     ended
   end

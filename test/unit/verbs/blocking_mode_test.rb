@@ -3,7 +3,8 @@
 require_relative "verbs_case"
 require "socket"
 
-# NB.neverblock and NB.neverblocking?: which waits keep the thread, and how the mode ends. (What #pin does to each wait: test/unit/scheduler/pin_test.rb.)
+# NB.neverblock and NB.neverblocking?: which waits keep the thread, and how the mode ends.
+# (test/unit/scheduler/pin_test.rb has what #pin does to each wait.)
 class BlockingModeTest < VerbsCase
   def test_fibers_of_a_loop_are_in_evented_mode_and_nothing_else_is
     refute_predicate NB, :neverblocking?
@@ -21,7 +22,8 @@ class BlockingModeTest < VerbsCase
     assert_raises(ArgumentError) { NB.neverblock(false) }
   end
 
-  # Each wait lets others run in a fiber of the loop, and none in a blocking block: the other would count.
+  # Each wait lets others run in a fiber of the loop, and none in a blocking block.
+  # If a wait in a blocking block did, the other fiber would count.
   def test_every_wait_of_a_blocking_block_keeps_the_thread
     waits = {
       sleep: -> { sleep(0.002) },
@@ -32,9 +34,11 @@ class BlockingModeTest < VerbsCase
     }
     run_loop do
       waits.each do |name, wait|
-        assert_equal 0, turns_of_others_during { NB.neverblock(false, &wait) }, "#{name} let others run"
+        turns = turns_of_others_during { NB.neverblock(false, &wait) }
+        assert_equal 0, turns, "#{name} let others run"
       end
-      assert_operator turns_of_others_during(&waits[:sleep]), :>, 0, "the count of others proves nothing"
+      assert_operator turns_of_others_during(&waits[:sleep]), :>, 0,
+                      "the count of others proves nothing"
     end
   end
 

@@ -3,7 +3,8 @@
 require_relative "verbs_case"
 require "timeout"
 
-# NB.all, NB.deadline, NB.offload and NB::FiberPool inside each other: some by hand, many by chance. NB_SEED repeats a run.
+# NB.all, NB.deadline, NB.offload and NB::FiberPool inside each other: some by hand, many by chance.
+# NB_SEED repeats a run.
 class CombinationsTest < VerbsCase
   PROGRAMS = 500
   Failure = VerbsCase::Failure
@@ -16,7 +17,11 @@ class CombinationsTest < VerbsCase
       20.times do |i|
         pool.spawn do
           NB.deadline(i.even? ? 0.002 : SECONDS) do
-            NB.all(-> { i.even? ? sleep : sleep(0) }, -> { NB.offload { i } }, -> { i.even? ? sleep : i })
+            NB.all(
+              -> { i.even? ? sleep : sleep(0) },
+              -> { NB.offload { i } },
+              -> { i.even? ? sleep : i }
+            )
           ensure
             sleep(0)
             cleaned += 1
@@ -35,7 +40,8 @@ class CombinationsTest < VerbsCase
       rescue Failure
         :failed
       end
-      values = NB.all(-> { NB.offload { NB.all(-> { NB.offload { 1 } }, -> { sleep(0) and 2 }) } }, failing)
+      work = -> { NB.offload { NB.all(-> { NB.offload { 1 } }, -> { sleep(0) and 2 }) } }
+      values = NB.all(work, failing)
       assert_equal [[1, 2], :failed], values
       let_go << 1
       Thread.pass until idle?
@@ -47,7 +53,11 @@ class CombinationsTest < VerbsCase
     run_loop do
       connections = NB::Pool::FiberedConnectionPool.new(size: 3) { made += 1 }
       40.times do |i|
-        NB.deadline(0.001) { NB.all(*6.times) { |j| connections.hold { j == i % 7 ? raise(Failure) : sleep(0.0004) } } }
+        NB.deadline(0.001) do
+          NB.all(*6.times) do |j|
+            connections.hold { j == i % 7 ? raise(Failure) : sleep(0.0004) }
+          end
+        end
       rescue NB::DeadlineExceeded, Failure
         nil
       end
@@ -63,9 +73,13 @@ class CombinationsTest < VerbsCase
     Thread.pass until idle?
 
     assert_empty world.complaints, "NB_SEED=#{seed}"
-    assert_equal({ tokens: World::TOKENS, waiting: 0, inside: 0, ended: PROGRAMS }, world.books, "NB_SEED=#{seed}")
+    assert_equal(
+      { tokens: World::TOKENS, waiting: 0, inside: 0, ended: PROGRAMS },
+      world.books, "NB_SEED=#{seed}"
+    )
     assert_operator NB::Offload.pool.figures[:threads], :<=, NB.offload_threads
-    assert_operator world.kinds.values.min, :>, PROGRAMS / 50, "too few of some: #{world.kinds}, NB_SEED=#{seed}"
+    assert_operator world.kinds.values.min, :>, PROGRAMS / 50,
+                    "too few of some: #{world.kinds}, NB_SEED=#{seed}"
   end
 
   # What the programs share, and the books that have to balance in the end.
@@ -84,7 +98,8 @@ class CombinationsTest < VerbsCase
       @kinds = Hash.new(0)
     end
 
-    # @return what the programs balance to: nothing held, nobody waiting, no block entered and not left
+    # @return what the programs balance to: nothing is held, nobody waits, and each block that was
+    #   entered is left
     def books
       { tokens: @tokens.size, waiting: @tokens.num_waiting, inside: @inside, ended: @ended }
     end
@@ -216,7 +231,9 @@ class CombinationsTest < VerbsCase
             running -= 1
           end
         ensure
-          @world.complain(RuntimeError.new("#{running} tasks were left behind")) unless running.zero?
+          unless running.zero?
+            @world.complain(RuntimeError.new("#{running} tasks were left behind"))
+          end
         end
       end
     end
@@ -227,7 +244,10 @@ class CombinationsTest < VerbsCase
       lambda do
         NB.deadline(time, &step)
       rescue NB::DeadlineExceeded => e
-        @world.complain(RuntimeError.new("an outer deadline's error was taken for an inner one's")) if e.deadline.open?
+        if e.deadline.open?
+          told = "an outer deadline's error was taken for an inner one's"
+          @world.complain(RuntimeError.new(told))
+        end
         raise if time < 0.0005
       end
     end

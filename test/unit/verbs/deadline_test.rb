@@ -6,7 +6,8 @@ require "open3"
 require "socket"
 require "timeout"
 
-# NB.deadline: what it ends and when, nesting, what comes together with it, the arguments, and where there is no loop.
+# NB.deadline: what it ends and when, nesting, what comes together with it, the arguments, and where
+# there is no loop.
 class DeadlineTest < VerbsCase
   # --- what it ends ---
 
@@ -15,9 +16,22 @@ class DeadlineTest < VerbsCase
       r, _w = IO.pipe
       let_go = Queue.new
       mutex = Mutex.new.tap { |lock| Fiber.schedule { lock.synchronize { let_go.pop } } }
-      waits = [-> { sleep }, -> { let_go.pop }, -> { r.read }, -> { r.wait_readable }, -> { loop { sleep(0) } }, -> { mutex.lock },
-               -> { Thread.new { Thread.stop }.join }, -> { NB.offload { let_go.pop } }, -> { NB.all(-> { sleep }) }]
-      waits.map { |wait| assert_raises(NB::DeadlineExceeded) { NB.deadline(0.005) { wait.call } } }.tap { 2.times { let_go << 1 } }
+      waits = [
+        -> { sleep },
+        -> { let_go.pop },
+        -> { r.read },
+        -> { r.wait_readable },
+        -> { loop { sleep(0) } },
+        -> { mutex.lock },
+        -> { Thread.new { Thread.stop }.join },
+        -> { NB.offload { let_go.pop } },
+        -> { NB.all(-> { sleep }) }
+      ]
+      errors = waits.map do |wait|
+        assert_raises(NB::DeadlineExceeded) { NB.deadline(0.005) { wait.call } }
+      end
+      2.times { let_go << 1 }
+      errors
     end
     assert_equal 9, ended.size
   end
@@ -99,7 +113,9 @@ class DeadlineTest < VerbsCase
     seconds = 0.01
     run_loop do
       # On a busy machine the time may be over before it has connected.
-      assert_raises(NB::DeadlineExceeded) { NB.deadline(seconds *= 2) { Net::HTTP.get(uri) } } until server.wait_readable(0)
+      until server.wait_readable(0)
+        assert_raises(NB::DeadlineExceeded) { NB.deadline(seconds *= 2) { Net::HTTP.get(uri) } }
+      end
       server.accept
       assert_nil server.wait_readable(0), "it has connected again"
     end
@@ -112,8 +128,10 @@ class DeadlineTest < VerbsCase
   def test_of_nested_deadlines_the_sooner_ends_its_own_block
     run_loop do
       NB.deadline(SECONDS) do
-        assert_equal 0.001, assert_raises(NB::DeadlineExceeded) { NB.deadline(0.001) { sleep } }.deadline.seconds
-        assert_equal 0.002, assert_raises(NB::DeadlineExceeded) { NB.deadline(0.002) { sleep } }.deadline.seconds
+        [0.001, 0.002].each do |seconds|
+          error = assert_raises(NB::DeadlineExceeded) { NB.deadline(seconds) { sleep } }
+          assert_equal seconds, error.deadline.seconds
+        end
       end
     end
   end
@@ -182,20 +200,29 @@ class DeadlineTest < VerbsCase
   end
 
   def test_an_error_of_ones_own_making_passes
-    run_loop { assert_raises(NB::DeadlineExceeded) { NB.deadline(SECONDS) { raise NB::DeadlineExceeded, "mine" } } }
+    run_loop do
+      assert_raises(NB::DeadlineExceeded) do
+        NB.deadline(SECONDS) { raise NB::DeadlineExceeded, "mine" }
+      end
+    end
   end
 
   def test_timeout_and_deadline_inside_each_other
     run_loop do
-      assert_raises(NB::DeadlineExceeded) { Timeout.timeout(SECONDS) { NB.deadline(0.001) { sleep } } }
-      assert_raises(NB::DeadlineExceeded) { NB.deadline(0.001) { Timeout.timeout(SECONDS) { sleep } } }
+      assert_raises(NB::DeadlineExceeded) do
+        Timeout.timeout(SECONDS) { NB.deadline(0.001) { sleep } }
+      end
+      assert_raises(NB::DeadlineExceeded) do
+        NB.deadline(0.001) { Timeout.timeout(SECONDS) { sleep } }
+      end
       assert_raises(Timeout::Error) { NB.deadline(SECONDS) { Timeout.timeout(0.001) { sleep } } }
     end
   end
 
   # --- nothing is lost for it ---
 
-  # Whatever the order in which a deadline and what was waited for come: what was given is taken, or still there for another.
+  # A deadline and what was waited for come in any order.
+  # What was given is taken, or still there for another.
   def test_what_a_queue_gives_as_the_time_ends_is_not_lost
     given = taken = 0
     random = Random.new(rand(1 << 30).tap { |seed| @seed = seed })
@@ -219,14 +246,19 @@ class DeadlineTest < VerbsCase
     run_loop do
       queue = Queue.new
       got = []
-      late = Fiber.schedule { NB.deadline(0.001) { got << queue.pop } rescue got << :late } # rubocop:disable Style/RescueModifier
+      late = Fiber.schedule do
+        NB.deadline(0.001) { got << queue.pop }
+      rescue NB::DeadlineExceeded
+        got << :late
+      end
       Fiber.schedule { got << queue.pop }
       compute(0.002)
       queue << :first # the deadline is over, and nobody has told the waiting fiber yet
       sleep(0) while late.alive?
       queue << :second unless queue.num_waiting.zero?
       sleep(0) until got.size == 2
-      assert_includes [%i[first second], %i[late first]], got.sort_by { |item| %i[late first second].index(item) }
+      assert_includes [%i[first second], %i[late first]],
+                      got.sort_by { |item| %i[late first second].index(item) }
     end
   end
 
@@ -278,7 +310,10 @@ class DeadlineTest < VerbsCase
 
   def test_nil_and_infinity_are_no_limit
     run_loop do
-      [nil, Float::INFINITY, 1e12].each { |none| assert_equal(1, NB.deadline(none) { sleep(0.001) && NB.deadline.nil? && 1 }) }
+      [nil, Float::INFINITY, 1e12].each do |none|
+        value = NB.deadline(none) { sleep(0.001) && NB.deadline.nil? && 1 }
+        assert_equal 1, value
+      end
     end
   end
 
@@ -310,7 +345,8 @@ class DeadlineTest < VerbsCase
       error = assert_raises(TypeError) { NB.deadline(odd) { flunk "called" } }
       assert_includes error.message, odd.inspect
     end
-    assert_includes assert_raises(ArgumentError) { NB.deadline(Float::NAN) { flunk "called" } }.message, "NaN"
+    error = assert_raises(ArgumentError) { NB.deadline(Float::NAN) { flunk "called" } }
+    assert_includes error.message, "NaN"
   end
 
   def test_half_a_call_is_refused
@@ -320,7 +356,10 @@ class DeadlineTest < VerbsCase
   end
 
   def test_the_message_names_the_time
-    run_loop { assert_match(/0\.001 s/, assert_raises(NB::DeadlineExceeded) { NB.deadline(0.001) { sleep } }.message) }
+    run_loop do
+      error = assert_raises(NB::DeadlineExceeded) { NB.deadline(0.001) { sleep } }
+      assert_match(/0\.001 s/, error.message)
+    end
   end
 
   # --- elsewhere ---
@@ -369,14 +408,18 @@ class DeadlineTest < VerbsCase
     end
   end
 
-  # The race of the test before, made by hand. Ruby 3.1 crashes when it is asked for pending interrupts by class.
+  # The race of the test before, made by hand.
+  # Ruby 3.1 crashes when it is asked for pending interrupts by class.
   def test_without_a_loop_what_was_raised_as_its_block_ended_is_dropped_and_an_outer_ones_is_not
     bounded do
       mine, outer = Array.new(2) { NB::Deadline.new(1, nil) }
       Thread.handle_interrupt(NB::DeadlineExceeded => :never) do
         [mine, outer, mine].each { |deadline| Thread.current.raise(deadline) }
         NB::Deadline::Clock.send(:drop_late, mine)
-        assert_same outer, assert_raises(NB::DeadlineExceeded) { Thread.handle_interrupt(NB::DeadlineExceeded => :immediate) { Thread.pass } }.deadline
+        error = assert_raises(NB::DeadlineExceeded) do
+          Thread.handle_interrupt(NB::DeadlineExceeded => :immediate) { Thread.pass }
+        end
+        assert_same outer, error.deadline
         refute_predicate Thread, :pending_interrupt?
       end
     end
@@ -442,7 +485,10 @@ class DeadlineTest < VerbsCase
   def test_a_fiber_that_another_resumes_keeps_its_own_deadline
     run_loop do
       error = nil
-      Fiber.new { error = assert_raises(NB::DeadlineExceeded) { NB.deadline(0.001) { sleep } } }.resume
+      other = Fiber.new do
+        error = assert_raises(NB::DeadlineExceeded) { NB.deadline(0.001) { sleep } }
+      end
+      other.resume
       assert_equal 0.001, error.deadline.seconds
     end
   end

@@ -3,7 +3,8 @@
 require_relative "verbs_case"
 require "timeout"
 
-# NB.offload: where the work runs, what comes back, the bounded threads, a caller that is cancelled, and what one call leaves to the next.
+# NB.offload: where the work runs, what comes back, the bounded threads, a caller that is cancelled,
+# and what one call leaves to the next.
 class OffloadTest < VerbsCase
   # A pool of its own for tests of the pool itself.
   def pool(size, idle_s: SECONDS)
@@ -26,7 +27,8 @@ class OffloadTest < VerbsCase
     end
   end
 
-  # A handler may take no lock, and runs between any two steps of a fiber; so does a finalizer. The file is removed by the hook of Ruby 3.4.
+  # A handler may take no lock, and runs between any two steps of a fiber. So does a finalizer.
+  # The hook of Ruby 3.4 removes the file.
   def test_in_a_signals_handler_it_calls_the_block
     script = <<~RUBY
       require "neverblock"
@@ -73,7 +75,12 @@ class OffloadTest < VerbsCase
   # --- what comes back ---
 
   def test_values_come_back
-    run_loop { [nil, false, 1, :a].each { |value| value.nil? ? assert_nil(NB.offload { value }) : assert_equal(value, NB.offload { value }) } }
+    run_loop do
+      [nil, false, 1, :a].each do |value|
+        back = NB.offload { value }
+        value.nil? ? assert_nil(back) : assert_equal(value, back)
+      end
+    end
   end
 
   def test_next_break_and_throw_do_what_they_would_without_the_thread
@@ -102,8 +109,10 @@ class OffloadTest < VerbsCase
     run_loop do
       error = assert_raises(Failure) { NB.offload { failing } }
       assert_match(/failing/, error.backtrace.first)
-      assert_equal 3, error.backtrace.grep(/#{__method__}/).size, "the block, the call, and assert_raises around it"
-      assert_match(/call_block/, error.backtrace.find { |place| place.include?("neverblock/verbs/run") })
+      assert_equal 3, error.backtrace.grep(/#{__method__}/).size,
+                   "the block, the call, and assert_raises around it"
+      place = error.backtrace.find { |line| line.include?("neverblock/verbs/run") }
+      assert_match(/call_block/, place)
       assert_empty error.backtrace.grep(%r{neverblock/verbs/offload})
     end
   end
@@ -117,7 +126,8 @@ class OffloadTest < VerbsCase
 
   def test_exceptions_that_are_no_standard_errors_come_back_too
     run_loop do
-      [SystemExit, Interrupt, NoMemoryError, SecurityError, Class.new(Exception)].each do |odd| # rubocop:disable Lint/InheritException
+      own = Class.new(Exception) # rubocop:disable Lint/InheritException
+      [SystemExit, Interrupt, NoMemoryError, SecurityError, own].each do |odd|
         assert_raises(odd) { NB.offload { raise odd, "x" } }
       end
       assert_equal(3, assert_raises(SystemExit) { NB.offload { exit 3 } }.status)
@@ -155,7 +165,8 @@ class OffloadTest < VerbsCase
     end
   end
 
-  # The kernel refuses more processes and threads to a user who has as many as its limit says; root has no such limit.
+  # The kernel refuses more processes and threads to a user who has as many as its limit says.
+  # root has no such limit.
   NO_MORE_THREADS = <<~RUBY
     no_more_threads = lambda do
       Process::Sys.setresuid(65_534, 65_534, 65_534) if Process.uid.zero?
@@ -168,10 +179,15 @@ class OffloadTest < VerbsCase
   RUBY
 
   def needs_a_ruby_that_outlives_a_refused_thread
-    skip "after a thread that was refused Ruby 3.3 sleeps forever (Bug #20779)" if RUBY_VERSION.start_with?("3.3.")
+    if RUBY_VERSION.start_with?("3.3.")
+      skip "after a thread that was refused Ruby 3.3 sleeps forever (Bug #20779)"
+    end
   end
 
-  def test_where_no_thread_can_be_made_work_behind_one_that_ends_the_last_fails_and_the_pool_goes_on_when_one_can
+  define_method(
+    "test_where_no_thread_can_be_made_work_behind_one_that_ends_the_last_fails_" \
+    "and_the_pool_goes_on_when_one_can"
+  ) do
     needs_a_ruby_that_outlives_a_refused_thread
     script = <<~RUBY
       require "neverblock"
@@ -180,7 +196,9 @@ class OffloadTest < VerbsCase
       work = ->(&block) { pool.call(NB::Offload::Job.new(block), :leave) }
       seen = NB.run do
         begun, go = Queue.new, Queue.new
-        calls = Array.new(3) { |i| -> { work.call { (begun << i) && go.pop && Thread.exit } rescue $!.class } }
+        calls = Array.new(3) do |i|
+          -> { work.call { (begun << i) && go.pop && Thread.exit } rescue $!.class }
+        end
         ending = lambda do
           begun.pop
           sleep 0 until pool.figures[:waiting] == 2
@@ -193,7 +211,9 @@ class OffloadTest < VerbsCase
       Process.setrlimit(:NPROC, *[Process.getrlimit(:NPROC).last] * 2)
       puts NB.run { work.call { 1 } }
     RUBY
-    assert_equal [0, "NeverBlock::Error\nNeverBlock::Offload::NoWorker\nNeverBlock::Offload::NoWorker\ntrue\n1\n", ""], ruby(script)
+    out = "NeverBlock::Error\nNeverBlock::Offload::NoWorker\nNeverBlock::Offload::NoWorker\n" \
+          "true\n1\n"
+    assert_equal [0, out, ""], ruby(script)
   end
 
   def test_where_no_more_threads_can_be_made_those_that_are_there_do_the_work
@@ -203,7 +223,9 @@ class OffloadTest < VerbsCase
       #{NO_MORE_THREADS}
       NB.run do
         inside, go = Queue.new, Queue.new
-        calls = Array.new(3) { |i| -> { NB.offload { (inside << i) && go.pop && (i.zero? || Thread.exit) } rescue i } }
+        calls = Array.new(3) do |i|
+          -> { NB.offload { (inside << i) && go.pop && (i.zero? || Thread.exit) } rescue i }
+        end
         ending = lambda do
           3.times { inside.pop }
           no_more_threads.call
@@ -248,7 +270,8 @@ class OffloadTest < VerbsCase
     run_loop do
       20.times do
         offload(lazy) { 1 }
-        Thread.pass until lazy.figures.then { |now| now[:idle] == now[:threads] } # it answers before it is free again
+        # It answers before it is free again.
+        Thread.pass until lazy.figures.then { |now| now[:idle] == now[:threads] }
       end
       assert_equal 1, lazy.figures[:threads]
     end
@@ -301,7 +324,10 @@ class OffloadTest < VerbsCase
     assert_equal 32, before
     NB.offload_threads = 3
     assert_equal 3, NB.offload_threads
-    [0, -1, 2.5, nil, "3"].each { |odd| assert_includes assert_raises(ArgumentError) { NB.offload_threads = odd }.message, odd.inspect }
+    [0, -1, 2.5, nil, "3"].each do |odd|
+      error = assert_raises(ArgumentError) { NB.offload_threads = odd }
+      assert_includes error.message, odd.inspect
+    end
     assert_equal 3, NB.offload_threads
   ensure
     NB.offload_threads = before
@@ -309,7 +335,8 @@ class OffloadTest < VerbsCase
 
   def test_arguments_are_checked
     assert_raises(ArgumentError) { NB.offload }
-    assert_includes assert_raises(ArgumentError) { NB.offload(on_cancel: :run) { 1 } }.message, ":run"
+    error = assert_raises(ArgumentError) { NB.offload(on_cancel: :run) { 1 } }
+    assert_includes error.message, ":run"
   end
 
   def test_a_thousand_at_once
@@ -321,7 +348,9 @@ class OffloadTest < VerbsCase
 
   def test_several_threads_with_loops_share_the_pool
     two = pool(2)
-    sums = Array.new(4) { Thread.new { NB.run { NB.all(*50.times) { |i| offload(two) { i } }.sum } } }
+    sums = Array.new(4) do
+      Thread.new { NB.run { NB.all(*50.times) { |i| offload(two) { i } }.sum } }
+    end
     bounded { assert_equal [1225] * 4, sums.map(&:value) }
     assert_operator two.figures[:threads], :<=, 2
   end
@@ -334,7 +363,10 @@ class OffloadTest < VerbsCase
       let_go = Queue.new
       done = Queue.new
       assert_raises(Failure) do
-        NB.all(-> { NB.offload { begun << 1 and let_go.pop and done << :ended } }, -> { begun.pop and raise Failure })
+        NB.all(
+          -> { NB.offload { begun << 1 and let_go.pop and done << :ended } },
+          -> { begun.pop and raise Failure }
+        )
       end
       assert_empty done
       let_go << true
@@ -350,7 +382,9 @@ class OffloadTest < VerbsCase
       let_go = Queue.new
       first = Fiber.schedule { offload(one) { taken << true and let_go.pop } }
       taken.pop
-      assert_raises(NB::DeadlineExceeded) { NB.deadline(0.002) { offload(one) { begun << :second } } }
+      assert_raises(NB::DeadlineExceeded) do
+        NB.deadline(0.002) { offload(one) { begun << :second } }
+      end
       assert_equal 0, one.figures[:waiting]
       let_go << true
       sleep(0) while first.alive?
@@ -366,7 +400,9 @@ class OffloadTest < VerbsCase
         ended = Queue.new
         begun = Queue.new
         fiber = Fiber.schedule do
-          NB.deadline(SECONDS) { offload(one, on_cancel: :interrupt) { interruptible(begun, ended) } }
+          NB.deadline(SECONDS) do
+            offload(one, on_cancel: :interrupt) { interruptible(begun, ended) }
+          end
         rescue Failure
           nil
         end
@@ -393,7 +429,8 @@ class OffloadTest < VerbsCase
     end
   end
 
-  # The race of the test before, made by hand. Ruby 3.1 crashes when it is asked for pending interrupts by class.
+  # The race of the test before, made by hand.
+  # Ruby 3.1 crashes when it is asked for pending interrupts by class.
   def test_an_interrupt_that_the_work_has_not_taken_is_dropped
     dropped = lambda do
       Thread.handle_interrupt(NB::Cancelled => :never) do
@@ -411,7 +448,9 @@ class OffloadTest < VerbsCase
       let_go = Queue.new
       ended = false
       fiber = Fiber.schedule do
-        assert_raises(Failure) { NB.offload(on_cancel: :wait) { begun << 1 and let_go.pop and ended = true } }
+        assert_raises(Failure) do
+          NB.offload(on_cancel: :wait) { begun << 1 and let_go.pop and ended = true }
+        end
         assert ended
       end
       begun.pop
@@ -452,7 +491,9 @@ class OffloadTest < VerbsCase
   # --- C functions that may be offloaded (RB_NOGVL_OFFLOAD_SAFE) ---
 
   def test_inflating_a_large_string_lets_other_fibers_go_on_from_ruby_34_on
-    skip "blocking_operation_wait is Ruby 3.4's" unless NB::Scheduler.method_defined?(:blocking_operation_wait)
+    unless NB::Scheduler.method_defined?(:blocking_operation_wait)
+      skip "blocking_operation_wait is Ruby 3.4's"
+    end
     require "zlib"
     deflated = Zlib.deflate("never block " * 1_000_000)
     run_loop do
@@ -464,7 +505,9 @@ class OffloadTest < VerbsCase
   end
 
   def test_inflating_under_a_deadline_is_whole_or_ended_and_never_corrupt
-    skip "blocking_operation_wait is Ruby 3.4's" unless NB::Scheduler.method_defined?(:blocking_operation_wait)
+    unless NB::Scheduler.method_defined?(:blocking_operation_wait)
+      skip "blocking_operation_wait is Ruby 3.4's"
+    end
     require "zlib"
     deflated = Zlib.deflate("never block " * 50_000)
     run_loop do
@@ -485,7 +528,10 @@ class OffloadTest < VerbsCase
         Thread.current[:local] = 1
         Thread.current.thread_variable_set(:variable, 2)
       end
-      assert_equal([nil, nil], offload(one) { [Thread.current[:local], Thread.current.thread_variable_get(:variable)] })
+      left = offload(one) do
+        [Thread.current[:local], Thread.current.thread_variable_get(:variable)]
+      end
+      assert_equal [nil, nil], left
     end
   end
 
@@ -494,7 +540,8 @@ class OffloadTest < VerbsCase
     one = pool(1)
     run_loop do
       Fiber[:who] = :first
-      assert_equal(:first, offload(one) { Fiber[:who].tap { Fiber[:who] = Fiber[:other] = :changed } })
+      seen = offload(one) { Fiber[:who].tap { Fiber[:who] = Fiber[:other] = :changed } }
+      assert_equal :first, seen
       assert_equal [:first, nil], [Fiber[:who], Fiber[:other]]
       Fiber[:who] = nil
       assert_equal([nil, nil], offload(one) { [Fiber[:who], Fiber[:other]] })
@@ -512,14 +559,17 @@ class OffloadTest < VerbsCase
     end
   end
 
-  # On a busy machine a short time may be over before a thread has taken the work, which then never begins.
+  # On a busy machine a short time may be over before a thread has taken the work.
+  # The work then never begins.
   def left_after_a_deadline_in_work_that_had_begun
     begun = Queue.new
     over = Queue.new
     left = Queue.new
     seconds = 0.001
     work = -> { begun << true and over.pop and left << NB.deadline }
-    assert_raises(NB::DeadlineExceeded) { NB.deadline(seconds *= 2) { NB.offload(&work) } } while begun.empty?
+    while begun.empty?
+      assert_raises(NB::DeadlineExceeded) { NB.deadline(seconds *= 2) { NB.offload(&work) } }
+    end
     over << true
     left.pop
   end

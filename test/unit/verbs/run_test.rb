@@ -73,7 +73,10 @@ class RunTest < VerbsCase
   # --- ways out ---
 
   def test_what_the_block_raises_leaves_it_with_its_backtrace
-    [-> { raise KeyError, "at once" }, -> { sleep(0.001) and raise KeyError, "after a wait" }].each do |block|
+    [
+      -> { raise KeyError, "at once" },
+      -> { sleep(0.001) and raise KeyError, "after a wait" }
+    ].each do |block|
       bounded do
         error = assert_raises(KeyError) { NB.run(&block) }
         assert_match(/run_test\.rb/, error.backtrace.first)
@@ -88,7 +91,8 @@ class RunTest < VerbsCase
     bounded do
       assert_raises(KeyError) do
         NB.run do
-          [-> { sleep }, -> { Queue.new.pop }, -> { r.read(1) }, -> { sleep(60) }].each_with_index do |wait, i|
+          waits = [-> { sleep }, -> { Queue.new.pop }, -> { r.read(1) }, -> { sleep(60) }]
+          waits.each_with_index do |wait, i|
             Fiber.schedule do
               wait.call
             ensure
@@ -156,7 +160,7 @@ class RunTest < VerbsCase
             NB.run do
               Fiber.schedule do
                 sleep
-              rescue Exception # rubocop:disable Lint/RescueException -- the bad manners that are tested
+              rescue Exception # rubocop:disable Lint/RescueException -- bad manners are tested
                 sleep
               end
               raise KeyError
@@ -183,7 +187,11 @@ class RunTest < VerbsCase
   end
 
   def test_exit_in_the_block_and_in_a_fiber_leaves_it
-    [-> { exit(3) }, -> { sleep(0.001) and exit(3) }, -> { Fiber.schedule { sleep(0.001) and exit(3) } and sleep }].each do |block|
+    [
+      -> { exit(3) },
+      -> { sleep(0.001) and exit(3) },
+      -> { Fiber.schedule { sleep(0.001) and exit(3) } and sleep }
+    ].each do |block|
       bounded do
         assert_equal 3, assert_raises(SystemExit) { NB.run(&block) }.status
         assert_nil Fiber.scheduler
@@ -336,14 +344,18 @@ class RunTest < VerbsCase
 
   # --- places ---
 
-  # Ruby makes the fiber that forks the first of the child, which ends with it (rb_fiber_atfork, cont.c).
+  # Ruby makes the fiber that forks the first of the child (rb_fiber_atfork, cont.c).
+  # The child ends with that fiber.
   def test_a_child_forked_in_the_block_ends_with_it_without_the_parents_fibers
     status, out, err = ruby(<<~RUBY)
       require "neverblock"
       $stdout.sync = true
       parent = Process.pid
       NB.run do
-        Fiber.schedule { sleep(0.01) and puts "fiber of the \#{parent == Process.pid ? "parent" : "child"}" }
+        Fiber.schedule do
+          sleep(0.01)
+          puts "fiber of the \#{parent == Process.pid ? "parent" : "child"}"
+        end
         pid = fork
         sleep(0.001)
         Process.wait(pid) if pid
@@ -353,7 +365,8 @@ class RunTest < VerbsCase
       puts "after"
     RUBY
     assert_equal "", err
-    assert_equal [0, ["after", "child 7", "fiber of the parent"]], [status, out.lines(chomp: true).sort]
+    assert_equal 0, status
+    assert_equal ["after", "child 7", "fiber of the parent"], out.lines(chomp: true).sort
   end
 
   def test_a_child_forked_with_a_block_may_run_a_loop_of_its_own
@@ -368,7 +381,10 @@ class RunTest < VerbsCase
   def test_it_may_be_called_in_a_fiber_that_nobody_scheduled
     bounded do
       assert_equal(3, Fiber.new { NB.run { sleep(0.001) and 3 } }.resume)
-      assert_equal(4, Fiber.new(blocking: true) { NB.run { Fiber.schedule { sleep(0.001) } and sleep(0.001) and 4 } }.resume)
+      fiber = Fiber.new(blocking: true) do
+        NB.run { Fiber.schedule { sleep(0.001) } and sleep(0.001) and 4 }
+      end
+      assert_equal 4, fiber.resume
     end
   end
 

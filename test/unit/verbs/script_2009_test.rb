@@ -3,7 +3,8 @@
 require_relative "verbs_case"
 require "socket"
 
-# examples/script_2009: that all twenty requests are under way at once is shown by a service that answers none before it has read all of them.
+# examples/script_2009. All twenty requests are under way at once: the service answers none before
+# it has read all of them.
 class Script2009Test < VerbsCase
   REQUESTS = 20
   SCRIPT = File.expand_path("../../../examples/script_2009/script.rb", __dir__)
@@ -12,11 +13,13 @@ class Script2009Test < VerbsCase
     service = TCPServer.new("127.0.0.1", 0)
     inside = Queue.new
     thread = Thread.new { answer_all(service, inside) }
-    status, out, err = ruby("load ARGV.shift", SCRIPT, "http://localhost:#{service.local_address.ip_port}/")
+    url = "http://localhost:#{service.local_address.ip_port}/"
+    status, out, err = ruby("load ARGV.shift", SCRIPT, url)
     assert_equal "", err
     assert_equal 0, status
     assert_equal REQUESTS, inside.size
-    assert_equal (0...REQUESTS).map { |i| "#{i}: hello" }, out.lines(chomp: true).grep(/hello/).sort_by(&:to_i)
+    assert_equal (0...REQUESTS).map { |i| "#{i}: hello" },
+                 out.lines(chomp: true).grep(/hello/).sort_by(&:to_i)
     assert_match(/\A20 requests in \d+\.\d\d s\z/, out.lines(chomp: true).last)
   ensure
     thread&.kill

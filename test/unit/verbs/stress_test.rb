@@ -3,14 +3,16 @@
 require_relative "verbs_case"
 require "timeout"
 
-# A fiber pool and a connection pool under random waits, exceptions, cancels and time limits: whatever is accepted runs once, and nothing is left taken.
+# A fiber pool and a connection pool under random waits, exceptions, cancels and time limits.
+# Whatever is accepted runs once, and nothing is left taken.
 # NB_STRESS_SECONDS=60 makes it longer; the seed is in the message of a failure.
 class StressTest < VerbsCase
   SPAWNERS = 10
   BLOCKS = 20
 
   def test_whatever_happens_each_accepted_block_runs_once_and_every_place_comes_back
-    ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + Float(ENV.fetch("NB_STRESS_SECONDS", "0.5"))
+    seconds = Float(ENV.fetch("NB_STRESS_SECONDS", "0.5"))
+    ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
     loop do
       seed = Random.new_seed
       round(Random.new(seed), "seed #{seed}")
@@ -26,7 +28,9 @@ class StressTest < VerbsCase
     @begun = Hash.new(0)
     @callbacks = Hash.new(0)
     @accepted = []
-    @fibers = NB::FiberPool.new(1 + random.rand(6), queue: 1 + random.rand(6), on_error: ->(_) { @errors += 1 })
+    @fibers = NB::FiberPool.new(
+      1 + random.rand(6), queue: 1 + random.rand(6), on_error: ->(_) { @errors += 1 }
+    )
     @connections = NB::Pool::FiberedConnectionPool.new(size: 1 + random.rand(3)) { connect }
     run_loop { scenario }
     check(message)
@@ -95,7 +99,8 @@ class StressTest < VerbsCase
 
   def cancel_somebody(spawners)
     sleep(@random.rand / 2000)
-    victim = [@fibers.fibers, spawners.select(&:alive?)].sample(random: @random).sample(random: @random)
+    groups = [@fibers.fibers, spawners.select(&:alive?)]
+    victim = groups.sample(random: @random).sample(random: @random)
     victim&.raise(Failure)
   rescue FiberError
     nil # it has ended while it was chosen

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# The common part of the verbs' tests: a test's block on a thread of its own, within a bound, so that a loop that never ends fails with its stack; and the
-# gate of the scheduler's harness, which shows what overlaps without a clock.
+# The common part of the verbs' tests. A test's block runs on a thread of its own, within a bound,
+# so that a loop that never ends fails with its stack. The gate of the scheduler's harness shows
+# what overlaps without a clock.
 
 require "test_helper"
 require "neverblock"
@@ -33,12 +34,15 @@ class VerbsCase < Minitest::Test
     bounded(seconds) { NB.run(&block) }
   end
 
-  # @return [Array] exit status, standard output, standard error of `ruby -e script` with the gem on its path, within a bound
+  # Runs `ruby -e script` with the gem on its path, within a bound.
+  # @return [Array] exit status, standard output, standard error
   def ruby(script, *arguments)
     require "open3"
     require "timeout"
     lib = File.expand_path("../../../lib", __dir__)
-    out, err, status = Timeout.timeout(SECONDS) { Open3.capture3(RbConfig.ruby, "-I#{lib}", "-e", script, *arguments) }
+    out, err, status = Timeout.timeout(SECONDS) do
+      Open3.capture3(RbConfig.ruby, "-I#{lib}", "-e", script, *arguments)
+    end
     [status.exitstatus, out, err]
   end
 end

@@ -36,30 +36,41 @@ class WatchClientTest < WatchCase
   end
 
   def test_what_is_no_admin_address_is_told_by_its_answer
-    assert_match(%r{\Ahttp://127\.0\.0\.1:\d+ is not an admin address of NeverBlock: the program that listens there answered GET /status\.json with 404},
-                 refused("HTTP/1.1 404 No\r\n\r\n"))
+    told = "is not an admin address of NeverBlock: " \
+           'the program that listens there answered GET /status\.json with 404'
+    assert_match(%r{\Ahttp://127\.0\.0\.1:\d+ #{told}}, refused("HTTP/1.1 404 No\r\n\r\n"))
     assert_match(/does not speak HTTP/, refused("SSH-2.0-OpenSSH_9.2\r\n"))
     assert_match(/with over 1048576 bytes/, refused(Figures.answer("x" * 1_100_000)))
   end
 
   def test_a_cut_answer_is_no_document
-    assert_match(/the response is incomplete/, refused("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{}"))
+    assert_match(
+      /the response is incomplete/, refused("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{}")
+    )
     assert_match(/the response is incomplete/, refused("HTTP/1.1 200 OK\r\nContent-"))
   end
 
   def test_nobody_there_says_what_to_look_at
-    url = TCPServer.open("127.0.0.1", 0) { |server| "http://127.0.0.1:#{server.local_address.ip_port}" }
-    message = assert_raises(Unreachable) { Client.new(bind(url)).fetch }.message
-    assert_equal "there is no answer from #{url}: nothing listens there; check that the server runs, and was started with --admin #{url}", message
-    assert_match(/there is no such socket/, assert_raises(Unreachable) { Client.new(bind("unix:///no/such.sock")).fetch }.message)
-    assert_match(/the host "no-such-host\.invalid" has no address/, assert_raises(Unreachable) { Client.new(bind("http://no-such-host.invalid:1")).fetch }.message)
+    port = TCPServer.open("127.0.0.1", 0) { |server| server.local_address.ip_port }
+    url = "http://127.0.0.1:#{port}"
+    error = assert_raises(Unreachable) { Client.new(bind(url)).fetch }
+    assert_equal "there is no answer from #{url}: nothing listens there; " \
+                 "check that the server runs, and was started with --admin #{url}", error.message
+    {
+      "unix:///no/such.sock" => "there is no such socket",
+      "http://no-such-host.invalid:1" => "the host \"no-such-host.invalid\" has no address"
+    }.each do |address, words|
+      error = assert_raises(Unreachable) { Client.new(bind(address)).fetch }
+      assert_includes error.message, words
+    end
   end
 
   # The kernel takes the connection; nobody ever answers.
   def test_a_server_that_is_stuck_is_not_waited_for
     TCPServer.open("127.0.0.1", 0) do |server|
-      client = Client.new(bind("http://127.0.0.1:#{server.local_address.ip_port}"), timeout_s: 0.05)
-      assert_match(/nothing came within 0\.05 s/, assert_raises(Unreachable) { client.fetch }.message)
+      url = "http://127.0.0.1:#{server.local_address.ip_port}"
+      error = assert_raises(Unreachable) { Client.new(bind(url), timeout_s: 0.05).fetch }
+      assert_match(/nothing came within 0\.05 s/, error.message)
     end
   end
 end

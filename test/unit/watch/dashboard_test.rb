@@ -5,7 +5,8 @@ require "neverblock/watch/dashboard"
 
 class WatchDashboardTest < WatchCase
   def dashboard(*documents)
-    Dashboard.new(bind("http://127.0.0.1:9293"), documents.inject(Trend.new) { |trend, one| trend.add(one) })
+    trend = documents.inject(Trend.new) { |before, one| before.add(one) }
+    Dashboard.new(bind("http://127.0.0.1:9293"), trend)
   end
 
   def text(lines)
@@ -15,21 +16,28 @@ class WatchDashboardTest < WatchCase
   BUSY = [{ id: 0, running: 1, busy_for_s: 0.05 }, { id: 1, running: 7, busy_for_s: 2.5 }].freeze
 
   def test_it_fits_a_screen_of_80_by_24_with_all_there_is
-    lines = text(dashboard(document, document(uptime_s: 7_981.5, requests: { total: 1_235_801 })).screen(24, 80))
+    later = document(uptime_s: 7_981.5, requests: { total: 1_235_801 })
+    lines = text(dashboard(document, later).screen(24, 80))
     assert_equal 23, lines.size
     assert_operator lines.map(&:length).max, :<=, 80
     assert_match(/^requests +1,234\/s .*█$/, lines[2])
-    ["NeverBlock 2.0.9  running", "open 512 of 10,000", "running 29, queued 2", "p99", "executor", "80.1 MB resident", "http://127.0.0.1:9293  q quits"].each do |words|
+    [
+      "NeverBlock 2.0.9  running", "open 512 of 10,000", "running 29, queued 2", "p99", "executor",
+      "80.1 MB resident", "http://127.0.0.1:9293  q quits"
+    ].each do |words|
       assert(lines.any? { |line| line.include?(words) }, words)
     end
   end
 
   def test_a_smaller_screen_shows_the_first_lines_and_says_how_many_are_left_out
-    (1..30).each { |rows| assert_operator text(dashboard(document).screen(rows, 40)).size, :<=, rows }
+    (1..30).each do |rows|
+      assert_operator text(dashboard(document).screen(rows, 40)).size, :<=, rows
+    end
     lines = text(dashboard(document).screen(10, 80))
     assert_equal 10, lines.size
     assert_match(/\A10 more lines/, lines[-2])
-    assert(dashboard(document).screen(24, 3).all? { |spans| spans.sum { |part, _| part.length } <= 3 })
+    narrow = dashboard(document).screen(24, 3)
+    assert(narrow.all? { |spans| spans.sum { |part, _| part.length } <= 3 })
   end
 
   def test_an_executor_that_holds_its_fibers_up_is_marked
@@ -44,12 +52,14 @@ class WatchDashboardTest < WatchCase
     lines = dashboard(document).screen(24, 200, problem: "no answer from X")
     assert_equal [" trying again: no answer from X ", :bad], lines.last.first
     assert_match(/running/, text(lines).first)
-    assert_equal "http://127.0.0.1:9293: no answer from X", dashboard(document).line(problem: "no answer from X")
+    assert_equal "http://127.0.0.1:9293: no answer from X",
+                 dashboard(document).line(problem: "no answer from X")
   end
 
   def test_a_line_for_a_pipe
-    assert_match(/\Arunning up 2 h 13 min: requests 1,000\/s, running 29, .* p99 51\.2 ms, memory 80\.1 MB\z/,
-                 dashboard(document, document(uptime_s: 7_981.5, requests: { total: 1_235_567 })).line)
+    later = document(uptime_s: 7_981.5, requests: { total: 1_235_567 })
+    figures = %r{requests 1,000/s, running 29, .* p99 51\.2 ms, memory 80\.1 MB}
+    assert_match(/\Arunning up 2 h 13 min: #{figures}\z/, dashboard(document, later).line)
   end
 
   def test_no_document_breaks_it

@@ -10,6 +10,8 @@ class WatchSparklineTest < WatchCase
 
   def test_only_as_many_as_fit_are_drawn_and_scaled_to_each_other
     assert_equal "▅█", Sparkline.draw([1_000, 5, 10], 2)
-    assert_equal ["", "", "▁▁"], [Sparkline.draw([1], 0), Sparkline.draw([1], -3), Sparkline.draw([0, 0], 2)]
+    assert_equal "", Sparkline.draw([1], 0)
+    assert_equal "", Sparkline.draw([1], -3)
+    assert_equal "▁▁", Sparkline.draw([0, 0], 2)
   end
 end

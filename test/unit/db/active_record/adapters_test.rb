@@ -23,15 +23,20 @@ class AdaptersTest < Minitest::Test
 
     define_method("test_the_scheme_of_a_url is neverblock_#{name} or neverblock-#{name}") do
       %w[_ -].each do |sign|
-        found = ActiveRecord::DatabaseConfigurations::UrlConfig.new("test", "primary", "neverblock#{sign}#{name}://me@host:1/shop?pool=12")
+        found = ActiveRecord::DatabaseConfigurations::UrlConfig.new(
+          "test", "primary", "neverblock#{sign}#{name}://me@host:1/shop?pool=12"
+        )
 
-        assert_equal ["neverblock_#{name}", "host", "shop", "12"], found.configuration_hash.values_at(:adapter, :host, :database, :pool)
+        assert_equal ["neverblock_#{name}", "host", "shop", "12"],
+                     found.configuration_hash.values_at(:adapter, :host, :database, :pool)
       end
     end
   end
 
   def test_other_urls_are_as_they_were
-    found = ActiveRecord::DatabaseConfigurations::UrlConfig.new("test", "primary", "sqlite3:shop.db")
+    found = ActiveRecord::DatabaseConfigurations::UrlConfig.new(
+      "test", "primary", "sqlite3:shop.db"
+    )
 
     assert_equal %w[sqlite3 shop.db], found.configuration_hash.values_at(:adapter, :database)
   end

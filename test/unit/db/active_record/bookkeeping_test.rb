@@ -33,7 +33,10 @@ class ActiveRecordBookkeepingTest < Minitest::Test
   def with_pool
     in_timeslices do
       fiber do
-        Record.establish_connection(adapter: "sqlite3", database: ":memory:", pool: SIZE, checkout_timeout: 0.01, reaping_frequency: nil)
+        Record.establish_connection(
+          adapter: "sqlite3", database: ":memory:",
+          pool: SIZE, checkout_timeout: 0.01, reaping_frequency: nil
+        )
         pool = Record.connection_pool
         pool.singleton_class.prepend(Telling)
         yield pool
@@ -85,7 +88,9 @@ class ActiveRecordBookkeepingTest < Minitest::Test
       pool.remove(pool.checkout)
       seen << masked?
       assert_equal [true, false, true, false], seen
-      Fiber.scheduler.masked(true) { pool.with_connection { assert_predicate Fiber.scheduler, :masked? } }
+      Fiber.scheduler.masked(true) do
+        pool.with_connection { assert_predicate Fiber.scheduler, :masked? }
+      end
       pool.release_connection
       assert_whole(pool)
     end
@@ -111,7 +116,10 @@ class ActiveRecordBookkeepingTest < Minitest::Test
     end
   end
 
-  def test_whoever_is_ended_while_a_new_connection_is_made_and_again_after_leaves_its_place_to_others
+  define_method(
+    "test_whoever_is_ended_while_a_new_connection_is_made_and_again_after_" \
+    "leaves_its_place_to_others"
+  ) do
     with_pool do |pool|
       pool.made = -> { sleep }
       ended = fiber { 2.times { assert_raises(Own) { pool.with_connection { flunk } } } }
@@ -189,7 +197,9 @@ class ActiveRecordBookkeepingTest < Minitest::Test
     fiber = Fiber.current
     waits = Module.new do
       define_method(:permit_concurrent_loads) do |&block|
-        super(&block).tap { (test.instance_variable_set(:@late, true) && sleep) if Fiber.current.equal?(fiber) }
+        super(&block).tap do
+          (test.instance_variable_set(:@late, true) && sleep) if Fiber.current.equal?(fiber)
+        end
       end
     end
     interlock.singleton_class.prepend(waits)

@@ -59,7 +59,10 @@ class PoolSizeTest < Minitest::Test
     [{}, { pool: 5 }, { pool: "5" }, { pool: "auto" }, { max_connections: 5 }].each do |given|
       assert_equal 48, settled(given, limit: 97).size, given
     end
-    assert_match(/\AActiveRecord \(primary\): up to 48 connections, as the database takes 97;/, @serving.said.fetch(0))
+    assert_match(
+      /\AActiveRecord \(primary\): up to 48 connections, as the database takes 97;/,
+      @serving.said.fetch(0)
+    )
   end
 
   def test_workers_share_it
@@ -84,7 +87,10 @@ class PoolSizeTest < Minitest::Test
 
   def test_more_connections_than_the_database_takes_are_warned_of
     assert_equal 60, settled({ pool: 60 }, limit: 97, workers: 2).size
-    assert_match(/2 workers may open 120 connections, and the database takes 97: lower `pool:`/, @serving.said.fetch(0))
+    assert_match(
+      /2 workers may open 120 connections, and the database takes 97: lower `pool:`/,
+      @serving.said.fetch(0)
+    )
   end
 
   def test_a_database_that_is_down_leaves_it_for_the_next_connection
@@ -108,7 +114,8 @@ class PoolSizeTest < Minitest::Test
   def test_what_is_no_number_of_connections_is_said_and_taken_as_auto
     ["twelve", "12x", "0", 0, -1, 1.5].each do |written|
       assert_equal 48, settled({ pool: written }, limit: 97).size, written
-      assert_equal "ActiveRecord (primary): `pool: #{written}` in database.yml is no number of connections: 1 or more is wanted, or auto; taken as auto", @serving.said.first
+      assert_equal "ActiveRecord (primary): `pool: #{written}` in database.yml is no number of " \
+                   "connections: 1 or more is wanted, or auto; taken as auto", @serving.said.first
     end
     settled({ adapter: "sqlite3", pool: "many" }, limit: nil)
     assert_equal 1, @serving.said.size
@@ -117,7 +124,10 @@ class PoolSizeTest < Minitest::Test
   # ActiveRecord 8.1.
   def test_less_than_nothing_is_no_limit_where_the_pool_has_no_size
     NeverBlock.serving = @serving = Serving.new(fibers: 1024)
-    pool = Pool.new(Configuration.new({ adapter: "postgresql", max_connections: -1 }, 97, "primary"), nil)
+    configuration = Configuration.new(
+      { adapter: "postgresql", max_connections: -1 }, 97, "primary"
+    )
+    pool = Pool.new(configuration, nil)
     NeverBlock::DB::ActiveRecord::PoolSize.new(pool).settle
 
     assert_nil pool.size
@@ -154,7 +164,10 @@ class PoolSizeTest < Minitest::Test
 
   def settled(given, limit:, **serving)
     NeverBlock.serving = @serving = Serving.new(fibers: 1024, **serving)
-    pool = Pool.new(Configuration.new({ adapter: "neverblock_postgresql", **given }, limit, "primary"), (given[:pool] || given[:max_connections] || 5).to_i)
+    configuration = Configuration.new(
+      { adapter: "neverblock_postgresql", **given }, limit, "primary"
+    )
+    pool = Pool.new(configuration, (given[:pool] || given[:max_connections] || 5).to_i)
     pool.size = 5 if pool.size.zero?
     @size = NeverBlock::DB::ActiveRecord::PoolSize.new(pool)
     @size.settle

@@ -21,7 +21,10 @@ class WaitQueueTest < Minitest::Test
       @order = []
       @now = 0.0
       @passing = 0 # seconds whenever it is looked at
-      @queue = NeverBlock::DB::ActiveRecord::WaitQueue.new(self, size: -> { 2 }, progress: NeverBlock::Pool::Progress.new(-> { @now += @passing })) { @goods.any? }
+      progress = NeverBlock::Pool::Progress.new(-> { @now += @passing })
+      @queue = NeverBlock::DB::ActiveRecord::WaitQueue.new(
+        self, size: -> { 2 }, progress: progress
+      ) { @goods.any? }
     end
 
     # @return what it got; false when the queue did not move
@@ -60,7 +63,8 @@ class WaitQueueTest < Minitest::Test
     NB.run do
       %i[a b c].each { |name| Fiber.schedule { found[name] = @shop.take(name, 5) } }
       %i[a b].each do |name|
-        @shop.now += 4 # a and b have waited for 4 s and 8 s: longer than 5 s, but never without a move
+        # a and b have waited for 4 s and 8 s: longer than 5 s, but never without a move.
+        @shop.now += 4
         @shop.give(name)
         sleep(0) until found.key?(name)
       end
@@ -83,7 +87,10 @@ class WaitQueueTest < Minitest::Test
     NB.run do
       3.times { |name| Fiber.schedule { found << @shop.take(name, 5) } }
       @shop.now += 5
-      @shop.queue.instance_variable_get(:@waiters).each_key.map(&:condition).each { |condition| @shop.synchronize { condition.signal } }
+      waiters = @shop.queue.instance_variable_get(:@waiters)
+      waiters.each_key.map(&:condition).each do |condition|
+        @shop.synchronize { condition.signal }
+      end
     end
 
     assert_equal [false, false, false], found
@@ -92,7 +99,9 @@ class WaitQueueTest < Minitest::Test
   def test_it_has_room_for_as_many_as_there_may_be_connections_and_for_more_when_it_is_stuck
     rooms = []
     NB.run do
-      takers = Array.new(3) { |name| rooms.push(@shop.queue.room) && Fiber.schedule { @shop.take(name, 5) } }
+      takers = Array.new(3) do |name|
+        rooms.push(@shop.queue.room) && Fiber.schedule { @shop.take(name, 5) }
+      end
       @shop.now += 5
       first = @shop.queue.instance_variable_get(:@waiters).first.first
       @shop.synchronize { first.condition.signal }

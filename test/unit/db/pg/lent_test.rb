@@ -4,14 +4,16 @@ require_relative "../../../support/between"
 require_relative "../../../support/timeslices"
 require "pg"
 
-# db/pg.rb and db/pg/lent.rb: what becomes of the descriptor that libpq lends to an IO, and of a connection whose making is ended.
+# db/pg.rb and db/pg/lent.rb: what becomes of the descriptor that libpq lends to an IO, and of a
+# connection whose making is ended.
 class PgLentTest < Minitest::Test
   include Between
   include Timeslices
 
   class Own < StandardError; end
 
-  # What a server says before the first query, and after one without rows (PostgreSQL, 55.7: AuthenticationOk, ReadyForQuery; CommandComplete).
+  # What a server says before the first query (AuthenticationOk, ReadyForQuery) and after a query
+  # without rows (CommandComplete, ReadyForQuery). PostgreSQL's manual describes them in 55.7.
   WELCOME = ["R", 8, 0, "Z", 5, "I"].pack("a1NNa1Na1")
   DONE = ["C", 13, "SELECT 0", "Z", 5, "I"].pack("a1NZ*a1Na1")
 
@@ -27,7 +29,10 @@ class PgLentTest < Minitest::Test
     end
 
     def address
-      { host: "127.0.0.1", port: @server.addr[1], user: "nobody", sslmode: "disable", gssencmode: "disable" }
+      {
+        host: "127.0.0.1", port: @server.addr[1], user: "nobody",
+        sslmode: "disable", gssencmode: "disable"
+      }
     end
 
     def close
