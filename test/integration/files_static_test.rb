@@ -322,7 +322,8 @@ class FilesStaticTest < ServerProcessCase
       "W/#{tag}" => 200,
       (THEN + 1).httpdate => 200
     }.each do |validator, status|
-      assert_equal status, ask("/text.txt", "Range: bytes=0-3", "If-Range: #{validator}").status, validator
+      response = ask("/text.txt", "Range: bytes=0-3", "If-Range: #{validator}")
+      assert_equal status, response.status, validator
     end
   end
 
@@ -407,7 +408,9 @@ class FilesStaticTest < ServerProcessCase
   end
 
   def test_a_folder_without_an_index_file_is_the_applications
-    ["/empty", "/empty/", "/", "/text.txt/"].each { |target| assert_application ask(target), target }
+    ["/empty", "/empty/", "/", "/text.txt/"].each do |target|
+      assert_application ask(target), target
+    end
   end
 
   def test_no_way_leads_to_another_host
