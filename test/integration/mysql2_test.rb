@@ -178,7 +178,8 @@ class Mysql2Test < Minitest::Test
       [
         -> { client.query("select 1") }, -> { client.ping }, -> { client.prepare("select 1") }
       ].each do |call|
-        assert_match(/\AThis connection is in use by: /, assert_raises(Mysql2::Error, &call).message)
+        error = assert_raises(Mysql2::Error, &call)
+        assert_match(/\AThis connection is in use by: /, error.message)
       end
       client.close
       assert_kind_of Mysql2::Error, ended.pop.error

@@ -21,8 +21,8 @@ class RackupProcess < ServerProcess
   end
 
   def self.command(gem)
-    load = "load Gem.bin_path(#{gem.inspect}, 'rackup')"
-    [RbConfig.ruby, "-I", File.join(ROOT, "lib"), "-rbundler/setup", "-e", load, "--"]
+    script = "load Gem.bin_path(#{gem.inspect}, 'rackup')"
+    [RbConfig.ruby, "-I", File.join(ROOT, "lib"), "-rbundler/setup", "-e", script, "--"]
   end
 
   private
