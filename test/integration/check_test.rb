@@ -64,14 +64,22 @@ class CheckTest < Minitest::Test
   end
 
   def test_a_gemfile_that_is_not_installed_is_told_and_its_lock_file_is_read
-    files = {
-      "Gemfile" => "source 'https://gems.example'\n" \
-                   "gem 'rack-timeout'\ngem 'no_such_gem_of_ours'\n",
-      "Gemfile.lock" => "GEM\n  remote: https://gems.example/\n  specs:\n" \
-                        "    no_such_gem_of_ours (1.0)\n    rack-timeout (0.6.3)\n\n" \
-                        "PLATFORMS\n  ruby\n\n" \
-                        "DEPENDENCIES\n  no_such_gem_of_ours\n  rack-timeout\n"
-    }
+    lock = <<~LOCK
+      GEM
+        remote: https://gems.example/
+        specs:
+          no_such_gem_of_ours (1.0)
+          rack-timeout (0.6.3)
+
+      PLATFORMS
+        ruby
+
+      DEPENDENCIES
+        no_such_gem_of_ours
+        rack-timeout
+    LOCK
+    gems = "source 'https://gems.example'\ngem 'rack-timeout'\ngem 'no_such_gem_of_ours'\n"
+    files = { "Gemfile" => gems, "Gemfile.lock" => lock }
     report, status = json("require 'bundler/setup'\n#{HELLO}", files: files, under_bundler: false)
     assert_equal [1, 2], [status, report["serious"]]
     assert_equal(%w[application gem-rack-timeout],

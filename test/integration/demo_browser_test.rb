@@ -232,8 +232,8 @@ class DemoBrowserTest < Minitest::Test
   end
 
   def assert_figures(page)
-    wait_for(page, "Number(document.querySelector('[data-figure=in_flight_most]').textContent)" \
-                   " >= 150")
+    wait_for(page, "Number(document.querySelector('[data-figure=in_flight_most]').textContent) " \
+                   ">= 150")
     texts = page.css("[data-figure]").to_h { |node| [node.attribute("data-figure"), node.text] }
     assert_equal 8, texts.size
     assert_match(/\A\d+(\.\d)? MB\z/, texts["memory"]) if File.exist?("/proc/self/statm")
