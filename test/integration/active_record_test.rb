@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# ActiveRecord under the server: the adapters by their names alone, the pool's line, connections that come back, and what is cut.
+# ActiveRecord under the server: the adapters by their names alone, the pool's wait queue,
+# connections that come back, and queries that are cut.
 
 require_relative "../support/records_case"
 
@@ -9,12 +10,18 @@ class ActiveRecordTest < RecordsCase
   POOL = 12
 
   def self.server_options
-    { options: ["-C", configuration, *ServerProcess.one_process("a test of one process's pools")], env: { "NB_TEST_RECORDS" => JSON.generate(pools("neverblock_", pool: POOL)) } }
+    {
+      options: ["-C", configuration, *ServerProcess.one_process("a test of one process's pools")],
+      env: { "NB_TEST_RECORDS" => JSON.generate(pools("neverblock_", pool: POOL)) }
+    }
   end
 
   # A client that leaves ends its request.
   def self.configuration
-    @configuration ||= File.join(Dir.mktmpdir("neverblock-records"), "neverblock.rb").tap { |file| File.write(file, "cancel_on_disconnect true\n") }
+    @configuration ||=
+      File.join(Dir.mktmpdir("neverblock-records"), "neverblock.rb").tap do |file|
+        File.write(file, "cancel_on_disconnect true\n")
+      end
   end
 
   def test_the_word_alone_makes_it_ours_and_fibers_the_owners_of_connections
@@ -31,7 +38,9 @@ class ActiveRecordTest < RecordsCase
       answers = nil
       locks.closed do
         answers = ask_at_once(POOL * 2, name, "query") { |number| { sql: locks.sql(number) } }
-        await("#{POOL} queries run on #{name}") { in_pool(name) == { "busy" => POOL, "waiting" => POOL } && locks.waiting >= POOL }
+        await("#{POOL} queries run on #{name}") do
+          in_pool(name) == { "busy" => POOL, "waiting" => POOL } && locks.waiting >= POOL
+        end
         answers.each { |thread| assert_predicate thread, :alive? }
 
         assert_equal "200", ask("/").status.to_s, "others are answered meanwhile"
@@ -45,7 +54,9 @@ class ActiveRecordTest < RecordsCase
   def test_a_request_that_waits_for_something_else_holds_no_connection
     each_database do |name, _locks|
       Gate.open do |gate|
-        asked = ask_at_once(POOL + 1, name, "elsewhere") { |number| { sql: "SELECT '#{number}'", gate: gate.port } }
+        asked = ask_at_once(POOL + 1, name, "elsewhere") do |number|
+          { sql: "SELECT '#{number}'", gate: gate.port }
+        end
         inside = asked.map { gate.arrival }
 
         assert_equal 0, stat(name)["busy"], name
@@ -57,7 +68,9 @@ class ActiveRecordTest < RecordsCase
 
   def test_what_a_request_has_leased_is_given_back_at_its_end
     each_database do |name, _locks|
-      (POOL * 2).times { |number| assert_equal number.to_s, parsed(ask(path(name, "leased", sql: "SELECT '#{number}'"))) }
+      (POOL * 2).times do |number|
+        assert_equal number.to_s, parsed(ask(path(name, "leased", sql: "SELECT '#{number}'")))
+      end
 
       assert_equal 0, stat(name)["busy"], name
     end
@@ -65,7 +78,9 @@ class ActiveRecordTest < RecordsCase
 
   def test_what_an_enumerator_that_is_left_has_leased_is_given_back_at_the_requests_end
     each_database do |name, _locks|
-      (POOL * 2).times { |number| assert_equal number.to_s, parsed(ask(path(name, "left", sql: "SELECT '#{number}'"))) }
+      (POOL * 2).times do |number|
+        assert_equal number.to_s, parsed(ask(path(name, "left", sql: "SELECT '#{number}'")))
+      end
 
       assert_equal 0, stat(name)["busy"], name
     end
@@ -74,9 +89,13 @@ class ActiveRecordTest < RecordsCase
   def test_an_enumerator_in_a_transaction_has_its_connection
     each_database do |name, locks|
       locks.execute("DROP TABLE IF EXISTS enumerated")
-      locks.execute("CREATE TABLE enumerated (word varchar(10))#{" ENGINE=InnoDB" unless name == "pg"}")
+      locks.execute("CREATE TABLE enumerated (word varchar(10))" \
+                    "#{" ENGINE=InnoDB" unless name == "pg"}")
 
-      assert_equal 1, parsed(ask(path(name, "seen", write: "INSERT INTO enumerated VALUES ('mine')", sql: "SELECT count(*) FROM enumerated"))), name
+      target = path(name, "seen", write: "INSERT INTO enumerated VALUES ('mine')",
+                                  sql: "SELECT count(*) FROM enumerated")
+
+      assert_equal 1, parsed(ask(target)), name
     end
   end
 
@@ -97,7 +116,9 @@ class ActiveRecordTest < RecordsCase
   def test_what_ends_a_query_is_what_its_request_sees
     each_database do |name, locks|
       raised = name == "pg" ? "RecordsApp::Over" : "ActiveRecord::StatementInvalid"
-      locks.closed { assert_equal [raised] * 2, parsed(ask(path(name, "over", sql: locks.sql("late")))), name }
+      locks.closed do
+        assert_equal [raised] * 2, parsed(ask(path(name, "over", sql: locks.sql("late")))), name
+      end
       assert_equal({ "busy" => 0, "waiting" => 0 }, in_pool(name))
     end
   end
@@ -105,11 +126,19 @@ class ActiveRecordTest < RecordsCase
   def test_a_transaction_whose_client_has_left_is_rolled_back
     each_database do |name, locks|
       locks.execute("DROP TABLE IF EXISTS written")
-      locks.execute("CREATE TABLE written (word varchar(10))#{" ENGINE=InnoDB" unless name == "pg"}")
-      locks.closed { leave(POOL, name, "transaction", locks) { { write: "INSERT INTO written VALUES ('left')", sql: locks.sql("left") } } }
-      parsed(ask(path(name, "transaction", write: "INSERT INTO written VALUES ('stayed')", sql: "SELECT 1")))
+      locks.execute("CREATE TABLE written (word varchar(10))" \
+                    "#{" ENGINE=InnoDB" unless name == "pg"}")
+      locks.closed do
+        leave(POOL, name, "transaction", locks) do
+          { write: "INSERT INTO written VALUES ('left')", sql: locks.sql("left") }
+        end
+      end
+      stays = { write: "INSERT INTO written VALUES ('stayed')", sql: "SELECT 1" }
+      parsed(ask(path(name, "transaction", **stays)))
 
-      await("what was written is rolled back on #{name}") { locks.value("SELECT count(*) FROM written").to_i == 1 }
+      await("what was written is rolled back on #{name}") do
+        locks.value("SELECT count(*) FROM written").to_i == 1
+      end
       assert_equal "stayed", locks.value("SELECT word FROM written")
     end
   end
@@ -145,7 +174,9 @@ class ActiveRecordTest < RecordsCase
   # So many requests whose queries wait at the gate, and then their clients go.
   def leave(count, name, route, locks)
     clients = Array.new(count) { connect_and_write(path(name, route, **yield)) }
-    await("#{count} queries wait on #{name}") { stat(name)["busy"] == count && locks.waiting >= count }
+    await("#{count} queries wait on #{name}") do
+      stat(name)["busy"] == count && locks.waiting >= count
+    end
     clients.each(&:close)
     await("the requests have ended on #{name}") { stat(name)["busy"].zero? }
   end
@@ -156,7 +187,10 @@ class ActiveRecordUntouchedTest < RecordsCase
   AT_ONCE = 200
 
   def self.server_options
-    { options: [*ADMIN, *ServerProcess.one_process("a test of one process's pools")], env: { "NB_TEST_RECORDS" => JSON.generate(pools("")) } }
+    {
+      options: [*ADMIN, *ServerProcess.one_process("a test of one process's pools")],
+      env: { "NB_TEST_RECORDS" => JSON.generate(pools("")) }
+    }
   end
 
   def test_two_hundred_slow_queries_at_once_are_all_answered
@@ -164,7 +198,10 @@ class ActiveRecordUntouchedTest < RecordsCase
       answers = nil
       locks.closed do
         answers = ask_at_once(AT_ONCE, name, "query") { |number| { sql: locks.sql(number) } }
-        size = await("the pool of #{name} has its size") { stat(name).values_at("size", "waiting").then { |size, waiting| size if size + waiting + requests["queued"] == AT_ONCE } }
+        size = await("the pool of #{name} has its size") do
+          size, waiting = stat(name).values_at("size", "waiting")
+          size if size + waiting + requests["queued"] == AT_ONCE
+        end
 
         assert_operator size, :>, 5
         await("as many run") { locks.waiting >= size }
@@ -172,13 +209,15 @@ class ActiveRecordUntouchedTest < RecordsCase
 
       assert_equal (0...AT_ONCE).map(&:to_s), answers.map(&:value), name
     end
-    assert_match(/ActiveRecord \(primary\): up to \d+ connections.*as the database takes \d+/, server.stderr)
+    assert_match(/ActiveRecord \(primary\): up to \d+ connections.*as the database takes \d+/,
+                 server.stderr)
   end
 
   def test_they_are_the_applications_and_fibers_own_their_connections
     found = parsed(ask(path("pg", "what")))
 
-    assert_equal %w[ActiveRecord::ConnectionAdapters::PostgreSQLAdapter fiber], found.values_at("class", "isolation")
+    assert_equal %w[ActiveRecord::ConnectionAdapters::PostgreSQLAdapter fiber],
+                 found.values_at("class", "isolation")
   end
 end
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# The admin pages of a real server: answered by the I/O loop whatever Ruby does, right to the last count, and readable by Prometheus.
+# The admin pages of a real server: answered by the I/O loop whatever Ruby does, right to the last
+# count, and readable by Prometheus.
 
 require "fileutils"
 require "json"
@@ -15,12 +16,19 @@ require_relative "../support/server_process"
 class AdminTest < Minitest::Test
   PAGES = %w[/ /health /ready /metrics /status.json].freeze
 
-  # /burn?PATH keeps the thread in Ruby code, /stuck?PATH in a C call that holds Ruby's lock, until a byte comes through the pipe PATH. PATH.begun is there once it
-  # does, made by a C call: a hook of Ruby's might park the fiber.
+  # /burn?PATH keeps the thread in Ruby code, /stuck?PATH in a C call that holds Ruby's lock, until
+  # a byte comes through the pipe PATH. Once it does, PATH.begun exists. A C call makes that file: a
+  # hook of Ruby's might park the fiber.
   APP = <<~'RACKUP'
     require "fiddle"
-    CREAT = Fiddle::Function.new(Fiddle.dlopen(nil)["creat"], [Fiddle::TYPE_VOIDP, Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: true)
-    READ = Fiddle::Function.new(Fiddle.dlopen(nil)["read"], [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T], Fiddle::TYPE_SSIZE_T, need_gvl: true)
+    LIBC = Fiddle.dlopen(nil)
+    CREAT = Fiddle::Function.new(
+      LIBC["creat"], [Fiddle::TYPE_VOIDP, Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: true
+    )
+    READ = Fiddle::Function.new(
+      LIBC["read"], [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T],
+      Fiddle::TYPE_SSIZE_T, need_gvl: true
+    )
     run ->(env) do
       path = env["QUERY_STRING"]
       case env["PATH_INFO"]
@@ -36,7 +44,9 @@ class AdminTest < Minitest::Test
         CREAT.call("#{path}.begun", 0o600)
         READ.call(descriptor, memory, 1)
         [200, {}, ["unstuck"]]
-      when "/held" then TCPSocket.open("127.0.0.1", Integer(path)) { |gate| gate.read } && [200, {}, ["held"]]
+      when "/held"
+        TCPSocket.open("127.0.0.1", Integer(path)) { |gate| gate.read }
+        [200, {}, ["held"]]
       when "/missing" then [404, {}, ["missing"]]
       when "/boom" then raise "boom"
       when "/collect" then GC.start || [204, {}, []]
@@ -78,7 +88,8 @@ class AdminTest < Minitest::Test
   end
 
   def test_what_keeps_the_executor_is_seen_and_what_waits_behind_it
-    with_server(options: [*ServerProcess.one_process("with another worker nothing waits behind a busy executor"), "--cooperative"]) do |server|
+    alone = ServerProcess.one_process("with another worker nothing waits behind a busy executor")
+    with_server(options: [*alone, "--cooperative"]) do |server|
       busy(server, "/burn") do |client, path|
         behind = Array.new(3) { Wire::Client.new(server.url) }
         behind.each { |other| other.get("/") }
@@ -90,7 +101,9 @@ class AdminTest < Minitest::Test
         assert_equal "burnt", client.response.body
         behind.each { |other| assert_equal "hello", other.response.body }
         behind.each(&:close)
-        await("all is done") { status(server)["requests"].values_at("queued", "running", "writing") == [0, 0, 0] }
+        await("all is done") do
+          status(server)["requests"].values_at("queued", "running", "writing") == [0, 0, 0]
+        end
         assert_operator status(server).dig("latency_s", "queue", "max"), :>, 0
       end
     end
@@ -127,18 +140,24 @@ class AdminTest < Minitest::Test
       assert_equal 413, ask(server, "/", "Content-Length: 11").status
       assert_equal 400, ask(server, "relative").status
       assert_script(status(server))
-      assert_equal({ "1xx" => 0, "2xx" => 3, "3xx" => 0, "4xx" => 4, "5xx" => 1 }, samples(server, "neverblock_responses_total", "class"))
+      assert_equal({ "1xx" => 0, "2xx" => 3, "3xx" => 0, "4xx" => 4, "5xx" => 1 },
+                   samples(server, "neverblock_responses_total", "class"))
     end
   end
 
   def test_shed_requests_are_counted_each
     Gate.open do |gate|
-      with_server(config: "fibers 1\nlimits { queue 2 }\n", options: ServerProcess.one_process("another worker has a fiber for what is to be shed")) do |server|
+      with_server(
+        config: "fibers 1\nlimits { queue 2 }\n",
+        options: ServerProcess.one_process("another worker has a fiber for what is to be shed")
+      ) do |server|
         client = Wire::Client.new(server.url)
         client.get("/held?#{gate.port}")
         held = gate.arrival
         crowd = Array.new(12) { Wire::Client.new(server.url).tap { |one| one.get("/") } }
-        await("each of the crowd is queued or shed") { status(server)["requests"].then { |now| now["queued"] + now["shed_total"] == crowd.size } }
+        await("each of the crowd is queued or shed") do
+          status(server)["requests"].then { |now| now["queued"] + now["shed_total"] == crowd.size }
+        end
         held.close
         statuses = crowd.map { |one| one.response.status }
         assert_equal "held", client.response.body
@@ -150,9 +169,14 @@ class AdminTest < Minitest::Test
 
   def test_a_full_server_still_answers_here_and_admin_takes_no_clients_place
     Gate.open do |gate|
-      with_server(config: "limits { connections 2 }\ntimeouts { accept 600 }\n", admin: "unix://#{@directory}/admin.sock?mode=0600") do |server|
+      with_server(
+        config: "limits { connections 2 }\ntimeouts { accept 600 }\n",
+        admin: "unix://#{@directory}/admin.sock?mode=0600"
+      ) do |server|
         watchers = Array.new(3) { Wire::Client.new(server.admin_url) }
-        clients = Array.new(3) { Wire::Client.new(server.url).tap { |one| one.get("/held?#{gate.port}") } }
+        clients = Array.new(3) do
+          Wire::Client.new(server.url).tap { |one| one.get("/held?#{gate.port}") }
+        end
         held = Array.new(2) { gate.arrival }
         watchers.each { |one| assert_equal "ok\n", one.get("/health") && one.response.body }
         now = JSON.parse(watchers[0].get("/status.json") && watchers[0].response.body)
@@ -171,7 +195,9 @@ class AdminTest < Minitest::Test
     few = ["sh", "-c", 'ulimit -n 64; exec "$@"', "sh"]
     with_server(config: "timeouts { header 600 }\n", wrap: few) do |server|
       clients = Array.new(100) { Wire::Client.new(server.url).tap { |one| one.write("GET / HT") } }
-      await("it finds no descriptor") { status(server).dig("connections", "accept_errors_total").positive? }
+      await("it finds no descriptor") do
+        status(server).dig("connections", "accept_errors_total").positive?
+      end
       assert_operator status(server).dig("connections", "reading"), :>, 0
       3.times { assert_equal [200, "ok\n"], page(server, "/health") }
       clients.each(&:close)
@@ -183,7 +209,8 @@ class AdminTest < Minitest::Test
       Wire::Client.open(server.admin_url) do |client|
         client.write("HEAD /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
         assert_operator client.response(method: "HEAD")["content-length"].to_i, :>, 1_000
-        client.write("GET /nope?x HTTP/1.1\r\nHost: a\r\n\r\nDELETE /health HTTP/1.1\r\nHost: a\r\n\r\n")
+        client.write("GET /nope?x HTTP/1.1\r\nHost: a\r\n\r\n" \
+                     "DELETE /health HTTP/1.1\r\nHost: a\r\n\r\n")
         assert_equal 404, client.response.status
         refusal = client.response
         assert_equal [405, "GET, HEAD"], [refusal.status, refusal["allow"]]
@@ -201,7 +228,9 @@ class AdminTest < Minitest::Test
   def test_without_the_option_there_is_no_admin_port
     ServerProcess.run(APP) do |server|
       refute_match(/Admin/, server.stdout)
-      Wire::Client.open(server.url) { |client| assert_equal "hello", client.get("/health") && client.response.body }
+      Wire::Client.open(server.url) do |client|
+        assert_equal "hello", client.get("/") && client.response.body
+      end
     end
   end
 
@@ -211,7 +240,10 @@ class AdminTest < Minitest::Test
       assert_equal 204, ask(server, "/collect").status
       assert_equal 204, ask(server, "/names").status
       await("collections are counted") { status(server).dig("gc", "major_total") > before }
-      await("names are counted") { status(server)["dns"].values_at("lookups_total", "cached_total", "failed_total", "pending") == [1, 1, 0, 0] }
+      await("names are counted") do
+        counts = status(server)["dns"]
+        counts.values_at("lookups_total", "cached_total", "failed_total", "pending") == [1, 1, 0, 0]
+      end
       assert_operator status(server).dig("memory", "rss_bytes"), :>, 1_000_000
     end
   end
@@ -223,17 +255,24 @@ class AdminTest < Minitest::Test
       families = MetricsDocument.families(text)
       assert_operator families.size, :>=, 20
       assert(families.all? { |family| family.name.start_with?("neverblock_") })
-      assert_equal MetricsDocument.table(text), MetricsDocument.written, "ruby test/support/metrics_document.rb renews docs/METRICS.md"
+      assert_equal MetricsDocument.table(text), MetricsDocument.written,
+                   "ruby test/support/metrics_document.rb renews docs/METRICS.md"
       status(server).each_key { |key| assert_includes File.read(MetricsDocument::PATH), "`#{key}`" }
-      skip "promtool is not on this machine" unless system("promtool", "--version", out: File::NULL, err: File::NULL)
-      assert_equal ["", true], Open3.capture2e("promtool", "check", "metrics", stdin_data: text).then { |out, result| [out, result.success?] }
+      unless system("promtool", "--version", out: File::NULL, err: File::NULL)
+        skip "promtool is not on this machine"
+      end
+      out, result = Open3.capture2e("promtool", "check", "metrics", stdin_data: text)
+      assert_equal ["", true], [out, result.success?]
     end
   end
 
   def test_one_process_has_the_metrics_of_the_document_but_those_of_worker_processes
-    with_server(options: [*ServerProcess.one_process("the metrics of one process are looked at"), *MetricsDocument::CONFIGURED]) do |server|
+    alone = ServerProcess.one_process("the metrics of one process are looked at")
+    with_server(options: [*alone, *MetricsDocument::CONFIGURED]) do |server|
       rows = MetricsDocument.table(page(server, "/metrics").last).lines
-      assert_equal ["| `neverblock_worker_resident_memory_bytes`"], ((rows | MetricsDocument.written.lines) - rows).map { |row| row[/\A\| \S+`/] }
+      missing = (rows | MetricsDocument.written.lines) - rows
+      assert_equal ["| `neverblock_worker_resident_memory_bytes`"],
+                   missing.map { |row| row[/\A\| \S+`/] }
       assert_empty rows - MetricsDocument.written.lines
     end
   end
@@ -242,7 +281,9 @@ class AdminTest < Minitest::Test
 
   def start(config: nil, admin: "http://127.0.0.1:0", wrap: [], options: [])
     options = ["--admin", admin, *options]
-    options.push("-C", File.join(@directory, "config.rb").tap { |path| File.write(path, config) }) if config
+    if config
+      options.push("-C", File.join(@directory, "config.rb").tap { |path| File.write(path, config) })
+    end
     ServerProcess.new(APP, options: options, wrap: wrap).start
   end
 
@@ -267,7 +308,9 @@ class AdminTest < Minitest::Test
   end
 
   def let_go(path)
-    File.open(path, "r+") { |pipe| pipe.write("x") && pipe.flush && await("the byte is taken") { !pipe.wait_readable(0) } }
+    File.open(path, "r+") do |pipe|
+      pipe.write("x") && pipe.flush && await("the byte is taken") { !pipe.wait_readable(0) }
+    end
   end
 
   def assert_pages_answer(server)
@@ -275,7 +318,9 @@ class AdminTest < Minitest::Test
   end
 
   def page(server, path)
-    Wire::Client.open(server.admin_url) { |client| (client.get(path) && client.response).then { |response| [response.status, response.body] } }
+    Wire::Client.open(server.admin_url) do |client|
+      (client.get(path) && client.response).then { |response| [response.status, response.body] }
+    end
   end
 
   def status(server)
@@ -283,7 +328,9 @@ class AdminTest < Minitest::Test
   end
 
   def samples(server, name, label)
-    page(server, "/metrics").last.scan(/^#{name}\{#{label}="([^"]+)"\} (\d+)$/).to_h { |value, count| [value, count.to_i] }
+    page(server, "/metrics").last
+      .scan(/^#{name}\{#{label}="([^"]+)"\} (\d+)$/)
+      .to_h { |value, count| [value, count.to_i] }
   end
 
   def ask(server, target, *fields)
@@ -303,8 +350,10 @@ class AdminTest < Minitest::Test
 
   def assert_script(now)
     requests = now["requests"]
-    assert_equal({ "1xx" => 0, "2xx" => 3, "3xx" => 0, "4xx" => 4, "5xx" => 1 }, requests["by_class"])
-    assert_equal [6, 0, 1, 2], requests.values_at("total", "shed_total", "errors_total", "refused_total")
+    assert_equal({ "1xx" => 0, "2xx" => 3, "3xx" => 0, "4xx" => 4, "5xx" => 1 },
+                 requests["by_class"])
+    assert_equal [6, 0, 1, 2],
+                 requests.values_at("total", "shed_total", "errors_total", "refused_total")
     assert_equal [6, 6, 8], %w[queue run total].map { |stage| now.dig("latency_s", stage, "count") }
     assert_equal 8, now.dig("connections", "accepted_total")
     assert_equal 6, now["executors"].sum { |executor| executor["requests_total"] }
@@ -314,7 +363,8 @@ class AdminTest < Minitest::Test
     shed = statuses.count(503)
     assert_operator shed, :>, 0
     assert_equal statuses.size, shed + statuses.count(200)
-    assert_equal [shed, statuses.size - shed + 1], [requests["shed_total"], requests.dig("by_class", "2xx")]
+    assert_equal [shed, statuses.size - shed + 1],
+                 [requests["shed_total"], requests.dig("by_class", "2xx")]
     assert_equal [shed, 0], [requests.dig("by_class", "5xx"), requests["errors_total"]]
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Requests that would only wait for a connection wait before the application, and nobody else does. Who is inside is counted by the application.
+# Requests that would only wait for a connection wait before the application. Nobody else waits
+# there. The application counts who is inside.
 
 require_relative "../support/records_case"
 
@@ -9,13 +10,20 @@ class AdmissionTest < RecordsCase
   INSIDE = POOL * 2 # with a connection, and in the line
 
   def self.server_options
-    { options: ["-C", configuration, *ADMIN, *ServerProcess.one_process("a test of one process's pools")],
-      env: { "NB_TEST_RECORDS" => JSON.generate(pools("neverblock_", pool: POOL)) } }
+    {
+      options: [
+        "-C", configuration, *ADMIN, *ServerProcess.one_process("a test of one process's pools")
+      ],
+      env: { "NB_TEST_RECORDS" => JSON.generate(pools("neverblock_", pool: POOL)) }
+    }
   end
 
   # A client that leaves ends its request.
   def self.configuration
-    @configuration ||= File.join(Dir.mktmpdir("neverblock-records"), "neverblock.rb").tap { |file| File.write(file, "cancel_on_disconnect true\n") }
+    @configuration ||=
+      File.join(Dir.mktmpdir("neverblock-records"), "neverblock.rb").tap do |file|
+        File.write(file, "cancel_on_disconnect true\n")
+      end
   end
 
   # The first request asks the database how large the pool may be, and all that come wait for that.
@@ -47,7 +55,9 @@ class AdmissionTest < RecordsCase
       locks.closed do
         answers = slow(INSIDE + 1, name, locks)
         await("one is held") { busy?(name, INSIDE + 1) }
-        answers += ask_at_once(20, name, "query") { |number| { sql: "SELECT '#{INSIDE + 1 + number}'" } }
+        answers += ask_at_once(20, name, "query") do |number|
+          { sql: "SELECT '#{INSIDE + 1 + number}'" }
+        end
         await("twenty more have come") { busy?(name, INSIDE + 21) }
 
         assert_equal [20, INSIDE + 1], requests.values_at("queued", "running")
@@ -55,7 +65,9 @@ class AdmissionTest < RecordsCase
       end
 
       assert_equal (0...(INSIDE + 21)).map(&:to_s), answers.map(&:value), name
-      await("those whose answers have arrived are through") { requests.values_at("queued", "running") == [0, 0] }
+      await("those whose answers have arrived are through") do
+        requests.values_at("queued", "running") == [0, 0]
+      end
     end
   end
 
@@ -63,7 +75,9 @@ class AdmissionTest < RecordsCase
     locked("pg") do |locks|
       before = stat("pg")["came"].size
       answers = Array.new(20) do |number|
-        [ask_at_once(1, "pg", "query") { { number: number, sql: locks.sql(number) } }, await("#{number} has come") { busy?("pg", number + 1) }].first.first
+        asked = ask_at_once(1, "pg", "query") { { number: number, sql: locks.sql(number) } }
+        await("#{number} has come") { busy?("pg", number + 1) }
+        asked.first
       end
       locks.open
 
@@ -76,7 +90,11 @@ class AdmissionTest < RecordsCase
     locked("pg") do |locks|
       answers = slow(INSIDE, "pg", locks)
       await("the line is full") { busy?("pg", INSIDE) }
-      gone = Array.new(3) { Wire::Client.new(server.url).tap { |client| client.write(request(path("pg", "query", sql: "SELECT 'gone'"))) } }
+      gone = Array.new(3) do
+        Wire::Client.new(server.url).tap do |client|
+          client.write(request(path("pg", "query", sql: "SELECT 'gone'")))
+        end
+      end
       await("three are held") { busy?("pg", INSIDE + 3) }
       last = ask_at_once(1, "pg", "query") { { sql: "SELECT 'last'" } }.first
       await("so is another") { busy?("pg", INSIDE + 4) }
@@ -109,7 +127,9 @@ class AdmissionTest < RecordsCase
 
   def test_requests_that_fail_keep_nobody_waiting
     locked("pg") do |locks|
-      failing = Array.new(10) { |number| Thread.new { ask(path("pg", "fails", sql: locks.sql(number))).status } }
+      failing = Array.new(10) do |number|
+        Thread.new { ask(path("pg", "fails", sql: locks.sql(number))).status }
+      end
       await("ten have come") { busy?("pg", 10) }
       assert_operator stat("pg")["inside"]["fails"], :<=, INSIDE
       locks.open
@@ -119,11 +139,16 @@ class AdmissionTest < RecordsCase
     end
   end
 
-  # Those with a connection of PostgreSQL wait for one of MariaDB, while the lines and gates of both are full.
+  # They hold a connection of PostgreSQL and wait for one of MariaDB, while the wait queues and the
+  # gates of both are full.
   def test_requests_that_hold_a_connection_of_one_pool_and_wait_for_another_are_answered
     locked("mysql2") do |locks|
-      nested = ask_at_once(20, "pg", "nested") { |number| { other: "mysql2", sql: locks.sql(number) } }
-      await("two have a connection of each") { %w[pg mysql2].all? { |name| stat(name)["busy"] == POOL } }
+      nested = ask_at_once(20, "pg", "nested") do |number|
+        { other: "mysql2", sql: locks.sql(number) }
+      end
+      await("two have a connection of each") do
+        %w[pg mysql2].all? { |name| stat(name)["busy"] == POOL }
+      end
       mysql = slow(20, "mysql2", locks)
       pg = ask_at_once(20, "pg", "query") { |number| { sql: "SELECT '#{number}'" } }
       await("they have come") { requests.values_at("queued", "running").sum == 60 }
@@ -155,7 +180,9 @@ class AdmissionTest < RecordsCase
   end
 
   def assert_idle(name)
-    assert_equal [0, 0, 0], [*stat(name).values_at("busy", "waiting"), stat(name)["inside"].values.sum - 1], "but for who asks"
+    inside = stat(name)["inside"].values.sum
+    assert_equal [0, 0, 0], [*stat(name).values_at("busy", "waiting"), inside - 1],
+                 "but for who asks"
   end
 end
 
@@ -164,7 +191,12 @@ class AdmissionStandstillTest < RecordsCase
   POOL = 2
 
   def self.server_options
-    { options: ServerProcess.one_process("a test of one process's pools"), env: { "NB_TEST_RECORDS" => JSON.generate(pools("neverblock_", pool: POOL, checkout_timeout: 1)) } }
+    {
+      options: ServerProcess.one_process("a test of one process's pools"),
+      env: {
+        "NB_TEST_RECORDS" => JSON.generate(pools("neverblock_", pool: POOL, checkout_timeout: 1))
+      }
+    }
   end
 
   def test_nobody_waits_for_ever_before_a_line_that_stands_still
@@ -176,7 +208,8 @@ class AdmissionStandstillTest < RecordsCase
       others = Array.new(30) { Thread.new { ask(path("pg", "query", sql: "SELECT 1")).status } }
 
       assert_equal [500] * 30, others.map(&:value)
-      assert_operator stat("pg")["peaks"]["query"], :>, POOL * 2, "when the first had been told, the others were let in, to be told together"
+      assert_operator stat("pg")["peaks"]["query"], :>, POOL * 2,
+                      "when the first had been told, the others were let in, to be told together"
       locks.open
       assert_equal [*0...POOL].map(&:to_s), holders.map(&:value)
     end

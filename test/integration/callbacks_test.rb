@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Libraries in C that call Ruby: requests in the middle of one another's callbacks have each its own answer, with slices on, beside requests that compute.
+# Libraries in C that call Ruby, with slices on, beside requests that compute. Requests in the
+# middle of one another's callbacks each get their own answer.
 
 require "stringio"
 require "tmpdir"
@@ -22,7 +23,10 @@ class CallbacksTest < ServerProcessCase
       <<~RACKUP
         require "#{File.expand_path("app_callbacks", "#{__dir__}/../support")}"
         callbacks = Callbacks.new("#{folder}")
-        run(->(env) { callbacks.call(env["PATH_INFO"] == "/streamed" ? env.merge("PATH_INFO" => "/input") : env) })
+        run ->(env) do
+          env = env.merge("PATH_INFO" => "/input") if env["PATH_INFO"] == "/streamed"
+          callbacks.call(env)
+        end
       RACKUP
     end
 
@@ -31,7 +35,9 @@ class CallbacksTest < ServerProcessCase
     end
 
     def folder
-      @folder ||= Dir.mktmpdir("neverblock-callbacks").tap { |made| Minitest.after_run { FileUtils.rm_rf(made) } }
+      @folder ||= Dir.mktmpdir("neverblock-callbacks").tap do |made|
+        Minitest.after_run { FileUtils.rm_rf(made) }
+      end
     end
 
     def configuration
@@ -67,13 +73,22 @@ class CallbacksTest < ServerProcessCase
   # What a thread answers.
   def expected(name)
     here = Callbacks.new(self.class.folder)
-    answers = (0...AT_ONCE).map { |me| here.public_send(POSTED.include?(name) ? "input" : name, me, { "rack.input" => StringIO.new(document(me)) }) }
+    call = POSTED.include?(name) ? "input" : name
+    answers = (0...AT_ONCE).map do |me|
+      here.public_send(call, me, { "rack.input" => StringIO.new(document(me)) })
+    end
     JSON.parse(JSON.generate(answers))
   end
 
   def answers(name)
     Array.new(AT_ONCE) do |me|
-      Thread.new { parsed(POSTED.include?(name) ? ask("/#{name}?me=#{me}", method: "POST", body: document(me)) : ask("/#{name}?me=#{me}")) }
+      Thread.new do
+        if POSTED.include?(name)
+          parsed(ask("/#{name}?me=#{me}", method: "POST", body: document(me)))
+        else
+          parsed(ask("/#{name}?me=#{me}"))
+        end
+      end
     end.map(&:value)
   end
 

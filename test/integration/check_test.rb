@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# `neverblock check` as its users run it, on small real applications: plain Rack, Sinatra, Sequel, Rails in one file, and on what is no application.
+# `neverblock check` as its users run it, on small real applications: plain Rack, Sinatra, Sequel,
+# Rails in one file, and on what is no application.
 
 require "minitest/autorun"
 require "json"
@@ -18,7 +19,9 @@ class CheckTest < Minitest::Test
   def test_an_application_without_faults_is_checked_with_status_0_and_told_of_in_lines_that_fit
     out, err, status = check(HELLO)
     assert_equal [0, ""], [status, err]
-    assert_match(/\ANeverBlock \S+ checked config\.ru \(development\), ruby #{RUBY_VERSION}, 1 process with up to 1024 requests at once, \d+ gems/, out)
+    loaded = /config\.ru \(development\), ruby #{RUBY_VERSION}/
+    room = /1 process with up to 1024 requests at once/
+    assert_match(/\ANeverBlock \S+ checked #{loaded}, #{room}, \d+ gems/, out)
     assert_match(/^nothing serious, \d+ warnings?, \d+ notes?; guides are in #{ROOT}$/, out)
     assert_operator out.lines.drop(1).map { |line| line.chomp.length }.max, :<=, 125
   end
@@ -34,7 +37,9 @@ class CheckTest < Minitest::Test
     nil => /\Athe application cannot be loaded: there is no config\.ru in /,
     "run ->(env) {\n" => /config\.ru:\d+: syntax error/,
     "raise 'no database here'\n" => /config\.ru:1: no database here \(RuntimeError\)/,
-    "puts 'no licence'\nexit 3\n" => /\Athe application ended the process \(exit 3 at .*config\.ru:2.*\) while loading the application; its output: no licence\z/
+    "puts 'no licence'\nexit 3\n" =>
+      Regexp.new('\Athe application ended the process \(exit 3 at .*config\.ru:2.*\) ' \
+                 'while loading the application; its output: no licence\z')
   }.freeze
 
   NO_APPLICATION.each_with_index do |(text, pattern), number|
@@ -44,29 +49,49 @@ class CheckTest < Minitest::Test
       finding = report["findings"].first
       assert_equal %w[serious application], finding.values_at("level", "rule")
       assert_match pattern, finding["seen"]
-      assert_operator report["findings"].size, :>, 1, "what needs no application is looked at all the same"
+      assert_operator report["findings"].size, :>, 1,
+                      "what needs no application is looked at all the same"
     end
   end
 
   def test_an_application_that_never_comes_back_is_given_up
     report, status = json("def wait_for_it = sleep\nwait_for_it\n", words: %w[--patience 0.5])
     assert_equal 1, status
-    assert_match(/\Athere was no progress for 0\.5 s at .*wait_for_it.* while loading the application\z/, report["findings"].first["seen"])
+    assert_match(
+      /\Athere was no progress for 0\.5 s at .*wait_for_it.* while loading the application\z/,
+      report["findings"].first["seen"]
+    )
   end
 
   def test_a_gemfile_that_is_not_installed_is_told_and_its_lock_file_is_read
-    files = { "Gemfile" => "source 'https://gems.example'\ngem 'rack-timeout'\ngem 'no_such_gem_of_ours'\n",
-              "Gemfile.lock" => "GEM\n  remote: https://gems.example/\n  specs:\n    no_such_gem_of_ours (1.0)\n    rack-timeout (0.6.3)\n\nPLATFORMS\n  ruby\n\n" \
-                                "DEPENDENCIES\n  no_such_gem_of_ours\n  rack-timeout\n" }
+    lock = <<~LOCK
+      GEM
+        remote: https://gems.example/
+        specs:
+          no_such_gem_of_ours (1.0)
+          rack-timeout (0.6.3)
+
+      PLATFORMS
+        ruby
+
+      DEPENDENCIES
+        no_such_gem_of_ours
+        rack-timeout
+    LOCK
+    gems = "source 'https://gems.example'\ngem 'rack-timeout'\ngem 'no_such_gem_of_ours'\n"
+    files = { "Gemfile" => gems, "Gemfile.lock" => lock }
     report, status = json("require 'bundler/setup'\n#{HELLO}", files: files, under_bundler: false)
     assert_equal [1, 2], [status, report["serious"]]
-    assert_equal(%w[application gem-rack-timeout], report["findings"].first(2).map { |finding| finding["rule"] }.sort)
+    assert_equal(%w[application gem-rack-timeout],
+                 report["findings"].first(2).map { |finding| finding["rule"] }.sort)
     assert_includes(report["findings"].map { |finding| finding["mend"] }, "bundle install")
   end
 
   def test_a_gem_that_is_missing_is_told_with_one_mend
     report, = json("require 'no_such_library_here'\n#{HELLO}")
-    assert_match(/config\.ru:1: cannot load such file -- no_such_library_here.*add it to the Gemfile/, report["findings"].first["seen"])
+    missing = /cannot load such file -- no_such_library_here/
+    assert_match(/config\.ru:1: #{missing}.*add it to the Gemfile/,
+                 report["findings"].first["seen"])
     assert_nil report["findings"].first["mend"]
   end
 
@@ -84,7 +109,8 @@ class CheckTest < Minitest::Test
 
   def test_a_path_that_was_meant_for_the_probe_is_told_so
     out, err, status = check(HELLO, words: %w[--probe /reports])
-    assert_equal ["", "neverblock: --probe takes its paths after an equals sign: --probe=/reports\n", 1], [out, err, status]
+    told = "neverblock: --probe takes its paths after an equals sign: --probe=/reports\n"
+    assert_equal ["", told, 1], [out, err, status]
   end
 
   def test_sinatra_with_the_state_of_a_request_in_the_wrong_places
@@ -103,7 +129,8 @@ class CheckTest < Minitest::Test
     assert_match(%r{\AGET / sets \$shop each time \(config\.ru:4\)}, found["state-global"])
     assert_match(%r{\AGET / changes Shop\.@@last each time}, found["state-class"])
     assert_includes found.keys, "rack-lock"
-    refute(report["findings"].any? { |finding| finding["seen"].start_with?("GET /fine") && finding["level"] != "note" })
+    told = report["findings"].reject { |finding| finding["level"] == "note" }
+    refute(told.any? { |finding| finding["seen"].start_with?("GET /fine") })
   end
 
   def test_a_pool_of_sequel_that_its_workers_make_too_large
@@ -133,27 +160,40 @@ class CheckTest < Minitest::Test
       config.logger = Logger.new(nil)
       config.eager_load = true
       %s
-      routes.append { root to: "pages#index"; get "other(.:format)", to: "pages#other"; get "page/:id", to: "pages#other"; post "made", to: "pages#other" }
+      routes.append do
+        root to: "pages#index"
+        get "other(.:format)", to: "pages#other"
+        get "page/:id", to: "pages#other"
+        post "made", to: "pages#other"
+      end
     end
     PagesController = Pages
     Application.initialize!
     run Application
   RUBY
 
-  DATABASE = { "config/database.yml" => "production:\n  adapter: postgresql\n  database: x\n  pool: 40\n" }.freeze
+  DATABASE = {
+    "config/database.yml" => "production:\n  adapter: postgresql\n  database: x\n  pool: 40\n"
+  }.freeze
 
   def test_rails_as_it_should_be
-    report, status = json(format(RAILS, 'require "neverblock"', ""), words: %w[-e production --probe], files: DATABASE)
+    report, status = json(format(RAILS, 'require "neverblock"', ""),
+                          words: %w[-e production --probe], files: DATABASE)
     assert_equal 0, status, report["findings"].first["seen"]
     found = report["findings"].map { |finding| finding["seen"] }
-    assert(found.any? { |seen| seen.match?(%r{\AGET / changes Pages\.@last each time}) }, found.join("\n"))
+    assert(found.any? { |seen| seen.match?(%r{\AGET / changes Pages\.@last each time}) },
+           found.join("\n"))
     refute(found.any? { |seen| seen.match?(%r{page/|/made|/rails/}) }, found.join("\n"))
-    assert(found.none? { |seen| seen.include?("answers") || seen.include?("raises") }, found.join("\n"))
+    assert(found.none? { |seen| seen.include?("answers") || seen.include?("raises") },
+           found.join("\n"))
   end
 
   def test_rails_with_one_request_at_a_time_state_by_thread_code_loaded_late_and_many_connections
-    settings = "config.allow_concurrency = false; config.active_support.isolation_level = :thread; config.eager_load = false; config.active_job.queue_adapter = :async"
-    report, status = json(format(RAILS, 'require "active_job/railtie"; require "neverblock"', settings), words: %w[-e production -w 4], files: DATABASE)
+    settings = "config.allow_concurrency = false; " \
+               "config.active_support.isolation_level = :thread; " \
+               "config.eager_load = false; config.active_job.queue_adapter = :async"
+    app = format(RAILS, 'require "active_job/railtie"; require "neverblock"', settings)
+    report, status = json(app, words: %w[-e production -w 4], files: DATABASE)
     assert_equal 1, status
     found = report["findings"].map { |finding| finding["rule"] }
     assert_empty %w[rack-lock isolation eager-load active-job pool-size] - found
@@ -164,20 +204,30 @@ class CheckTest < Minitest::Test
     held = <<~RUBY
       initializer("held") do |app|
         Pages.allowblock :index, :other
-        app.routes.append { get "by/:host", to: "pages#other", constraints: ->(_) { true }; get "by/:name", to: "none#none" }
+        app.routes.append do
+          get "by/:host", to: "pages#other", constraints: ->(_) { true }
+          get "by/:name", to: "none#none"
+        end
       end
     RUBY
-    report, status = json(format(RAILS, 'require "neverblock"', held), words: %w[-e production], files: DATABASE)
+    report, status = json(format(RAILS, 'require "neverblock"', held),
+                          words: %w[-e production], files: DATABASE)
     assert_equal 0, status, report["findings"].first["seen"]
-    found = report["findings"].select { |finding| finding["rule"] == "allowblock" }.to_h { |finding| finding.values_at("level", "seen") }
-    assert_match(%r{run on a thread of their own, one at a time in each process: .*GET /page/:id\(\.:format\) \(pages#other\)}, found.fetch("note"))
-    assert_match(%r{do not tell GET /by/:host\(\.:format\) \(pages#other\) from other routes}, found.fetch("warning"))
+    found = report["findings"]
+      .select { |finding| finding["rule"] == "allowblock" }
+      .to_h { |finding| finding.values_at("level", "seen") }
+    route = %r{GET /page/:id\(\.:format\) \(pages#other\)}
+    assert_match(/run on a thread of their own, one at a time in each process: .*#{route}/,
+                 found.fetch("note"))
+    assert_match(%r{do not tell GET /by/:host\(\.:format\) \(pages#other\) from other routes},
+                 found.fetch("warning"))
   end
 
   def test_rails_without_our_railtie_is_serious
     report, status = json(format(RAILS, "", ""), words: %w[-e production], files: DATABASE)
     assert_equal 1, status
-    assert_includes(report["findings"].select { |finding| finding["level"] == "serious" }.map { |finding| finding["rule"] }, "railtie")
+    serious = report["findings"].select { |finding| finding["level"] == "serious" }
+    assert_includes(serious.map { |finding| finding["rule"] }, "railtie")
   end
 
   private
@@ -200,19 +250,26 @@ class CheckTest < Minitest::Test
         FileUtils.mkdir_p(File.dirname(File.join(directory, name)))
         File.write(File.join(directory, name), text)
       end
-      out, err, status = Open3.capture3({ **bundler(under_bundler), **QUIET, **env }, *COMMAND, *words, chdir: directory)
+      env = { **bundler(under_bundler), **QUIET, **env }
+      out, err, status = Open3.capture3(env, *COMMAND, *words, chdir: directory)
       [out, err, status.exitstatus]
     end
   end
 
-  QUIET = { "RACK_ENV" => nil, "RAILS_ENV" => nil, "NB_DEBUG" => nil, "WEB_CONCURRENCY" => nil, "PORT" => nil }.freeze
+  QUIET = {
+    "RACK_ENV" => nil, "RAILS_ENV" => nil, "NB_DEBUG" => nil,
+    "WEB_CONCURRENCY" => nil, "PORT" => nil
+  }.freeze
   # Of the tests' own bundle.
   FOREIGN = %w[RUBYOPT RUBYLIB BUNDLE_GEMFILE BUNDLER_SETUP BUNDLER_VERSION BUNDLE_BIN_PATH].freeze
   private_constant :QUIET, :FOREIGN
 
   def bundler(wanted)
-    return { "BUNDLE_GEMFILE" => File.join(ROOT, "Gemfile"), "RUBYOPT" => "-rbundler/setup" } if wanted
+    if wanted
+      return { "BUNDLE_GEMFILE" => File.join(ROOT, "Gemfile"), "RUBYOPT" => "-rbundler/setup" }
+    end
 
-    FOREIGN.to_h { |name| [name, nil] }.merge("RUBYLIB" => Gem.loaded_specs.fetch("rack").full_require_paths.first)
+    FOREIGN.to_h { |name| [name, nil] }
+      .merge("RUBYLIB" => Gem.loaded_specs.fetch("rack").full_require_paths.first)
   end
 end

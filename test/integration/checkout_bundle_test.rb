@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# `bundle exec neverblock app.ru` typed in a checkout: the bundle has what applications bring, so one that uses it runs. One server for all, and real databases.
+# `bundle exec neverblock app.ru` typed in a checkout. The bundle has what applications bring, so an
+# application that uses it runs. One server serves all paths; the databases are real.
 
 require "minitest/autorun"
 require "net/http"
@@ -26,9 +27,13 @@ class CheckoutBundleTest < Minitest::Test
   end
 
   APP = <<~'RUBY'
-    %w[pg mysql2 trilogy sequel redis sqlite3 rails action_controller/railtie].each { |name| require name }
+    %w[
+      pg mysql2 trilogy sequel redis sqlite3 rails action_controller/railtie
+    ].each { |name| require name }
 
-    maria = { host: "127.0.0.1", port: ENV.fetch("MARIADB_PORT").to_i, username: "root", database: "test" }
+    maria = {
+      host: "127.0.0.1", port: ENV.fetch("MARIADB_PORT").to_i, username: "root", database: "test"
+    }
     asked = "select 6 * 7 as answer"
 
     class AnswersController < ActionController::Base
@@ -50,17 +55,28 @@ class CheckoutBundleTest < Minitest::Test
       "/pg" => -> { PG.connect(ENV.fetch("POSTGRESQL_URL")).exec(asked).getvalue(0, 0) },
       "/mysql2" => -> { Mysql2::Client.new(**maria).query(asked).first.fetch("answer") },
       "/trilogy" => -> { Trilogy.new(**maria).query(asked).first.first },
-      "/sequel" => -> { Sequel.connect(ENV.fetch("POSTGRESQL_URL")) { |database| database[asked].get(:answer) } },
+      "/sequel" => -> do
+        Sequel.connect(ENV.fetch("POSTGRESQL_URL")) { |database| database[asked].get(:answer) }
+      end,
       "/redis" => -> { Redis.new(url: ENV.fetch("REDIS_URL")).echo("42") },
       "/sqlite3" => -> { SQLite3::Database.new(":memory:").get_first_value(asked) }
     }
-    run ->(env) { (call = calls[env["PATH_INFO"]]) ? [200, {}, [call.call.to_s]] : Rails.application.call(env) }
+    run ->(env) do
+      call = calls[env["PATH_INFO"]]
+      call ? [200, {}, [call.call.to_s]] : Rails.application.call(env)
+    end
   RUBY
 
   def test_an_application_with_every_database_and_rails_runs_from_a_checkout
-    env = { "POSTGRESQL_URL" => "#{Services.postgresql.url}?sslmode=disable", "MARIADB_PORT" => Services.mariadb.port.to_s, "REDIS_URL" => Services.redis.url }
+    env = {
+      "POSTGRESQL_URL" => "#{Services.postgresql.url}?sslmode=disable",
+      "MARIADB_PORT" => Services.mariadb.port.to_s,
+      "REDIS_URL" => Services.redis.url
+    }
     server = BundleExec.new(APP, env: env).start
-    answers = %w[pg mysql2 trilogy sequel redis sqlite3 rails].to_h { |name| [name, Net::HTTP.get(URI("#{server.url}/#{name}"))] }
+    answers = %w[pg mysql2 trilogy sequel redis sqlite3 rails].to_h do |name|
+      [name, Net::HTTP.get(URI("#{server.url}/#{name}"))]
+    end
     assert_equal ["42"], answers.values.uniq, answers
     assert_predicate server.stop, :success?
   rescue Services::Unavailable => e

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# The command as a process: what the unit tests of the command line cannot see, since it takes a real socket, a real limit or a real file.
+# The command as a process: what the unit tests of the command line cannot see, since it takes a
+# real socket, a real limit or a real file.
 
 require "minitest/autorun"
 require "net/http"
@@ -19,8 +20,12 @@ class CLIProcessTest < Minitest::Test
     TCPServer.open("127.0.0.1", 0) do |holder|
       port = holder.local_address.ip_port
       line = refused("-b", "http://127.0.0.1:#{port}")
-      assert_includes line, "cannot listen on http://127.0.0.1:#{port}: port #{port} is busy: process #{Process.pid} ("
-      assert_match(/\) listens there; stop it, or choose another port with -p \d+, or any free one with -p 0$/, line)
+      assert_includes line, "cannot listen on http://127.0.0.1:#{port}: " \
+                            "port #{port} is busy: process #{Process.pid} ("
+      assert_match(
+        /\) listens there; stop it, or choose another port with -p \d+, or any free one with -p 0$/,
+        line
+      )
     end
   end
 
@@ -29,12 +34,14 @@ class CLIProcessTest < Minitest::Test
   end
 
   def test_a_host_without_address_is_refused
-    assert_match(/the host "no-such-host\.invalid" has no address/, refused("-b", "http://no-such-host.invalid:0"))
+    assert_match(/the host "no-such-host\.invalid" has no address/,
+                 refused("-b", "http://no-such-host.invalid:0"))
   end
 
   def test_a_second_bind_that_fails_leaves_nothing_listening
     TCPServer.open("127.0.0.1", 0) do |holder|
-      assert_match(/is busy/, refused("-b", "http://127.0.0.1:0", "-b", "http://127.0.0.1:#{holder.local_address.ip_port}"))
+      port = holder.local_address.ip_port
+      assert_match(/is busy/, refused("-b", "http://127.0.0.1:0", "-b", "http://127.0.0.1:#{port}"))
     end
   end
 
@@ -42,26 +49,31 @@ class CLIProcessTest < Minitest::Test
     Dir.mktmpdir do |directory|
       path = File.join(directory, "notes.txt")
       File.write(path, "keep me")
-      assert_match(/notes\.txt exists and is not a socket; remove it/, refused("-b", "unix://#{path}"))
+      assert_match(/notes\.txt exists and is not a socket; remove it/,
+                   refused("-b", "unix://#{path}"))
       assert_equal "keep me", File.read(path)
     end
   end
 
   def test_a_socket_needs_its_folder
-    assert_match(%r{there is no folder /no/such/folder; create it}, refused("-b", "unix:///no/such/folder/x.sock"))
+    assert_match(%r{there is no folder /no/such/folder; create it},
+                 refused("-b", "unix:///no/such/folder/x.sock"))
   end
 
   # Text of config.ru => the line.
   BROKEN = {
     "run ->(env) {\n" => /\Aneverblock: config\.ru:\d+: syntax error: /,
-    "x = 1\nraise 'no database here'\n" => /\Aneverblock: config\.ru:2: no database here \(RuntimeError\)$/,
-    "require 'no/such/gem'\n" => /\Aneverblock: config\.ru:1: cannot load such file -- no\/such\/gem \(LoadError\)/,
+    "x = 1\nraise 'no database here'\n" =>
+      /\Aneverblock: config\.ru:2: no database here \(RuntimeError\)$/,
+    "require 'no/such/gem'\n" =>
+      /\Aneverblock: config\.ru:1: cannot load such file -- no\/such\/gem \(LoadError\)/,
     "# nothing\n" => /\Aneverblock: config\.ru: the file runs no application/,
     "run Object.new\n" => /\Aneverblock: config\.ru: run got Object/
   }.freeze
 
   BROKEN.each do |text, pattern|
-    define_method("test_a rackup file with #{text.lines.last.strip.inspect} is one line and status 1") do
+    code = text.lines.last.strip.inspect
+    define_method("test_a rackup file with #{code} is one line and status 1") do
       assert_match pattern, refused(app: text)
     end
   end
@@ -79,9 +91,14 @@ class CLIProcessTest < Minitest::Test
 
   def test_more_fibers_than_the_system_has_maps_for_are_refused
     skip "vm.max_map_count is Linux's" unless File.exist?("/proc/sys/vm/max_map_count")
-    skip "this kernel allows a million fibers" if File.read("/proc/sys/vm/max_map_count").to_i > 2_000_000
+    if File.read("/proc/sys/vm/max_map_count").to_i > 2_000_000
+      skip "this kernel allows a million fibers"
+    end
 
-    assert_match(/fibers need about \d+ memory maps, vm\.max_map_count is \d+: use -f \d+ or fewer/, refused("-f", "1000000"))
+    assert_match(
+      /fibers need about \d+ memory maps, vm\.max_map_count is \d+: use -f \d+ or fewer/,
+      refused("-f", "1000000")
+    )
   end
 
   def test_the_soft_descriptor_limit_is_raised
@@ -95,7 +112,8 @@ class CLIProcessTest < Minitest::Test
 
   def test_a_hard_descriptor_limit_that_is_too_low_is_named_and_served_with
     ServerProcess.run(HELLO, wrap: ["sh", "-c", 'ulimit -n 512; exec "$@"', "sh"]) do |server|
-      server.await_stderr(/^neverblock: \S+ info: 512 descriptors are allowed; 10000 connections with 1024 requests may need \d+: raise the hard limit/)
+      need = /10000 connections with 1024 requests may need \d+: raise the hard limit/
+      server.await_stderr(/^neverblock: \S+ info: 512 descriptors are allowed; #{need}/)
       assert_equal "200", Net::HTTP.get_response(URI(server.url)).code
     end
   end
@@ -109,7 +127,8 @@ class CLIProcessTest < Minitest::Test
   end
 
   def test_the_environment_option_is_what_the_application_sees
-    ServerProcess.run(HELLO, options: ["-e", "staging"], env: { "RACK_ENV" => "test", "RAILS_ENV" => "test" }) do |server|
+    env = { "RACK_ENV" => "test", "RAILS_ENV" => "test" }
+    ServerProcess.run(HELLO, options: ["-e", "staging"], env: env) do |server|
       assert_equal "staging staging", Net::HTTP.get(URI(server.url))
     end
     ServerProcess.run(HELLO, env: { "RACK_ENV" => nil, "RAILS_ENV" => nil }) do |server|
@@ -134,8 +153,10 @@ class CLIProcessTest < Minitest::Test
     Dir.mktmpdir do |directory|
       out, err, status = Open3.capture3(*command, executable, "bench", chdir: directory)
       assert_equal [1, "", 1], [status.exitstatus, out, err.lines.size]
-      ["neverblock: ", "neverblock-bench", "`gem install neverblock-bench`", "bin/bench"].each { |words| assert_includes err, words }
-      out, err, status = Open3.capture3(*command, "-I", bench, executable, "bench", chdir: directory)
+      told = ["neverblock: ", "neverblock-bench", "`gem install neverblock-bench`", "bin/bench"]
+      told.each { |words| assert_includes err, words }
+      command.push("-I", bench)
+      out, err, status = Open3.capture3(*command, executable, "bench", chdir: directory)
       assert_equal [0, ""], [status.exitstatus, err]
       assert_match(/^hello /, out)
     end
@@ -144,9 +165,13 @@ class CLIProcessTest < Minitest::Test
   def test_interrupted_while_loading_it_ends_without_a_trace
     ready, writer = IO.pipe
     Dir.mktmpdir do |directory|
-      File.write(File.join(directory, "config.ru"), "IO.for_fd(#{writer.fileno}).tap { |io| io.puts('loading'); io.flush }\nsleep\n")
+      File.write(File.join(directory, "config.ru"),
+                 "IO.for_fd(#{writer.fileno}).tap { |io| io.puts('loading'); io.flush }\nsleep\n")
       errors = File.join(directory, "errors")
-      pid = Process.spawn(RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock"), chdir: directory, err: errors, writer => writer)
+      pid = Process.spawn(
+        RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock"),
+        chdir: directory, err: errors, writer => writer
+      )
       Timeout.timeout(DEADLINE_S) { ready.gets }
       Process.kill("INT", pid)
       status = Timeout.timeout(DEADLINE_S) { Process.wait2(pid).last }
@@ -172,9 +197,11 @@ class CLIProcessTest < Minitest::Test
   def invoke(*words, app: HELLO, env: {})
     Dir.mktmpdir do |directory|
       File.write(File.join(directory, "config.ru"), app) if app
-      command = [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock"), *words]
+      executable = File.join(ROOT, "exe/neverblock")
+      command = [RbConfig.ruby, "-I", File.join(ROOT, "lib"), executable, *words]
+      env = { "NB_DEBUG" => nil, "PORT" => nil }.merge(env)
       Timeout.timeout(DEADLINE_S) do
-        out, err, status = Open3.capture3({ "NB_DEBUG" => nil, "PORT" => nil }.merge(env), *command, chdir: directory, stdin_data: "")
+        out, err, status = Open3.capture3(env, *command, chdir: directory, stdin_data: "")
         [status.exitstatus, out, err]
       end
     end
@@ -182,6 +209,8 @@ class CLIProcessTest < Minitest::Test
 
   # A server started without a bind of ours: its first line is awaited here.
   def await_url(server)
-    Timeout.timeout(DEADLINE_S) { Thread.pass until (@url = server.stdout[ServerProcess::LISTENING, 1]) }
+    Timeout.timeout(DEADLINE_S) do
+      Thread.pass until (@url = server.stdout[ServerProcess::LISTENING, 1])
+    end
   end
 end

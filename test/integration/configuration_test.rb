@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# What the configuration promises of a running process: who goes before whom, the pidfile, sockets, and the log.
+# What the configuration promises of a running process: who goes before whom, the pidfile, sockets,
+# and the log.
 
 require "json"
 require "minitest/autorun"
@@ -14,7 +15,8 @@ class ConfigurationTest < Minitest::Test
     run ->(env) do
       raise ArgumentError, "no\nsuch page" if env["PATH_INFO"] == "/bad"
       env["rack.errors"].puts("from the application") if env["PATH_INFO"] == "/talk"
-      [200, { "content-type" => "text/plain" }, [env["neverblock.request_id"], " ", ENV["RACK_ENV"]]]
+      words = [env["neverblock.request_id"], " ", ENV["RACK_ENV"]]
+      [200, { "content-type" => "text/plain" }, words]
     end
   RACKUP
   QUICK_S = Patience::SECONDS
@@ -28,14 +30,16 @@ class ConfigurationTest < Minitest::Test
   end
 
   def test_command_line_environment_file_and_default_in_that_order
-    file = write("bind 'unix://#{@directory}/file.sock'\nfibers 11\nenvironment 'staging'\npidfile '#{@directory}/file.pid'\n")
+    file = write("bind 'unix://#{@directory}/file.sock'\nfibers 11\n" \
+                 "environment 'staging'\npidfile '#{@directory}/file.pid'\n")
     env = { "RACK_ENV" => nil, "RAILS_ENV" => nil, "PORT" => nil, "PIDFILE" => nil }
     serve("-C", file, binds: [], urls: 1, env: env) do |server|
       server.await_stderr(/staging, (2 workers with )?11 fibers( each)?$/)
       assert_equal "unix://#{@directory}/file.sock", server.urls[0]
       assert_path_exists "#{@directory}/file.pid"
     end
-    serve("-C", file, "-f", "12", env: env.merge("RACK_ENV" => "test", "PIDFILE" => "#{@directory}/env.pid")) do |server|
+    env = env.merge("RACK_ENV" => "test", "PIDFILE" => "#{@directory}/env.pid")
+    serve("-C", file, "-f", "12", env: env) do |server|
       server.await_stderr(/test, (2 workers with )?12 fibers( each)?$/)
       assert_equal %w[env.pid env.pid.control settings.rb], Dir.children(@directory).sort
       assert_match(/ test\z/, Net::HTTP.get(URI(server.url)))
@@ -45,7 +49,9 @@ class ConfigurationTest < Minitest::Test
 
   def test_the_file_finds_the_environment_of_the_command_line
     file = write("fibers ENV.fetch('RACK_ENV') == 'production' ? 21 : 22\n")
-    serve("-C", file, "-e", "production", env: { "RACK_ENV" => "test" }) { |server| server.await_stderr(/production, (2 workers with )?21 fibers( each)?$/) }
+    serve("-C", file, "-e", "production", env: { "RACK_ENV" => "test" }) do |server|
+      server.await_stderr(/production, (2 workers with )?21 fibers( each)?$/)
+    end
   end
 
   def test_limits_and_timeouts_of_the_file_reach_the_io_loop
@@ -65,8 +71,11 @@ class ConfigurationTest < Minitest::Test
     path = "#{@directory}/server.pid"
     first = ServerProcess.new(APP, options: ["--pidfile", path]).start
     assert_equal "#{first.pid}\n", File.read(path)
-    refused = assert_raises(ServerProcess::Failed) { ServerProcess.new(APP, options: ["--pidfile", path]).start }
-    assert_match(/^neverblock: the pidfile #{path} belongs to process #{first.pid} \(.*\), which runs; stop it first/, refused.message)
+    refused = assert_raises(ServerProcess::Failed) do
+      ServerProcess.new(APP, options: ["--pidfile", path]).start
+    end
+    holder = /belongs to process #{first.pid} \(.*\), which runs; stop it first/
+    assert_match(/^neverblock: the pidfile #{path} #{holder}/, refused.message)
     assert_equal "#{first.pid}\n", File.read(path)
     first.kill
     assert_path_exists path
@@ -79,15 +88,23 @@ class ConfigurationTest < Minitest::Test
   def test_a_start_that_fails_leaves_no_pidfile
     TCPServer.open("127.0.0.1", 0) do |holder|
       binds = ["http://127.0.0.1:#{holder.local_address.ip_port}"]
-      assert_raises(ServerProcess::Failed) { ServerProcess.new(APP, binds: binds, options: ["--pidfile", "#{@directory}/x.pid"]).start }
+      pidfile = ["--pidfile", "#{@directory}/x.pid"]
+      assert_raises(ServerProcess::Failed) do
+        ServerProcess.new(APP, binds: binds, options: pidfile).start
+      end
     end
     assert_empty Dir.children(@directory)
   end
 
   def test_a_server_that_leaves_without_its_requests_takes_its_pidfile_along
     Gate.open do |gate|
-      server = ServerProcess.new("require 'socket'\nrun ->(_env) { #{gate.wait_expression}; loop {} }\n", options: ["--pidfile", "#{@directory}/x.pid"]).start
-      client = Thread.new { Net::HTTP.get(URI(server.url)) rescue nil } # rubocop:disable Style/RescueModifier -- it is cut
+      app = "require 'socket'\nrun ->(_env) { #{gate.wait_expression}; loop {} }\n"
+      server = ServerProcess.new(app, options: ["--pidfile", "#{@directory}/x.pid"]).start
+      client = Thread.new do
+        Net::HTTP.get(URI(server.url))
+      rescue StandardError
+        nil # it is cut
+      end
       gate.arrival.close
       Process.kill("TERM", server.pid)
       server.await_stderr(/draining/)
@@ -124,15 +141,22 @@ class ConfigurationTest < Minitest::Test
       Net::HTTP.get_response(URI("#{server.url}/talk"), "X-Request-Id" => "not a sane one")
       server.stop
       entries = server.stderr.lines.map { |line| JSON.parse(line) }
-      entries.each { |entry| assert_match(/\A\d{4}-.*Z\z/, entry["time"]) && assert_includes(%w[info warning error], entry["level"]) }
+      entries.each do |entry|
+        assert_match(/\A\d{4}-.*Z\z/, entry["time"])
+        assert_includes(%w[info warning error], entry["level"])
+      end
       failed = entries.find { |entry| entry["exception"] }
-      assert_equal ["error", "mine-1", "ArgumentError", "no\nsuch page"], [*failed.values_at("level", "request_id"), *failed["exception"].values_at("class", "message")]
+      assert_equal ["error", "mine-1", "ArgumentError", "no\nsuch page"],
+                   [*failed.values_at("level", "request_id"),
+                    *failed["exception"].values_at("class", "message")]
       assert_match(/config\.ru:2/, failed["exception"]["backtrace"].first)
       requests = entries.select { |entry| entry["message"] == "request" }
-      assert_equal [["GET", "/bad?x=1", 500], ["GET", "/talk", 200]], (requests.map { |entry| entry.values_at("method", "target", "status") })
+      assert_equal [["GET", "/bad?x=1", 500], ["GET", "/talk", 200]],
+                   (requests.map { |entry| entry.values_at("method", "target", "status") })
       assert_equal "mine-1", requests[0]["request_id"]
       assert_match(/\A\h{10,}\z/, requests[1]["request_id"])
-      assert_equal(1, entries.count { |entry| entry.values_at("source", "message") == ["rack.errors", "from the application"] })
+      talk = ["rack.errors", "from the application"]
+      assert_equal(1, entries.count { |entry| entry.values_at("source", "message") == talk })
     end
   end
 
@@ -140,7 +164,9 @@ class ConfigurationTest < Minitest::Test
   def test_what_the_io_loop_says_is_json_too
     serve("--log-format", "json", wrap: ["sh", "-c", 'ulimit -n 80; exec "$@"', "sh"]) do |server|
       clients = Array.new(120) { TCPSocket.new("127.0.0.1", URI(server.url).port) }
-      server.await_stderr(/"level":"warning".*no descriptor left for another connection.*"source":"io_loop"/)
+      server.await_stderr(
+        /"level":"warning".*no descriptor left for another connection.*"source":"io_loop"/
+      )
       assert(server.stderr.lines.all? { |line| JSON.parse(line) })
     ensure
       clients&.each(&:close)
@@ -150,7 +176,8 @@ class ConfigurationTest < Minitest::Test
   def test_a_text_log_has_a_line_for_each_request_when_asked
     serve("--log-requests") do |server|
       id, = Net::HTTP.get(URI("#{server.url}/a?b=c")).split
-      server.await_stderr(%r{^neverblock: \d{4}-\S+Z info: (worker \d: )?GET /a\?b=c 200 \d+\.\d+ ms 127\.0\.0\.1 #{id}$})
+      request = %r{GET /a\?b=c 200 \d+\.\d+ ms 127\.0\.0\.1 #{id}}
+      server.await_stderr(/^neverblock: \d{4}-\S+Z info: (worker \d: )?#{request}$/)
     end
     serve do |server|
       Net::HTTP.get(URI("#{server.url}/a?b=c"))
@@ -159,12 +186,18 @@ class ConfigurationTest < Minitest::Test
     end
   end
 
+  ANSWERED = /127\.0\.0\.1 answered by the server/
+
   # Requests that the I/O loop answers => the entry after its time.
   REFUSED = {
-    "GET /a\e[31m HTTP/1.1\r\nHost: x\r\n\r\n" => /info: GET \/a%1B\[31m 400 127\.0\.0\.1 answered by the server: a byte that may not be in a request target$/,
-    "POST /up HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n" => /info: POST \/up 413 127\.0\.0\.1 answered by the server: /,
-    "POST /c?x=1 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n" => /info: POST \/c\?x=1 400 127\.0\.0\.1 answered by the server: a chunk size/,
-    "GET /#{"x" * 70_000} HTTP/1.1\r\nHost: x\r\n\r\n" => /info: GET \/x{195} 414 127\.0\.0\.1 answered by the server: /
+    "GET /a\e[31m HTTP/1.1\r\nHost: x\r\n\r\n" =>
+      /info: GET \/a%1B\[31m 400 #{ANSWERED}: a byte that may not be in a request target$/,
+    "POST /up HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n" =>
+      /info: POST \/up 413 #{ANSWERED}: /,
+    "POST /c?x=1 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n" =>
+      /info: POST \/c\?x=1 400 #{ANSWERED}: a chunk size/,
+    "GET /#{"x" * 70_000} HTTP/1.1\r\nHost: x\r\n\r\n" =>
+      /info: GET \/x{195} 414 #{ANSWERED}: /
   }.freeze
 
   def test_requests_that_the_io_loop_answers_are_logged_too_when_asked
@@ -179,7 +212,9 @@ class ConfigurationTest < Minitest::Test
   def test_they_are_json_where_requests_are
     serve("--log-requests", "--log-format", "json") do |server|
       answer_to(server, "nonsense\r\n\r\n")
-      server.await_stderr(/"message":"request","method":null,"target":"nonsense","status":400,"remote_addr":"127\.0\.0\.1","refused":"/, seconds: QUICK_S)
+      refused = /"status":400,"remote_addr":"127\.0\.0\.1","refused":"/
+      server.await_stderr(/"message":"request","method":null,"target":"nonsense",#{refused}/,
+                          seconds: QUICK_S)
     end
   end
 
@@ -209,7 +244,9 @@ class ConfigurationTest < Minitest::Test
 
   def serve(*options, binds: ["http://127.0.0.1:0"], urls: binds.size, **rest, &block)
     # One that is told its addresses by other means announces them all the same.
-    return ServerProcess.run(APP, binds: binds, options: options, **rest, &block) if urls == binds.size
+    if urls == binds.size
+      return ServerProcess.run(APP, binds: binds, options: options, **rest, &block)
+    end
 
     Told.run(APP, binds: [nil] * urls, options: options, **rest, &block)
   end
@@ -219,7 +256,8 @@ class ConfigurationTest < Minitest::Test
     private
 
     def words(rackup)
-      [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock"), rackup, *@options]
+      executable = File.join(ROOT, "exe/neverblock")
+      [RbConfig.ruby, "-I", File.join(ROOT, "lib"), executable, rackup, *@options]
     end
   end
 end

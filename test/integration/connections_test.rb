@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Many requests at once, many on one connection, and connections that end in odd ways (RFC 9112 section 9).
+# Many requests at once, many on one connection, and connections that end in odd ways (RFC 9112
+# section 9).
 
 require "socket"
 
@@ -24,7 +25,8 @@ class ConnectionsTest < ServerProcessCase
   end
 
   def assert_all_hello(responses, count)
-    assert_equal({ [200, "hello"] => count }, responses.map { |response| [response.status, response.body] }.tally)
+    assert_equal({ [200, "hello"] => count },
+                 responses.map { |response| [response.status, response.body] }.tally)
   end
 
   def test_two_hundred_requests_wait_in_a_queue_together
@@ -39,7 +41,8 @@ class ConnectionsTest < ServerProcessCase
   def with_service(count)
     listener = TCPServer.new("127.0.0.1", 0)
     thread = Thread.new do
-      Array.new(count) { listener.accept.tap { |socket| socket.readpartial(4096) } }.each do |socket|
+      sockets = Array.new(count) { listener.accept.tap { |socket| socket.readpartial(4096) } }
+      sockets.each do |socket|
         socket.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello")
         socket.close
       end
@@ -67,15 +70,22 @@ class ConnectionsTest < ServerProcessCase
     silent&.close
   end
 
-  { fiber: "ab", enumerator: "012", scheduled_fiber: "scheduled", thread: "thread", lock: "locked", child: "child" }.each do |kind, body|
+  {
+    fiber: "ab", enumerator: "012", scheduled_fiber: "scheduled",
+    thread: "thread", lock: "locked", child: "child"
+  }.each do |kind, body|
     define_method("test_a_request_may_wait_in_or_for_a_#{kind}") do
-      route = %i[scheduled_fiber thread child].include?(kind) ? "waits_for_#{kind}" : "waits_in_#{kind}"
-      assert_equal({ [200, body] => 20 }, crowd(20, "/#{route}").map { |response| [response.status, response.body] }.tally)
+      waits_for = %i[scheduled_fiber thread child].include?(kind)
+      responses = crowd(20, waits_for ? "/waits_for_#{kind}" : "/waits_in_#{kind}")
+      assert_equal({ [200, body] => 20 },
+                   responses.map { |response| [response.status, response.body] }.tally)
     end
   end
 
   def test_a_wait_that_takes_too_long_can_be_ended_by_timeout
-    assert_equal({ [200, "timed out"] => 20 }, crowd(20, "/waits_too_long").map { |response| [response.status, response.body] }.tally)
+    responses = crowd(20, "/waits_too_long")
+    assert_equal({ [200, "timed out"] => 20 },
+                 responses.map { |response| [response.status, response.body] }.tally)
   end
 
   def test_more_requests_than_fibers_are_all_answered
@@ -105,10 +115,12 @@ class ConnectionsTest < ServerProcessCase
     end
   end
 
-  def test_a_pipelined_request_that_changes_something_waits_for_those_before_it # RFC 9112 section 9.3.2
+  # RFC 9112 section 9.3.2.
+  def test_a_pipelined_request_that_changes_something_waits_for_those_before_it
     gate = new_tag
     connect do |client|
-      client.write(request("/wait?gate=#{gate}&tag=#{gate}") + request("/echo?tag=#{gate}post", method: "POST", body: "x"))
+      client.write(request("/wait?gate=#{gate}&tag=#{gate}") +
+                   request("/echo?tag=#{gate}post", method: "POST", body: "x"))
       events.await("waiting", gate)
       3.times { ask("/") }
       assert_empty events.all("call", "#{gate}post"), "a POST overtook the request before it"
@@ -121,7 +133,8 @@ class ConnectionsTest < ServerProcessCase
   def test_a_hundred_pipelined_requests_are_answered_in_order
     connect do |client|
       client.write(Array.new(100) { |index| request("/echo?#{index}") }.join)
-      assert_equal(Array.new(100) { |index| "GET #{index} " }, Array.new(100) { client.response.body })
+      assert_equal(Array.new(100) { |index| "GET #{index} " },
+                   Array.new(100) { client.response.body })
     end
   end
 
@@ -223,15 +236,22 @@ class ConnectionsTest < ServerProcessCase
     crowd(50, "/")
     connect { |client| client.get("/endless?tag=#{new_tag}") && client.take_line && client.abort }
     limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + Patience::SECONDS
-    sleep 0.01 while server.open_descriptors(of: all) > before && Process.clock_gettime(Process::CLOCK_MONOTONIC) < limit
+    while server.open_descriptors(of: all) > before &&
+          Process.clock_gettime(Process::CLOCK_MONOTONIC) < limit
+      sleep 0.01
+    end
     assert_operator server.open_descriptors(of: all), :<=, before
   end
 end
 
-# The same with requests shared out among two Ruby threads, each with a scheduler of its own; they meet in the application's queues and locks.
+# The same with requests shared out among two Ruby threads, each with a scheduler of its own. They
+# meet in the application's queues and locks.
 class ConnectionsTwoExecutorsTest < ConnectionsTest
   def self.server_options
-    { settings: { executors: 2, fibers: 256 }, options: ServerProcess.one_process("its two executors are threads of one process") }
+    {
+      settings: { executors: 2, fibers: 256 },
+      options: ServerProcess.one_process("its two executors are threads of one process")
+    }
   end
 
   def setup
@@ -252,7 +272,8 @@ class ConnectionsOtherAddressesTest < Minitest::Test
   end
 
   def run_on(*binds, &block)
-    ServerProcess.run(APP, binds: binds, env: { "NB_TEST_EVENTS" => File.join(@events, "events") }, &block)
+    env = { "NB_TEST_EVENTS" => File.join(@events, "events") }
+    ServerProcess.run(APP, binds: binds, env: env, &block)
   end
 
   def get(url, target = "/")
@@ -293,7 +314,9 @@ class ConnectionsOtherAddressesTest < Minitest::Test
 
   def test_the_mode_of_a_unix_socket_is_the_one_asked_for
     path = File.join(@events, "socket")
-    run_on("unix://#{path}?mode=0600") { assert_equal "600", (File.stat(path).mode & 0o777).to_s(8) }
+    run_on("unix://#{path}?mode=0600") do
+      assert_equal "600", (File.stat(path).mode & 0o777).to_s(8)
+    end
   end
 
   def test_ipv6
@@ -355,7 +378,8 @@ class ConnectionsDrainTest < Minitest::Test
         held.close
         response = client.response
         assert_equal "let go", response.body
-        assert response.announces_close?, "the client was not told that the connection ends (RFC 9112 section 9.6)"
+        assert response.announces_close?,
+               "the client was not told that the connection ends (RFC 9112 section 9.6)"
         assert_equal :eof, client.ending
       end
       assert_equal 0, server.wait(Patience::SECONDS)&.exitstatus

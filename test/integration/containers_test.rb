@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The server as the first process of a container: a PID namespace is what makes it that. And with a read-only root. Where the machine does not let a test make
-# namespaces (unshare(1)), it is skipped.
+# The server as the first process of a container: a PID namespace is what makes it that. And with a
+# read-only root. Where the machine does not let a test make namespaces (unshare(1)), it is skipped.
 
 require "minitest/autorun"
 require "net/http"
@@ -12,7 +12,8 @@ require_relative "../support/container"
 require_relative "../support/patience"
 
 class ContainersTest < Minitest::Test
-  # /orphan leaves a process behind and says its number, /there?PID whether there is such a process, /wait runs until the file is there.
+  # /orphan leaves a process behind and says its number, /there?PID whether there is such a process.
+  # /wait runs until the file is there.
   APP = <<~'RACKUP'
     run(lambda do |env|
       text = case env["PATH_INFO"]
@@ -53,15 +54,19 @@ class ContainersTest < Minitest::Test
       assert_equal 0, @container.wait.exitstatus, @container.errors
     end
 
-    define_method("test_the first process with #{workers} finds its pidfile and is stopped by it") do
+    named = "finds its pidfile and is stopped by it"
+    define_method("test_the first process with #{workers} #{named}") do
       start([*options, "--pidfile", "x.pid"])
       # The command ends with the container, in which it runs.
-      assert_match(/\Aprocess #{workers == 1 ? 2 : 1} is stopping/, @container.command("stop", "--pidfile", "x.pid"))
+      assert_match(/\Aprocess #{workers == 1 ? 2 : 1} is stopping/,
+                   @container.command("stop", "--pidfile", "x.pid"))
       assert_equal 0, @container.wait.exitstatus
       refute_path_exists File.join(@directory, "x.pid")
     end
 
-    define_method("test_with a read-only root and TMPDIR somewhere else it serves with #{workers}, large uploads too") do
+    named = "test_with a read-only root and TMPDIR somewhere else it serves with #{workers}, " \
+            "large uploads too"
+    define_method(named) do
       start(options, read_only: true)
       refute @container.writable?(@directory)
       assert_equal "1000000", post("/upload", "x" * 1_000_000)
@@ -69,16 +74,22 @@ class ContainersTest < Minitest::Test
       assert_equal 0, @container.wait.exitstatus, @container.errors
     end
 
-    define_method("test_what cannot be written with a read-only root is named in one line, with #{workers}") do
+    named = "test_what cannot be written with a read-only root is named in one line, " \
+            "with #{workers}"
+    define_method(named) do
       status, err = start_and_fail([*options, "--pidfile", "x.pid"], read_only: true)
       assert_equal 1, status.exitstatus
-      assert_equal "neverblock: cannot write the pidfile #{@directory}/x.pid: #{@directory} is on a read-only file system\n", err
+      assert_equal "neverblock: cannot write the pidfile #{@directory}/x.pid: " \
+                   "#{@directory} is on a read-only file system\n", err
     end
   end
 
   def test_a_folder_for_large_bodies_that_is_read_only_too_is_named_and_small_ones_are_served
     @container = make([], true, temporary: @directory).start
-    @container.await_errors(/request bodies over 64 KB get 503, because the folder for them cannot be used: #{@directory}: it is on a read-only file system; name another/)
+    reason = /the folder for them cannot be used: #{@directory}: it is on a read-only file system/
+    @container.await_errors(
+      /request bodies over 64 KB get 503, because #{reason}; name another/
+    )
     assert_equal "10", post("/upload", "x" * 10)
     assert_equal "503", Net::HTTP.post(URI("#{@container.url}/upload"), "x" * 100_000).code
   end
@@ -110,7 +121,8 @@ class ContainersTest < Minitest::Test
   def test_a_key_of_the_terminal_is_one_signal_for_the_server
     @container = make([], false).start_on_terminal
     client = @container.connect
-    client.write("POST /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nConnection: close\r\n\r\n1")
+    client.write("POST /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n" \
+                 "Connection: close\r\n\r\n1")
     assert_equal "0", post("/upload", "") # the other one has been read by then
     @container.press("\x03")
     client.write("23")
@@ -130,7 +142,8 @@ class ContainersTest < Minitest::Test
   def test_a_server_that_cannot_start_is_one_line_and_status_1
     File.write(File.join(@directory, "config.ru"), "raise 'no database'\n")
     status, err = start_and_fail([])
-    assert_equal [1, "neverblock: config.ru:1: no database (RuntimeError)\n"], [status.exitstatus, err]
+    assert_equal [1, "neverblock: config.ru:1: no database (RuntimeError)\n"],
+                 [status.exitstatus, err]
   end
 
   private

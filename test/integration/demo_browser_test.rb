@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# The demo's page in headless Chromium: what people see and press, at a desk and on a phone, in both themes. Leaves pictures in tmp/demo-page.
+# The demo's page in headless Chromium: what people see and press, at a desk and on a phone, in both
+# themes. Leaves pictures in tmp/demo-page.
 
 require "ferrum"
 require "fileutils"
@@ -8,18 +9,25 @@ require "minitest/autorun"
 require_relative "demo_process"
 
 class DemoBrowserTest < Minitest::Test
-  CHROMIUM = ENV.fetch("PATH", "").split(":").product(%w[chromium chromium-browser google-chrome]).map { |parts| File.join(*parts) }.find { |path| File.executable?(path) }
+  CHROMIUM = ENV.fetch("PATH", "").split(":")
+    .product(%w[chromium chromium-browser google-chrome])
+    .map { |parts| File.join(*parts) }
+    .find { |path| File.executable?(path) }
   PICTURES = File.expand_path("../../tmp/demo-page", __dir__)
   WAIT_S = 40
-  SIZES = { desktop: [1280, 900, 1, false], tablet: [820, 1180, 1, true], phone: [360, 740, 2, true] }.freeze
+  SIZES = {
+    desktop: [1280, 900, 1, false], tablet: [820, 1180, 1, true], phone: [360, 740, 2, true]
+  }.freeze
   # What a browser calls a bad experience begins at 0.1 (web.dev, "Cumulative Layout Shift").
   SHIFT_MAX = 0.05
 
-  # How many separate lines of the waterfall's canvas are painted over a tenth of its width at least.
+  # How many separate lines of the waterfall's canvas are painted over a tenth of its width at
+  # least.
   PAINTED_LINES = <<~JS
     (() => {
       const canvas = document.querySelector("#waterfall canvas");
-      const { data, width, height } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      const { data, width, height } =
+        canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
       let lines = 0, before = false;
       for (let y = 0; y < height - 28 * devicePixelRatio; y++) { // below is the axis
         let painted = 0;
@@ -55,13 +63,20 @@ class DemoBrowserTest < Minitest::Test
 
     # As root Chromium needs to be without its sandbox; it sees our own pages only.
     def start
-      Ferrum::Browser.new(browser_path: CHROMIUM, headless: "new", timeout: WAIT_S, process_timeout: WAIT_S,
-                          browser_options: { "no-sandbox" => nil, "disable-gpu" => nil, "disable-dev-shm-usage" => nil })
+      Ferrum::Browser.new(
+        browser_path: CHROMIUM, headless: "new", timeout: WAIT_S, process_timeout: WAIT_S,
+        browser_options: {
+          "no-sandbox" => nil, "disable-gpu" => nil, "disable-dev-shm-usage" => nil
+        }
+      )
     end
   end
 
   def setup
-    skip "no Chromium here (bin/setup --all installs Debian's where it can be had): the demo's page was not driven" unless CHROMIUM
+    unless CHROMIUM
+      skip "no Chromium here (bin/setup --all installs Debian's where it can be had): " \
+           "the demo's page was not driven"
+    end
     @contexts = []
     @context = create_context
     @complaints = []
@@ -103,7 +118,8 @@ class DemoBrowserTest < Minitest::Test
     seen = []
     until seen.last == "fire" || seen.size > 20
       page.keyboard.type(:Tab)
-      seen << page.evaluate("document.activeElement.id || document.activeElement.className || document.activeElement.textContent")
+      seen << page.evaluate("document.activeElement.id || document.activeElement.className || " \
+                            "document.activeElement.textContent")
     end
     assert_equal ["skip", "Run", "Dashboard", "Try it", "theme", "fire"], seen
     page.keyboard.type(:Enter)
@@ -119,9 +135,14 @@ class DemoBrowserTest < Minitest::Test
       wait_for(page, "document.querySelectorAll('#products td.number').length === 18")
       press(page, "#fire")
       wait_for(page, "document.querySelector('#run-status').textContent.includes('on their way')")
-      Process.kill("KILL", page.evaluate("document.querySelector('#figures-status').textContent.match(/Process (\\d+)/)[1]").to_i)
-      wait_for(page, "!document.querySelector('#run-error').hidden && document.querySelector('#figures').classList.contains('stale')")
-      assert_includes page.at_css("#run-error").text, "The server stopped answering while the run was on."
+      number = page.evaluate(
+        "document.querySelector('#figures-status').textContent.match(/Process (\\d+)/)[1]"
+      )
+      Process.kill("KILL", number.to_i)
+      wait_for(page, "!document.querySelector('#run-error').hidden && " \
+                     "document.querySelector('#figures').classList.contains('stale')")
+      assert_includes page.at_css("#run-error").text,
+                      "The server stopped answering while the run was on."
       assert_includes page.at_css("#figures-status").text, "The server does not answer."
       picture(page, "phone-light-gone")
       assert_equal 1, demo.wait
@@ -150,7 +171,8 @@ class DemoBrowserTest < Minitest::Test
       JS
     end
     wait_for(page, "!document.querySelector('#shop-error').hidden")
-    assert_equal "No answer from: stock. Their places are empty; the rest is right.", page.at_css("#shop-error").text
+    assert_equal "No answer from: stock. Their places are empty; the rest is right.",
+                 page.at_css("#shop-error").text
     assert_equal "–", page.at_css("#products tbody tr td:nth-child(4)").text
     assert_empty @complaints
   end
@@ -174,16 +196,20 @@ class DemoBrowserTest < Minitest::Test
     assert_figures page
     page.execute("for (const each of document.querySelectorAll('details')) each.open = true")
     assert_fits page, "opened"
-    assert_operator page.evaluate("shifts"), :<, SHIFT_MAX, "what stands on the page has moved: #{page.evaluate("shifted.join(' ')")}"
+    assert_operator page.evaluate("shifts"), :<, SHIFT_MAX,
+                    "what stands on the page has moved: #{page.evaluate("shifted.join(' ')")}"
     assert_empty @complaints
     assert_empty(@asked.reject { |url| url.start_with?(self.class.demo.url) })
   end
 
   def fire(page)
     press(page, "#fire")
-    wait_for(page, "document.querySelector('#together-note').textContent.includes(' of 200 answered') && document.querySelector('#fire').disabled")
+    wait_for(page, "document.querySelector('#together-note')" \
+                   ".textContent.includes(' of 200 answered') && " \
+                   "document.querySelector('#fire').disabled")
     wait_for_end_of_run(page)
-    assert_match(/\AAll 200 answered in \d+\.\d\d s, \d+ of them at the same moment\.\z/, page.at_css("#run-status").text)
+    assert_match(/\AAll 200 answered in \d+\.\d\d s, \d+ of them at the same moment\.\z/,
+                 page.at_css("#run-status").text)
     assert_equal 200, page.evaluate(PAINTED_LINES)
     assert_equal 200, page.evaluate("document.querySelectorAll('#rows tbody tr').length")
     assert_match(/\A\d+\.\d\d s\z/, page.at_css("#together").text)
@@ -193,36 +219,52 @@ class DemoBrowserTest < Minitest::Test
   end
 
   def assert_tells_of_a_line(page)
-    page.execute("document.querySelector('#waterfall').scrollIntoView({ behavior: 'instant', block: 'center' })")
-    left, middle = page.evaluate("(({ x, y, width, height }) => [x + width / 2, y + height / 2])(document.querySelector('#waterfall').getBoundingClientRect())")
+    page.execute("document.querySelector('#waterfall')" \
+                 ".scrollIntoView({ behavior: 'instant', block: 'center' })")
+    left, middle = page.evaluate(
+      "(({ x, y, width, height }) => [x + width / 2, y + height / 2])" \
+      "(document.querySelector('#waterfall').getBoundingClientRect())"
+    )
     page.mouse.move(x: left, y: middle)
     wait_for(page, "document.querySelector('#readout').textContent.startsWith('Request')")
-    assert_match(/\ARequest \d+: \d\.\d\d s, of which price \d\.\d\d s, stock \d\.\d\d s, reviews \d\.\d\d s\z/, page.at_css("#readout").text)
+    waits = /price \d\.\d\d s, stock \d\.\d\d s, reviews \d\.\d\d s/
+    assert_match(/\ARequest \d+: \d\.\d\d s, of which #{waits}\z/, page.at_css("#readout").text)
   end
 
   def assert_figures(page)
-    wait_for(page, "Number(document.querySelector('[data-figure=in_flight_most]').textContent) >= 150")
+    wait_for(page, "Number(document.querySelector('[data-figure=in_flight_most]').textContent) " \
+                   ">= 150")
     texts = page.css("[data-figure]").to_h { |node| [node.attribute("data-figure"), node.text] }
     assert_equal 8, texts.size
     assert_match(/\A\d+(\.\d)? MB\z/, texts["memory"]) if File.exist?("/proc/self/statm")
     assert_operator texts["served"].delete(",").to_i, :>=, 200
     assert_equal "0", texts["failed"]
-    wait_for(page, "Number(document.querySelector('[data-server=requests]').textContent.replaceAll(',', '')) >= 200")
+    wait_for(page, "Number(document.querySelector('[data-server=requests]')" \
+                   ".textContent.replaceAll(',', '')) >= 200")
     own = page.css("[data-server]").to_h { |node| [node.attribute("data-server"), node.text] }
     assert_equal %w[connections lag p50 p99 queue requests], own.keys.sort
-    own.slice("p50", "p99", "queue", "lag").each { |name, text| assert_match(/\A\d+(\.\d+)?[ \u00a0](µs|ms|s)\z/, text, name) }
+    own.slice("p50", "p99", "queue", "lag").each do |name, text|
+      assert_match(/\A\d+(\.\d+)?[ \u00a0](µs|ms|s)\z/, text, name)
+    end
   end
 
   def assert_fits(page, step)
-    wide, screen = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    wide, screen = page.evaluate(
+      "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+    )
     assert_operator wide, :<=, screen, "#{step}: the page can be scrolled sideways"
   end
 
   def open_page(size, theme, motion = "no-preference", context = @context, url: self.class.demo.url)
     page = context.create_page
     width, height, scale, mobile = SIZES.fetch(size)
-    page.command("Emulation.setDeviceMetricsOverride", width: width, height: height, deviceScaleFactor: scale, mobile: mobile)
-    page.command("Emulation.setEmulatedMedia", features: [{ name: "prefers-color-scheme", value: theme }, { name: "prefers-reduced-motion", value: motion }])
+    page.command("Emulation.setDeviceMetricsOverride",
+                 width: width, height: height, deviceScaleFactor: scale, mobile: mobile)
+    features = [
+      { name: "prefers-color-scheme", value: theme },
+      { name: "prefers-reduced-motion", value: motion }
+    ]
+    page.command("Emulation.setEmulatedMedia", features: features)
     listen(page)
     yield page if block_given?
     page.go_to("#{url}/")
@@ -233,8 +275,12 @@ class DemoBrowserTest < Minitest::Test
   def listen(page)
     page.command("Log.enable")
     page.on("Log.entryAdded") { |event| @complaints << event.dig("entry", "text") }
-    page.on("Runtime.exceptionThrown") { |event| @complaints << event.dig("exceptionDetails", "exception", "description") }
-    page.on("Runtime.consoleAPICalled") { |event| @complaints << event["args"].to_s if %w[error warning assert].include?(event["type"]) }
+    page.on("Runtime.exceptionThrown") do |event|
+      @complaints << event.dig("exceptionDetails", "exception", "description")
+    end
+    page.on("Runtime.consoleAPICalled") do |event|
+      @complaints << event["args"].to_s if %w[error warning assert].include?(event["type"])
+    end
     page.on("Network.requestWillBeSent") { |event| @asked << event.dig("request", "url") }
     page.command("Page.addScriptToEvaluateOnNewDocument", source: <<~JS)
       var shifts = 0, shifted = [];
@@ -242,7 +288,8 @@ class DemoBrowserTest < Minitest::Test
         for (const entry of list.getEntries()) {
           if (entry.hadRecentInput) continue;
           shifts += entry.value;
-          shifted.push(...entry.sources.map((source) => source.node?.id || source.node?.className || source.node?.nodeName));
+          shifted.push(...entry.sources.map((source) =>
+            source.node?.id || source.node?.className || source.node?.nodeName));
         }
       }).observe({ type: "layout-shift", buffered: true });
     JS
@@ -250,7 +297,8 @@ class DemoBrowserTest < Minitest::Test
 
   # The page scrolls smoothly, and a press must not hit where the button was.
   def press(page, selector)
-    page.execute("document.querySelector(arguments[0]).scrollIntoView({ behavior: 'instant', block: 'center' })", selector)
+    page.execute("document.querySelector(arguments[0])" \
+                 ".scrollIntoView({ behavior: 'instant', block: 'center' })", selector)
     page.at_css(selector).click
   end
 
@@ -264,11 +312,15 @@ class DemoBrowserTest < Minitest::Test
       const done = arguments[arguments.length - 1];
       const look = () => { if (#{condition}) { observer.disconnect(); done(true); } };
       const observer = new MutationObserver(look);
-      observer.observe(document.documentElement, { subtree: true, childList: true, attributes: true, characterData: true });
+      observer.observe(document.documentElement,
+        { subtree: true, childList: true, attributes: true, characterData: true });
       look();
     JS
   rescue Ferrum::ScriptTimeoutError
-    said = page.evaluate("[...document.querySelectorAll('[role=status], [role=alert], #figures-status')].map((node) => node.textContent)")
+    said = page.evaluate(
+      "[...document.querySelectorAll('[role=status], [role=alert], #figures-status')]" \
+      ".map((node) => node.textContent)"
+    )
     flunk "in #{WAIT_S} s never: #{condition}; the page says: #{said.join(" | ")}"
   end
 

@@ -30,13 +30,22 @@ class DemoPageTest < Minitest::Test
 
   def test_every_file_of_the_page_is_there_with_its_type
     page = get("/")
-    assert_equal "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'", page["content-security-policy"]
-    names = page.body.scan(/(?:src|href)="(\/assets\/[^"]+)"/).flatten + Dir.children("#{FOLDER}/public").grep(/\.js\z/).map { |name| "/assets/#{name}" }
-    types = { ".js" => "text/javascript; charset=utf-8", ".css" => "text/css; charset=utf-8", ".svg" => "image/svg+xml", ".md" => "text/plain; charset=utf-8" }
+    assert_equal "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+                 page["content-security-policy"]
+    names = page.body.scan(/(?:src|href)="(\/assets\/[^"]+)"/).flatten
+    names += Dir.children("#{FOLDER}/public").grep(/\.js\z/).map { |name| "/assets/#{name}" }
+    types = {
+      ".js" => "text/javascript; charset=utf-8",
+      ".css" => "text/css; charset=utf-8",
+      ".svg" => "image/svg+xml",
+      ".md" => "text/plain; charset=utf-8"
+    }
     names.uniq.each do |name|
       answer = get(name)
-      assert_equal ["200", types.fetch(File.extname(name))], [answer.code, answer["content-type"]], name
-      assert_equal File.binread("#{FOLDER}/public#{name.delete_prefix("/assets")}"), answer.body.b, name
+      assert_equal ["200", types.fetch(File.extname(name))], [answer.code, answer["content-type"]],
+                   name
+      assert_equal File.binread("#{FOLDER}/public#{name.delete_prefix("/assets")}"), answer.body.b,
+                   name
     end
     assert_operator names.uniq.size, :>, 10
   end
@@ -50,8 +59,11 @@ class DemoPageTest < Minitest::Test
   end
 
   def test_nothing_outside_of_the_public_folder_can_be_named
-    ["/assets/../config.ru", "/assets/..%2fconfig.ru", "/assets/%2e%2e/config.ru", "/assets//etc/passwd", "/assets/vendor/../../config.ru", "/assets/", "/assets",
-     "/assets/vendor", "/assets/app.js%00.css", "/assets/./app.js", "/assets/app.js/"].each { |path| assert_includes %w[400 404], get(path).code, path }
+    [
+      "/assets/../config.ru", "/assets/..%2fconfig.ru", "/assets/%2e%2e/config.ru",
+      "/assets//etc/passwd", "/assets/vendor/../../config.ru", "/assets/", "/assets",
+      "/assets/vendor", "/assets/app.js%00.css", "/assets/./app.js", "/assets/app.js/"
+    ].each { |path| assert_includes %w[400 404], get(path).code, path }
   end
 
   def test_nothing_is_named_that_lies_elsewhere
@@ -63,7 +75,9 @@ class DemoPageTest < Minitest::Test
   def test_the_chart_library_is_as_it_was_published
     sums = File.read("#{FOLDER}/public/vendor/README.md").scan(/^(\h{64})  (\S+)$/)
     assert_equal 2, sums.size
-    sums.each { |sum, name| assert_equal sum, Digest::SHA256.file("#{FOLDER}/public/vendor/#{name}").hexdigest, name }
+    sums.each do |sum, name|
+      assert_equal sum, Digest::SHA256.file("#{FOLDER}/public/vendor/#{name}").hexdigest, name
+    end
   end
 
   def test_a_run_sends_all_at_once_and_tells_of_each
@@ -96,13 +110,17 @@ class DemoPageTest < Minitest::Test
     assert_equal [6, 18, []], [shop["products"].size, shop["calls"], shop["missing"]]
     assert_equal shop["totals"]["orders"], shop["hours"].sum
     shop["products"].each { |product| assert_equal product["id"] * 31 % 40, product["stock"] }
-    assert_equal shop["products"].map { |product| product["orders"] }.sort.reverse, shop["products"].map { |product| product["orders"] }
+    orders = shop["products"].map { |product| product["orders"] }
+    assert_equal orders.sort.reverse, orders
     assert_operator shop["seconds"], :<, shop["one_by_one_s"] / 2
   end
 
   def test_the_figures_are_of_the_process_that_serves
     figures = JSON.parse(get("/api/figures").body)
-    assert_match(/ neverblock /, File.read("/proc/#{figures["process"]}/cmdline").tr("\0", " ").gsub("exe/", " ")) if File.exist?("/proc/self/cmdline")
+    if File.exist?("/proc/self/cmdline")
+      command = File.read("/proc/#{figures["process"]}/cmdline").tr("\0", " ").gsub("exe/", " ")
+      assert_match(/ neverblock /, command)
+    end
     assert_operator figures["memory_bytes"], :>, 10_000_000 if File.exist?("/proc/self/statm")
     assert_operator figures["cpu_s"], :>, 0
     assert_operator figures["fibers"], :>, 0
@@ -117,9 +135,14 @@ class DemoPageTest < Minitest::Test
   private
 
   def assert_right(row)
-    times = [row["sent"], *row["waits"].values_at("price", "stock", "reviews").flatten, row["received"]]
+    times = [
+      row["sent"], *row["waits"].values_at("price", "stock", "reviews").flatten, row["received"]
+    ]
     assert_equal times.sort, times, row
-    { "price" => 0.3, "stock" => 0.4, "reviews" => 0.5 }.each { |name, least| assert_operator row["waits"][name].then { |from, to| to - from }, :>=, least - 0.01, row }
+    { "price" => 0.3, "stock" => 0.4, "reviews" => 0.5 }.each do |name, least|
+      from, to = row["waits"][name]
+      assert_operator to - from, :>=, least - 0.01, row
+    end
   end
 
   def follow(answer)
@@ -145,7 +168,9 @@ class DemoPageTest < Minitest::Test
 
   def request(request)
     uri = URI(self.class.demo.url)
-    Net::HTTP.start(uri.host, uri.port, open_timeout: 20, read_timeout: 60) { |http| http.request(request) }
+    Net::HTTP.start(uri.host, uri.port, open_timeout: 20, read_timeout: 60) do |http|
+      http.request(request)
+    end
   end
 end
 
@@ -158,7 +183,8 @@ class DemoServerFiguresTest < Minitest::Test
       path = File.join(directory, "address")
       File.write(path, "http://127.0.0.1:1\n")
       assert_nil Demo::ServerFigures.new(path).to_h
-      File.write(path, "http://127.0.0.1:1\n#{TCPServer.open("127.0.0.1", 0) { |server| "http://127.0.0.1:#{server.local_address.ip_port}" }}\n")
+      closed = TCPServer.open("127.0.0.1", 0) { |server| server.local_address.ip_port }
+      File.write(path, "http://127.0.0.1:1\nhttp://127.0.0.1:#{closed}\n")
       assert_nil Demo::ServerFigures.new(path).to_h
     end
   end
@@ -167,7 +193,8 @@ end
 class DemoFiguresTest < Minitest::Test
   def setup
     @time = 100.0
-    @figures = Demo::Figures.new(->(env) { env["inside"]&.call || [env.fetch("status", 200), {}, []] }, clock: -> { @time })
+    app = ->(env) { env["inside"]&.call || [env.fetch("status", 200), {}, []] }
+    @figures = Demo::Figures.new(app, clock: -> { @time })
   end
 
   def test_requests_are_counted_by_second
@@ -192,7 +219,8 @@ class DemoFiguresTest < Minitest::Test
   def test_only_the_last_minute_is_kept
     ask
     @time += 10_000
-    assert_equal [[0] * 60, [0] * 60], @figures.to_h.values_at("in_flight_by_second", "served_by_second")
+    assert_equal [[0] * 60, [0] * 60],
+                 @figures.to_h.values_at("in_flight_by_second", "served_by_second")
   end
 
   def test_failures_are_answers_of_500_and_exceptions
@@ -204,7 +232,8 @@ class DemoFiguresTest < Minitest::Test
 
   def test_asking_for_the_figures_is_not_counted
     status, headers, body = ask("PATH_INFO" => "/api/figures")
-    assert_equal [200, "application/json", 0], [status, headers["content-type"], JSON.parse(body.join)["served"]]
+    assert_equal [200, "application/json", 0],
+                 [status, headers["content-type"], JSON.parse(body.join)["served"]]
   end
 
   private
@@ -217,8 +246,20 @@ end
 # WCAG 2.2, 1.4.3 and 1.4.11: text has a contrast of 4.5 at least, what else has a meaning 3.
 class DemoColoursTest < Minitest::Test
   STYLE = File.read(File.expand_path("../../examples/demo/public/style.css", __dir__))
-  TEXT = { "ink" => %w[paper panel sunk], "soft" => %w[paper panel sunk], "mark" => %w[paper panel], "on-mark" => %w[mark], "bad" => %w[bad-paper panel] }.freeze
-  GRAPHICS = { "price" => %w[panel], "stock" => %w[panel], "reviews" => %w[panel], "rest" => %w[panel], "mark" => %w[panel paper] }.freeze
+  TEXT = {
+    "ink" => %w[paper panel sunk],
+    "soft" => %w[paper panel sunk],
+    "mark" => %w[paper panel],
+    "on-mark" => %w[mark],
+    "bad" => %w[bad-paper panel]
+  }.freeze
+  GRAPHICS = {
+    "price" => %w[panel],
+    "stock" => %w[panel],
+    "reviews" => %w[panel],
+    "rest" => %w[panel],
+    "mark" => %w[panel paper]
+  }.freeze
 
   def test_contrast_in_the_light_theme
     assert_contrast colours(/:root \{(.*?)\}/m)
@@ -229,7 +270,8 @@ class DemoColoursTest < Minitest::Test
   end
 
   def test_the_dark_theme_is_the_same_by_button_and_by_system
-    assert_equal colours(/:root\[data-theme="dark"\] \{(.*?)\}/m), colours(/:root:not\(\[data-theme="light"\]\) \{(.*?)\}/m)
+    assert_equal colours(/:root\[data-theme="dark"\] \{(.*?)\}/m),
+                 colours(/:root:not\(\[data-theme="light"\]\) \{(.*?)\}/m)
   end
 
   private
@@ -241,7 +283,10 @@ class DemoColoursTest < Minitest::Test
   def assert_contrast(colours)
     { TEXT => 4.5, GRAPHICS => 3.0 }.each do |pairs, least|
       pairs.each do |front, backs|
-        backs.each { |back| assert_operator contrast(colours.fetch(front), colours.fetch(back)), :>=, least, "#{front} on #{back}" }
+        backs.each do |back|
+          assert_operator contrast(colours.fetch(front), colours.fetch(back)), :>=, least,
+                          "#{front} on #{back}"
+        end
       end
     end
   end
@@ -254,7 +299,9 @@ class DemoColoursTest < Minitest::Test
 
   def luminance(hex)
     hex = hex.chars.map { |digit| digit * 2 }.join if hex.size == 3
-    parts = hex.scan(/../).map { |pair| pair.hex / 255.0 }.map { |part| part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055)**2.4 }
+    parts = hex.scan(/../)
+      .map { |pair| pair.hex / 255.0 }
+      .map { |part| part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055)**2.4 }
     parts.zip([0.2126, 0.7152, 0.0722]).sum { |part, weight| part * weight }
   end
 end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# bin/demo as a child, as somebody at a terminal starts it: its lines, its address, its end. Setting up has been done by bin/test, so that only the demo
-# itself takes time here.
+# bin/demo as a child, as somebody at a terminal starts it: its lines, its address, its end.
+# bin/test has done the setting up, so that only the demo itself takes time here.
 
 require "timeout"
 
@@ -10,7 +10,10 @@ class DemoProcess
   DEADLINE_S = 100
   LISTENING = %r{^demo: Listening on (http://127\.0\.0\.1:\d+)$}
   # The demo has its own bundle: none of ours may reach it.
-  CLEAN = ENV.keys.grep(/\A(BUNDLE|BUNDLER|RUBYOPT|RUBYLIB|GEM_)/).to_h { |name| [name, nil] }.merge("PORT" => nil).freeze
+  CLEAN = ENV.keys.grep(/\A(BUNDLE|BUNDLER|RUBYOPT|RUBYLIB|GEM_)/)
+    .to_h { |name| [name, nil] }
+    .merge("PORT" => nil)
+    .freeze
 
   class Failed < StandardError; end
 
@@ -28,7 +31,10 @@ class DemoProcess
   # @param env [Hash{Symbol => String}]
   def initialize(*words, **env)
     @reader, writer = IO.pipe
-    @pid = Process.spawn(CLEAN.merge(env.transform_keys(&:to_s)), File.join(ROOT, "bin/demo"), *words, out: writer, err: writer, in: File::NULL, pgroup: true, chdir: "/")
+    @pid = Process.spawn(
+      CLEAN.merge(env.transform_keys(&:to_s)), File.join(ROOT, "bin/demo"), *words,
+      out: writer, err: writer, in: File::NULL, pgroup: true, chdir: "/"
+    )
     writer.close
     @lines = Thread::Queue.new
     @pump = Thread.new do

@@ -35,14 +35,18 @@ class DemoTest < Minitest::Test
       port = holder.local_address.ip_port
       status, text = run_demo(PORT: port.to_s)
       assert_equal 1, status
-      assert_match(/^neverblock: cannot listen on http:\/\/127\.0\.0\.1:#{port}: port #{port} is busy: process #{Process.pid} /, text)
-      assert_match(%r{^bin/demo: the demo did not start, see above; another port: PORT=\d+ bin/demo$}, text)
+      busy = /port #{port} is busy: process #{Process.pid} /
+      assert_match(%r{^neverblock: cannot listen on http://127\.0\.0\.1:#{port}: #{busy}}, text)
+      assert_match(
+        %r{^bin/demo: the demo did not start, see above; another port: PORT=\d+ bin/demo$}, text
+      )
     end
   end
 
   def test_what_it_does_not_know_is_refused
     status, text = run_demo("--chek")
-    assert_equal [1, "bin/demo: unknown option --chek; --check and --help are what there is\n"], [status, text]
+    told = "bin/demo: unknown option --chek; --check and --help are what there is\n"
+    assert_equal [1, told], [status, text]
     status, text = run_demo(PORT: "web")
     assert_equal 1, status
     assert_match(%r{^bin/demo: PORT is a whole number from 0 to 65535; seen "web"$}, text)

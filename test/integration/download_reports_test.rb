@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# What is told of downloads that an application names by X-Download-Id: by POST and to on_download, in one process and with workers.
+# What is told of downloads that an application names by X-Download-Id: by POST and to on_download,
+# in one process and with workers.
 
 require "json"
 require "net/http"
@@ -60,7 +61,9 @@ module DownloadReports
 
   module ClassMethods
     def folder
-      @folder ||= ServedFolder.new("text.txt" => "0123456789", "empty.txt" => "").tap { |made| File.truncate(made.write("large.bin", ""), LARGE_BYTES) }
+      @folder ||= ServedFolder.new("text.txt" => "0123456789", "empty.txt" => "").tap do |made|
+        File.truncate(made.write("large.bin", ""), LARGE_BYTES)
+      end
     end
 
     def sink
@@ -75,7 +78,10 @@ module DownloadReports
     def app
       <<~RACKUP
         run lambda { |env|
-          headers = { "content-type" => "text/plain", "X-Download-Id" => env["QUERY_STRING"], "x-kept" => "yes" }
+          headers = {
+            "content-type" => "text/plain", "x-kept" => "yes",
+            "X-Download-Id" => env["QUERY_STRING"]
+          }
           case env["PATH_INFO"]
           when "/plain" then [200, headers, ["no file"]]
           when "/to_path"
@@ -97,8 +103,9 @@ module DownloadReports
         on_download do |r|
           sleep 0.001
           raise "not this one" if r.id == "raises"
-          line = [Process.pid, r.id, r.path, r.bytes, r.seconds.class, r.bytes_per_second.class, r.result].join(" ") + "\\n"
-          File.write("#{called}", line, mode: "a")
+          speed = r.bytes_per_second.class
+          words = [Process.pid, r.id, r.path, r.bytes, r.seconds.class, speed, r.result]
+          File.write("#{called}", words.join(" ") + "\\n", mode: "a")
         end
       CONFIGURATION
       { options: ["-C", path, "--admin", "http://127.0.0.1:0", *workers] }
@@ -117,7 +124,8 @@ module DownloadReports
   end
 
   def get(path, id, **headers)
-    Net::HTTP.get_response(URI("#{self.class.server.url}#{path}?#{id}"), headers.transform_keys { |key| key.to_s.tr("_", "-") })
+    fields = headers.transform_keys { |key| key.to_s.tr("_", "-") }
+    Net::HTTP.get_response(URI("#{self.class.server.url}#{path}?#{id}"), fields)
   end
 
   def report(id)
@@ -126,13 +134,19 @@ module DownloadReports
 
   def called(id)
     found = nil
-    Patience.await("on_download of #{id}") { found = File.exist?(self.class.called) && File.readlines(self.class.called, chomp: true).map(&:split).find { |words| words[1] == id } }
+    Patience.await("on_download of #{id}") do
+      next unless File.exist?(self.class.called)
+
+      lines = File.readlines(self.class.called, chomp: true).map(&:split)
+      found = lines.find { |words| words[1] == id }
+    end
     found
   end
 
   def test_a_whole_download_is_told_with_its_size_speed_and_path
     response = get(path, "whole")
-    assert_equal ["0123456789", nil, "yes"], [response.body, response["x-download-id"], response["x-kept"]]
+    assert_equal ["0123456789", nil, "yes"],
+                 [response.body, response["x-download-id"], response["x-kept"]]
     told = report("whole")
     assert_equal [path, 10, "complete"], told.values_at("path", "bytes", "result")
     assert_operator told["seconds"], :>, 0
@@ -151,7 +165,8 @@ module DownloadReports
 
   def test_files_that_are_missing_or_may_not_be_named
     assert_equal "404", get(path("nothing"), "missing").code
-    assert_equal [path("nothing"), 0, "missing"], report("missing").values_at("path", "bytes", "result")
+    assert_equal [path("nothing"), 0, "missing"],
+                 report("missing").values_at("path", "bytes", "result")
     assert_equal "404", get("/etc/passwd", "refused").code
     assert_equal ["/etc/passwd", "refused"], report("refused").values_at("path", "result")
   end
@@ -168,7 +183,8 @@ module DownloadReports
 
   def test_what_is_no_file_no_get_or_no_id_is_not_told
     assert_nil get("/plain", "plain")["x-download-id"]
-    Net::HTTP.start(URI(self.class.server.url).host, URI(self.class.server.url).port) { |http| http.head("#{path}?head") }
+    uri = URI(self.class.server.url)
+    Net::HTTP.start(uri.host, uri.port) { |http| http.head("#{path}?head") }
     assert_nil get(path, "x" * 129)["x-download-id"]
     self.class.server.await_stderr(/an X-Download-Id is 1 to 128 visible characters of ASCII/)
     get(path, "last")
@@ -209,7 +225,9 @@ module DownloadReports
 
   def test_on_download_that_raises_is_an_entry_of_the_log_and_no_more
     get(path, "raises")
-    self.class.server.await_stderr(/on_download failed for raises: RuntimeError: not this one\n\s+.*neverblock\.rb:5/)
+    self.class.server.await_stderr(
+      /on_download failed for raises: RuntimeError: not this one\n\s+.*neverblock\.rb:5/
+    )
     get(path, "after")
     called("after")
   end
@@ -222,7 +240,8 @@ module DownloadReports
     Patience.await("figures") do
       text = Net::HTTP.get(URI("#{self.class.server.admin_url}/metrics"))
       ended = text[/^neverblock_download_reports_ended_total (\d+)/, 1].to_i
-      fates = text.scan(/^neverblock_download_reports_total\{fate="(\w+)"\} (\d+)/).to_h.transform_values(&:to_i)
+      fates = text.scan(/^neverblock_download_reports_total\{fate="(\w+)"\} (\d+)/).to_h
+        .transform_values(&:to_i)
       ended.positive? && fates["posted"] == ended && fates["called"] + fates["failed"] == ended
     end
     assert_equal 0, fates["lost"]

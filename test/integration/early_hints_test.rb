@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# env["rack.early_hints"]: 103 responses (RFC 8297) before the response, as Puma has them. On one process, and behind a front.
+# env["rack.early_hints"]: 103 responses (RFC 8297) before the response, as Puma has them. On one
+# process, and behind a front.
 
 require "net/http"
 
@@ -17,29 +18,54 @@ module EarlyHintsTests
       "lines" => { "Link" => "</a>; rel=preload\n</b>; rel=preload" },
       "pairs" => [["link", "</a>; rel=preload"], ["link", "</b>; rel=preload"]],
       "other" => { link: :a, "x-n" => 5, "x-nil" => nil },
-      "bad" => { "x a" => "1", "x:" => "1", "" => "1", "x-a" => "1\r\nx-evil: 1", "x-b" => "\0", "x-ok" => "fine", "x-empty" => "" },
-      "framing" => { "Content-Length" => "5", "transfer-encoding" => "chunked", "connection" => "close", "keep-alive" => "5", "upgrade" => "a", "rack.hijack" => "x", "x-ok" => "fine" },
+      "bad" => {
+        "x a" => "1", "x:" => "1", "" => "1", "x-a" => "1\r\nx-evil: 1", "x-b" => "\0",
+        "x-ok" => "fine", "x-empty" => ""
+      },
+      "framing" => {
+        "Content-Length" => "5", "transfer-encoding" => "chunked", "connection" => "close",
+        "keep-alive" => "5", "upgrade" => "a", "rack.hijack" => "x", "x-ok" => "fine"
+      },
       "nothing" => {}, "only_bad" => { "x a" => "1" }, "long" => { "x-long" => "x" * 70_000 }
     }
     KEPT = []
-    def wait(env) = TCPSocket.open("127.0.0.1", env["QUERY_STRING"].to_i) { |gate| gate.read && nil }
+    def wait(env)
+      TCPSocket.open("127.0.0.1", env["QUERY_STRING"].to_i) { |gate| gate.read && nil }
+    end
     run(lambda do |env|
       hints = env["rack.early_hints"]
       case env["PATH_INFO"]
-      when "/key" then [200, {}, [JSON.generate([env.key?("rack.early_hints"), hints.respond_to?(:call)])]]
+      when "/key"
+        [200, {}, [JSON.generate([env.key?("rack.early_hints"), hints.respond_to?(:call)])]]
       when "/hints" then [200, {}, [hints.call(HINTS.fetch(env["QUERY_STRING"])).inspect]]
       when "/gate" then hints.call(LINK) || wait(env) || [200, {}, ["gone on"]]
       when "/plain" then wait(env) || [200, {}, ["plain"]]
-      when "/thread" then Thread.new { hints.call(LINK) }.value.then { |value| [200, {}, [value.inspect]] }
-      when "/fiber" then Fiber.new { hints.call(LINK) }.resume.then { |value| [200, {}, [value.inspect]] }
-      when "/late" then [200, {}, Enumerator.new { |body| body << "a"; hints.call(LINK); body << "b"; sleep(0.01); hints.call(LINK) }]
+      when "/thread" then [200, {}, [Thread.new { hints.call(LINK) }.value.inspect]]
+      when "/fiber" then [200, {}, [Fiber.new { hints.call(LINK) }.resume.inspect]]
+      when "/late"
+        parts = Enumerator.new do |body|
+          body << "a"
+          hints.call(LINK)
+          body << "b"
+          sleep(0.01)
+          hints.call(LINK)
+        end
+        [200, {}, parts]
       when "/kept" then (KEPT << hints) && [200, {}, ["kept"]]
       when "/again" then KEPT.each { |one| one.call(LINK) } && [200, {}, ["again"]]
       when "/raise" then hints.call(LINK) || raise("on purpose")
       when "/wrong" then hints.call(nil) || [200, {}, ["?"]]
-      when "/hijack" then env["rack.hijack"].call.then { |io| hints.call(LINK) || (io.write("mine") and io.close) } && [200, {}, []]
+      when "/hijack"
+        io = env["rack.hijack"].call
+        hints.call(LINK)
+        io.write("mine")
+        io.close
+        [200, {}, []]
       when "/many" then 16.times { hints.call(LINK) } && [200, {}, ["many"]]
-      when "/upgrade" then hints.call(LINK) || [101, { "rack.protocol" => "any" }, ->(stream) { stream.write("over") and stream.close }]
+      when "/upgrade"
+        hints.call(LINK)
+        over = ->(stream) { stream.write("over") and stream.close }
+        [101, { "rack.protocol" => "any" }, over]
       else [200, {}, ["fine"]]
       end
     end)
@@ -73,16 +99,24 @@ module EarlyHintsTests
         client.await_bytes("HTTP/1.1 103 Early Hints\r\nlink: #{LINK.last}\r\n\r\n")
         gate.arrival.close
         response = client.response
-        assert_equal [[103], [LINK], "gone on"], [response.interim.map(&:status), response.interim.first.fields, response.body]
+        assert_equal [[103], [LINK], "gone on"],
+                     [response.interim.map(&:status), response.interim.first.fields, response.body]
       end
     end
   end
 
   # What a Hash says => the fields of the 103; nil: none is sent.
   SENT = {
-    "one" => [LINK], "array" => [["link", "</a>; rel=preload"], ["link", "</b>; rel=preload"], %w[x-a 1]],
-    "lines" => [["Link", "</a>; rel=preload"], ["Link", "</b>; rel=preload"]], "pairs" => [["link", "</a>; rel=preload"], ["link", "</b>; rel=preload"]],
-    "other" => [%w[link a], %w[x-n 5]], "bad" => [["x-a", "x-evil: 1"], %w[x-ok fine]], "framing" => [%w[x-ok fine]], "nothing" => nil, "only_bad" => nil, "long" => nil
+    "one" => [LINK],
+    "array" => [["link", "</a>; rel=preload"], ["link", "</b>; rel=preload"], %w[x-a 1]],
+    "lines" => [["Link", "</a>; rel=preload"], ["Link", "</b>; rel=preload"]],
+    "pairs" => [["link", "</a>; rel=preload"], ["link", "</b>; rel=preload"]],
+    "other" => [%w[link a], %w[x-n 5]],
+    "bad" => [["x-a", "x-evil: 1"], %w[x-ok fine]],
+    "framing" => [%w[x-ok fine]],
+    "nothing" => nil,
+    "only_bad" => nil,
+    "long" => nil
   }.freeze
 
   def test_what_is_no_header_field_is_left_out_without_a_word
@@ -161,7 +195,9 @@ class EarlyHintsTest < ServerProcessCase
 
   # Clients are not asked whether they know 103, so that its sender decides (RFC 8297 section 2).
   def test_without_the_setting_there_is_no_key
-    ServerProcess.run(self.class.app) { |server| assert_equal [false, false], JSON.parse(Net::HTTP.get(URI("#{server.url}/key"))) }
+    ServerProcess.run(self.class.app) do |server|
+      assert_equal [false, false], JSON.parse(Net::HTTP.get(URI("#{server.url}/key")))
+    end
   end
 end
 

@@ -2,7 +2,8 @@
 
 require_relative "../support/server_process_case"
 
-# Hundreds of event streams on one thread: each hears every event, and one whose client leaves ends, whatever it waits for.
+# Hundreds of event streams on one thread. Each hears every event. One whose client leaves ends,
+# whatever it waits for.
 class EventStreamsTest < ServerProcessCase
   STREAMS = 300
 
@@ -37,7 +38,8 @@ class EventStreamsTest < ServerProcessCase
     run(lambda do |env|
       case env["PATH_INFO"]
       when "/call" then [200, { "content-type" => "text/event-stream" }, Called.new]
-      when "/each" then [200, { "content-type" => "text/event-stream; charset=utf-8" }, Iterated.new]
+      when "/each"
+        [200, { "content-type" => "text/event-stream; charset=utf-8" }, Iterated.new]
       else AppProcesses.say(env["QUERY_STRING"]) && [200, {}, []]
       end
     end)
@@ -46,7 +48,10 @@ class EventStreamsTest < ServerProcessCase
   def self.app = APP
 
   def self.server_options
-    { options: ["-f", (STREAMS + 50).to_s], env: { "NB_TEST_SUPPORT" => File.expand_path("../support", __dir__) } }
+    {
+      options: ["-f", (STREAMS + 50).to_s],
+      env: { "NB_TEST_SUPPORT" => File.expand_path("../support", __dir__) }
+    }
   end
 
   { "call" => "Called", "each" => "Iterated" }.each do |kind, body|
@@ -56,7 +61,9 @@ class EventStreamsTest < ServerProcessCase
   private
 
   def broadcast(kind, body)
-    streams = Array.new(STREAMS) { |n| connect.tap { |stream| stream.get("/#{kind}", *("Connection: close" if n % 3 == 0)) } }
+    streams = Array.new(STREAMS) do |n|
+      connect.tap { |stream| stream.get("/#{kind}", *("Connection: close" if n % 3 == 0)) }
+    end
     streams.each { |stream| stream.await_bytes("data: hello\n\n") }
     assert_equal STREAMS, open_streams(body)
     ask("/publish?first-#{kind}")

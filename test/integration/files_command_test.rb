@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# `neverblock files DIR` as a process, against curl: what people do with a folder that is shared for an hour.
+# `neverblock files DIR` as a process, against curl: what people do with a folder that is shared for
+# an hour.
 
 require "digest"
 require "json"
@@ -24,18 +25,22 @@ class FilesCommandProcessTest < ServerProcessCase
     private
 
     def words(_rackup)
-      [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock"), "files", @folder, *@binds.flat_map { |url| ["-b", url] }, *@options]
+      command = [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock")]
+      [*command, "files", @folder, *@binds.flat_map { |url| ["-b", url] }, *@options]
     end
   end
 
   class << self
     def folder
-      @folder ||= ServedFolder.new("text.txt" => "0123456789", "large.bin" => LARGE, "docs/index.html" => "<h1>docs</h1>", "sub/deep/x.txt" => "x", "\u00fc & <b>.txt" => "odd",
-                                   ".hidden" => "out of sight").tap { |made| made.link("outside", made.beside("secret.txt")) }
+      @folder ||= ServedFolder.new(
+        "text.txt" => "0123456789", "large.bin" => LARGE, "docs/index.html" => "<h1>docs</h1>",
+        "sub/deep/x.txt" => "x", "\u00fc & <b>.txt" => "odd", ".hidden" => "out of sight"
+      ).tap { |made| made.link("outside", made.beside("secret.txt")) }
     end
 
     def start_server
-      FolderProcess.new(folder.path, options: ["--log-requests"], env: { "PORT" => "1", "WEB_CONCURRENCY" => "2" }).start
+      env = { "PORT" => "1", "WEB_CONCURRENCY" => "2" }
+      FolderProcess.new(folder.path, options: ["--log-requests"], env: env).start
     end
 
     def run(reporter, options = {})
@@ -46,7 +51,8 @@ class FilesCommandProcessTest < ServerProcessCase
   end
 
   def curl(path, *options)
-    out, status = Open3.capture2("curl", "-s", "-m", Patience::SECONDS.to_s, "--path-as-is", *options, "#{self.class.server.url}#{path}", binmode: true)
+    command = ["curl", "-s", "-m", Patience::SECONDS.to_s, "--path-as-is", *options]
+    out, status = Open3.capture2(*command, "#{self.class.server.url}#{path}", binmode: true)
     assert status.success?, "curl #{path}: #{status.exitstatus}"
     out
   end
@@ -73,10 +79,13 @@ class FilesCommandProcessTest < ServerProcessCase
 
   def test_every_link_of_a_listing_leads_to_what_it_says
     document = JSON.parse(curl("/", "-H", "Accept: application/json"))
-    assert_equal ["docs", "sub", "large.bin", "text.txt", "\u00fc & <b>.txt"], (document["entries"].map { |entry| entry["name"] })
+    assert_equal ["docs", "sub", "large.bin", "text.txt", "\u00fc & <b>.txt"],
+                 (document["entries"].map { |entry| entry["name"] })
     assert_equal "odd", curl("/#{document["entries"].last["href"]}")
     page = curl("/").force_encoding(Encoding::UTF_8)
-    page.scan(/<td><a href="([^"]+)"/).flatten.each { |link| assert_equal "200", status_of("/#{link}"), link }
+    page.scan(/<td><a href="([^"]+)"/).flatten.each do |link|
+      assert_equal "200", status_of("/#{link}"), link
+    end
     assert_includes page, "\u00fc &amp; &lt;b&gt;.txt"
   end
 
@@ -87,7 +96,10 @@ class FilesCommandProcessTest < ServerProcessCase
   end
 
   def test_nothing_but_the_folder_is_served
-    %w[/../secret.txt /sub/../../secret.txt /%2e%2e/secret.txt /..%2fsecret.txt /outside /.hidden /sub/%00 //etc/passwd /no /%].each do |path|
+    %w[
+      /../secret.txt /sub/../../secret.txt /%2e%2e/secret.txt /..%2fsecret.txt /outside /.hidden
+      /sub/%00 //etc/passwd /no /%
+    ].each do |path|
       assert_equal "404", status_of(path), path
     end
     assert_equal "405", status_of("/text.txt", "-X", "DELETE")
@@ -97,7 +109,8 @@ class FilesCommandProcessTest < ServerProcessCase
   def test_head
     assert_match(/^content-length: 2000000\r$/i, curl("/large.bin", "-I"))
     assert_match(/\AHTTP\/1\.1 200/, curl("/", "-I"))
-    ["/", "/no-\u00fc", "/sub"].each do |path| # of text that is not all ASCII, too (Rack CVE-2026-34831)
+    # Of text that is not all ASCII, too (Rack CVE-2026-34831).
+    ["/", "/no-\u00fc", "/sub"].each do |path|
       assert_equal curl(path, "-I")[/^content-length: (\d+)\r$/i, 1].to_i, curl(path).bytesize, path
     end
   end
@@ -113,7 +126,9 @@ class FilesCommandProcessTest < ServerProcessCase
   def test_it_says_where_it_is_and_how_to_open_it_to_the_network
     curl("/")
     lines = self.class.server.stdout
-    assert_match(%r{\AListening on http://127\.0\.0\.1:\d+\nServing #{Regexp.escape(self.class.folder.path)}; Ctrl-C stops; for other machines: -o 0\.0\.0\.0\n\z}, lines)
+    folder = Regexp.escape(self.class.folder.path)
+    serving = /Serving #{folder}; Ctrl-C stops; for other machines: -o 0\.0\.0\.0/
+    assert_match(%r{\AListening on http://127\.0\.0\.1:\d+\n#{serving}\n\z}, lines)
     refute_includes self.class.server.stderr, "\r"
   end
 
@@ -126,8 +141,11 @@ class FilesCommandProcessTest < ServerProcessCase
     FolderProcess.new(self.class.folder.path, binds: ["http://0.0.0.0:0"]).start.tap do |server|
       port = URI(server.url).port
       Patience.await("its greeting") { server.stdout.include?("Serving") }
-      addresses = Socket.ip_address_list.select { |address| address.ipv4? && !address.ipv4_loopback? }.first(4)
-      assert_equal addresses.map { |address| "http://#{address.ip_address}:#{port}/" }, server.stdout.scan(/from other machines: (\S+)/).flatten
+      addresses = Socket.ip_address_list
+        .select { |address| address.ipv4? && !address.ipv4_loopback? }
+        .first(4)
+      assert_equal addresses.map { |address| "http://#{address.ip_address}:#{port}/" },
+                   server.stdout.scan(/from other machines: (\S+)/).flatten
       assert_equal "0123456789", Net::HTTP.get("127.0.0.1", "/text.txt", port)
       refute_includes server.stdout, "-o 0.0.0.0"
     ensure

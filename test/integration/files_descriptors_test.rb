@@ -24,7 +24,8 @@ class FilesDescriptorsTest < Minitest::Test
 
   def test_files_in_demand_give_their_descriptors_to_clients
     app = "run ->(env) { [200, {}, ['the application']] }"
-    ServerProcess.run(app, options: ["--public", @folder.path], wrap: ["sh", "-c", 'ulimit -n 64; exec "$@"', "sh"]) do |server|
+    few = ["sh", "-c", 'ulimit -n 64; exec "$@"', "sh"]
+    ServerProcess.run(app, options: ["--public", @folder.path], wrap: few) do |server|
       reader = connect(server)
       (1..40).each { |number| assert_equal "file #{number}", ask(reader, "/#{number}.txt") }
       Patience.await("what is kept to be within its bound") { open_files(server) == KEPT }

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# send_file of Rails and of Sinatra, with and without the middleware that makes X-Sendfile or X-Accel-Redirect of it: whichever way the application says it, the
-# client gets the same.
+# send_file of Rails and of Sinatra, with and without the middleware that makes X-Sendfile or
+# X-Accel-Redirect of it. The client gets the same, whichever way the application says it.
 
 require "digest"
 
@@ -22,7 +22,8 @@ module SendFileTests
 
     def server_options
       path = folder.beside("neverblock.rb")
-      File.write(path, %(sendfile { roots "#{folder.path}" }\naccel "/internal/", "#{folder.path}"\n))
+      File.write(path, %(sendfile { roots "#{folder.path}" }\n) +
+                       %(accel "/internal/", "#{folder.path}"\n))
       { options: ["-C", path], env: { "NB_TEST_FILE" => File.join(folder.path, "report one.pdf") } }
     end
 
@@ -36,7 +37,8 @@ module SendFileTests
 
   def test_a_file_is_sent_whole_by_the_name_and_type_it_was_given
     response = ask("/file")
-    assert_equal [200, "application/pdf", LARGE.bytesize.to_s], [response.status, response["content-type"], response["content-length"]]
+    assert_equal [200, "application/pdf", LARGE.bytesize.to_s],
+                 [response.status, response["content-type"], response["content-length"]]
     assert_match(/\Aattachment; filename="report.pdf"/, response["content-disposition"])
     assert_equal Digest::MD5.hexdigest(LARGE), Digest::MD5.hexdigest(response.body)
     assert_empty(response.fields.map(&:first).grep(/\Ax-(sendfile|accel)/i))
@@ -44,17 +46,24 @@ module SendFileTests
 
   def test_a_part_of_it_is_sent_to_who_asks_for_a_part
     response = ask("/file", "Range: bytes=1000-1999")
-    assert_equal [206, "bytes 1000-1999/#{LARGE.bytesize}", LARGE[1000..1999]], [response.status, response["content-range"], response.body]
+    assert_equal [206, "bytes 1000-1999/#{LARGE.bytesize}", LARGE[1000..1999]],
+                 [response.status, response["content-range"], response.body]
   end
 
   def test_head_says_what_get_would
     response = ask("/file", method: "HEAD")
-    assert_equal [200, "application/pdf", ""], [response.status, response["content-type"], response.body]
+    assert_equal [200, "application/pdf", ""],
+                 [response.status, response["content-type"], response.body]
   end
 
   def test_who_has_it_gets_no_second_one
     first = ask("/file")
-    field = first["etag"] ? "If-None-Match: #{first["etag"]}" : "If-Modified-Since: #{first["last-modified"]}"
+    field =
+      if first["etag"]
+        "If-None-Match: #{first["etag"]}"
+      else
+        "If-Modified-Since: #{first["last-modified"]}"
+      end
     assert_equal [304, ""], ask("/file", field).then { |response| [response.status, response.body] }
   end
 end
@@ -73,7 +82,9 @@ class FilesRailsTest < ServerProcessCase
         routes.append { get "/file" => "files#show" }
       end
       class FilesController < ActionController::Base
-        def show = send_file(ENV.fetch("NB_TEST_FILE"), type: "application/pdf", filename: "report.pdf")
+        def show
+          send_file(ENV.fetch("NB_TEST_FILE"), type: "application/pdf", filename: "report.pdf")
+        end
       end
       FilesApp.initialize!
       run FilesApp
@@ -85,13 +96,17 @@ end
 
 class FilesRailsByXSendfileTest < FilesRailsTest
   def self.server_options
-    super.then { |options| options.merge(env: options.fetch(:env).merge("NB_TEST_SENDFILE" => "X-Sendfile")) }
+    super.then do |options|
+      options.merge(env: options.fetch(:env).merge("NB_TEST_SENDFILE" => "X-Sendfile"))
+    end
   end
 end
 
 class FilesRailsByXAccelTest < FilesRailsTest
   def self.server_options
-    super.then { |options| options.merge(env: options.fetch(:env).merge("NB_TEST_SENDFILE" => "X-Accel-Redirect")) }
+    super.then do |options|
+      options.merge(env: options.fetch(:env).merge("NB_TEST_SENDFILE" => "X-Accel-Redirect"))
+    end
   end
 end
 
@@ -101,7 +116,9 @@ class FilesSinatraTest < ServerProcessCase
       require "sinatra/base"
       class FilesApp < Sinatra::Base
         set :environment, :production
-        get("/file") { send_file ENV.fetch("NB_TEST_FILE"), type: "application/pdf", filename: "report.pdf" }
+        get("/file") do
+          send_file ENV.fetch("NB_TEST_FILE"), type: "application/pdf", filename: "report.pdf"
+        end
       end
       run FilesApp
     RACKUP

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Files that an application names: by X-Sendfile, by X-Accel-Redirect, by a body that responds to to_path. The server sends them, with the request's conditions
-# and ranges; the application keeps its status and its fields, and its body is closed once.
+# Files that an application names: by X-Sendfile, by X-Accel-Redirect, by a body that responds to
+# to_path. The server sends them, with the request's conditions and ranges. The application keeps
+# its status and its fields, and its body is closed once.
 
 require "digest"
 require "rack"
@@ -35,8 +36,11 @@ class FilesNamedTest < ServerProcessCase
         class Answer
           def call(env)
             said = JSON.parse(env["HTTP_X_SAY"] || "{}")
-            body = said["to_path"] ? PathBody.new(said["to_path"], said["tag"]) : OtherBody.new(said["tag"])
-            [said.fetch("status", 200), { "x-seen" => env.select { |name, _| name =~ /SENDFILE|ACCEL|sendfile/ }.to_json }.merge(said.fetch("fields", {})), body]
+            tag, path = said.values_at("tag", "to_path")
+            body = path ? PathBody.new(path, tag) : OtherBody.new(tag)
+            seen = env.select { |name, _| name =~ /SENDFILE|ACCEL|sendfile/ }.to_json
+            fields = { "x-seen" => seen }.merge(said.fetch("fields", {}))
+            [said.fetch("status", 200), fields, body]
           end
         end
         files = Rack::Files.new("#{folder.path}")
@@ -49,14 +53,20 @@ class FilesNamedTest < ServerProcessCase
     end
 
     def folder
-      @folder ||= ServedFolder.new("text.txt" => TEXT, "large.bin" => LARGE, "sub/a b.txt" => "blanks", "sub/ümlaut.txt" => "letters",
-                                   "100%.txt" => "percent", ".hidden" => "an application may name it").tap do |made|
+      @folder ||= ServedFolder.new(
+        "text.txt" => TEXT, "large.bin" => LARGE, "sub/a b.txt" => "blanks",
+        "sub/ümlaut.txt" => "letters", "100%.txt" => "percent",
+        ".hidden" => "an application may name it"
+      ).tap do |made|
         made.link("outside.txt", made.beside("secret.txt"))
         made.link("inside.txt", "text.txt")
         FileUtils.mkdir_p("#{made.path}-private")
         File.write("#{made.path}-private/other.txt", ServedFolder::SECRET)
         File.mkfifo(File.join(made.path, "pipe"))
-        %w[1 2].each { |release| FileUtils.mkdir_p(made.beside("releases/#{release}")) && File.write(made.beside("releases/#{release}/new.txt"), release) }
+        %w[1 2].each do |release|
+          FileUtils.mkdir_p(made.beside("releases/#{release}"))
+          File.write(made.beside("releases/#{release}/new.txt"), release)
+        end
         File.symlink("releases/1", made.beside("current"))
       end
     end
@@ -98,73 +108,118 @@ class FilesNamedTest < ServerProcessCase
 
   # One test for each way of naming the same file.
   WAYS = {
-    "X-Sendfile" => ->(test, fields, *request, **rest) { test.say(fields.merge("X-Sendfile" => test.path), *request, **rest) },
-    "X-Accel-Redirect" => ->(test, fields, *request, **rest) { test.say(fields.merge("x-accel-redirect" => "/internal/text.txt"), *request, **rest) },
-    "to_path" => ->(test, fields, *request, **rest) { test.say(fields, *request, to_path: test.path, **rest) }
+    "X-Sendfile" => ->(test, fields, *request, **rest) do
+      test.say(fields.merge("X-Sendfile" => test.path), *request, **rest)
+    end,
+    "X-Accel-Redirect" => ->(test, fields, *request, **rest) do
+      test.say(fields.merge("x-accel-redirect" => "/internal/text.txt"), *request, **rest)
+    end,
+    "to_path" => ->(test, fields, *request, **rest) do
+      test.say(fields, *request, to_path: test.path, **rest)
+    end
   }.freeze
 
   WAYS.each do |name, way|
-    define_method("test_#{name} sends the file with the application's fields and closes its body once") do
+    named = "test_#{name} sends the file with the application's fields and closes its body once"
+    define_method(named) do
       tag = new_tag
-      response = way.call(self, { "content-type" => "text/x-own", "cache-control" => "private", "set-cookie" => %w[a=1 b=2], "content-disposition" => "attachment" }, tag: tag)
-      assert_equal [200, TEXT, TEXT.bytesize.to_s, "text/x-own", "private", "attachment", %w[a=1 b=2], "bytes"],
-                   [response.status, response.body, *%w[content-length content-type cache-control content-disposition].map { |field| response[field] },
-                    response.all("set-cookie"), response["accept-ranges"]]
+      own = {
+        "content-type" => "text/x-own", "cache-control" => "private",
+        "set-cookie" => %w[a=1 b=2], "content-disposition" => "attachment"
+      }
+      response = way.call(self, own, tag: tag)
+      assert_equal [200, TEXT, TEXT.bytesize.to_s, "bytes"],
+                   [response.status, response.body, response["content-length"],
+                    response["accept-ranges"]]
+      assert_equal ["text/x-own", "private", "attachment", %w[a=1 b=2]],
+                   [response["content-type"], response["cache-control"],
+                    response["content-disposition"], response.all("set-cookie")]
       assert_empty(response.fields.map(&:first).grep(/\Ax-(sendfile|accel)/i))
       events.await("close", tag)
       assert_equal 1, events.all("close", tag).size
     end
 
-    define_method("test_#{name} does not let a refusal be kept as its file is") do # RFC 9111 section 3
+    # RFC 9111 section 3.
+    define_method("test_#{name} does not let a refusal be kept as its file is") do
       { 'If-Match: "x"' => 412, "Range: bytes=99-" => 416 }.each do |field, status|
-        response = way.call(self, { "cache-control" => "public, max-age=60", "expires" => THEN.httpdate, "x-own" => "kept" }, field)
-        assert_equal [status, nil, nil, "kept"], [response.status, *%w[cache-control expires x-own].map { |name| response[name] }]
+        own = {
+          "cache-control" => "public, max-age=60", "expires" => THEN.httpdate, "x-own" => "kept"
+        }
+        response = way.call(self, own, field)
+        assert_equal [status, nil, nil, "kept"],
+                     [response.status, response["cache-control"], response["expires"],
+                      response["x-own"]]
       end
     end
 
     define_method("test_#{name} obeys conditions and ranges") do
       tag = way.call(self, {})["etag"]
-      { ["If-None-Match: #{tag}"] => 304, ['If-None-Match: "x"'] => 200, ['If-Match: "x"'] => 412, ["Range: bytes=0-3"] => 206, ["Range: bytes=99-"] => 416,
-        ["Range: bytes=0-3", 'If-Range: "x"'] => 200 }.each { |fields, status| assert_equal status, way.call(self, {}, *fields).status, fields.inspect }
+      {
+        ["If-None-Match: #{tag}"] => 304,
+        ['If-None-Match: "x"'] => 200,
+        ['If-Match: "x"'] => 412,
+        ["Range: bytes=0-3"] => 206,
+        ["Range: bytes=99-"] => 416,
+        ["Range: bytes=0-3", 'If-Range: "x"'] => 200
+      }.each do |fields, status|
+        assert_equal status, way.call(self, {}, *fields).status, fields.inspect
+      end
       range = way.call(self, { "content-type" => "text/x-own" }, "Range: bytes=4-9")
-      assert_equal ["456789", "bytes 4-9/#{TEXT.bytesize}", "6", "text/x-own"], [range.body, *%w[content-range content-length content-type].map { |field| range[field] }]
+      assert_equal ["456789", "bytes 4-9/#{TEXT.bytesize}", "6", "text/x-own"],
+                   [range.body, range["content-range"], range["content-length"],
+                    range["content-type"]]
     end
 
     define_method("test_#{name} answers HEAD like GET") do
-      whole, head = %w[GET HEAD].map { |method| way.call(self, { "content-type" => "text/x-own" }, method: method) }
-      assert_equal [200, "", whole.fields.reject { |field, _| field == "Date" }], [head.status, head.body, head.fields.reject { |field, _| field == "Date" }]
+      whole, head = %w[GET HEAD].map do |method|
+        way.call(self, { "content-type" => "text/x-own" }, method: method)
+      end
+      assert_equal [200, "", whole.fields.reject { |field, _| field == "Date" }],
+                   [head.status, head.body, head.fields.reject { |field, _| field == "Date" }]
     end
 
     define_method("test_#{name} keeps the application's validators") do
       fields = { "etag" => '"own"', "last-modified" => THEN.httpdate }
-      assert_equal ['"own"', THEN.httpdate], way.call(self, fields).then { |response| [response["etag"], response["last-modified"]] }
-      assert_equal [304, 304, 200], ['If-None-Match: "own"', "If-Modified-Since: #{THEN.httpdate}", "If-Modified-Since: #{(THEN - 1).httpdate}"].map { |field|
-        way.call(self, fields, field).status
-      }
+      response = way.call(self, fields)
+      assert_equal ['"own"', THEN.httpdate], [response["etag"], response["last-modified"]]
+      asked = [
+        'If-None-Match: "own"', "If-Modified-Since: #{THEN.httpdate}",
+        "If-Modified-Since: #{(THEN - 1).httpdate}"
+      ]
+      assert_equal [304, 304, 200], asked.map { |field| way.call(self, fields, field).status }
     end
 
     define_method("test_#{name} keeps the application's status, and its own ranges") do
-      assert_equal [404, TEXT], way.call(self, {}, "Range: bytes=0-3", status: 404).then { |response| [response.status, response.body] }
-      own = way.call(self, { "content-range" => "bytes 0-36/100" }, "Range: bytes=0-36", status: 206)
+      response = way.call(self, {}, "Range: bytes=0-3", status: 404)
+      assert_equal [404, TEXT], [response.status, response.body]
+      range = { "content-range" => "bytes 0-36/100" }
+      own = way.call(self, range, "Range: bytes=0-36", status: 206)
       assert_equal [206, "bytes 0-36/100", TEXT], [own.status, own["content-range"], own.body]
     end
 
-    define_method("test_#{name} does not say how long a response may be kept") do # RFC 9111 section 4.2.2
+    # RFC 9111 section 4.2.2.
+    define_method("test_#{name} does not say how long a response may be kept") do
       assert_nil way.call(self, {})["last-modified"]
     end
 
     define_method("test_#{name} is not asked where a status has no body") do
-      assert_equal [204, ""], way.call(self, {}, status: 204).then { |response| [response.status, response.body] }
+      response = way.call(self, {}, status: 204)
+      assert_equal [204, ""], [response.status, response.body]
     end
 
-    define_method("test_#{name} serves ranges of several parts with the application's type in each") do
+    named = "test_#{name} serves ranges of several parts with the application's type in each"
+    define_method(named) do
       response = way.call(self, { "content-type" => "text/x-own" }, "Range: bytes=0-0,5-5")
       assert_equal 200, response.status # two parts of so small a file cost more than all of it
     end
   end
 
   def test_a_large_file_arrives_whole_in_each_way_and_its_connection_goes_on
-    [{ "fields" => { "x-sendfile" => path("large.bin") } }, { "fields" => { "x-accel-redirect" => "/internal/large.bin" } }, { "to_path" => path("large.bin") }].each do |said|
+    [
+      { "fields" => { "x-sendfile" => path("large.bin") } },
+      { "fields" => { "x-accel-redirect" => "/internal/large.bin" } },
+      { "to_path" => path("large.bin") }
+    ].each do |said|
       connect do |client|
         2.times do
           client.write(request("/", "X-Say: #{JSON.generate(said)}"))
@@ -175,44 +230,65 @@ class FilesNamedTest < ServerProcessCase
   end
 
   def test_several_ranges_of_a_named_file
-    response = say({ "content-type" => "text/x-own", "x-sendfile" => path("large.bin") }, "Range: bytes=0-9,1000-1009")
+    own = { "content-type" => "text/x-own", "x-sendfile" => path("large.bin") }
+    response = say(own, "Range: bytes=0-9,1000-1009")
     assert_equal 206, response.status
     assert_equal 2, response.body.scan("Content-Type: text/x-own\r\n").size
     assert_includes response.body, LARGE[1000..1009]
   end
 
   def test_a_length_the_application_gave_its_empty_body_is_no_length_of_the_file
-    assert_equal [TEXT.bytesize.to_s, TEXT], say({ "x-sendfile" => path, "content-length" => "0" }).then { |response| [response["content-length"], response.body] }
+    response = say({ "x-sendfile" => path, "content-length" => "0" })
+    assert_equal [TEXT.bytesize.to_s, TEXT], [response["content-length"], response.body]
   end
 
   def test_names_are_taken_as_each_field_has_them
-    assert_equal %w[blanks letters percent], ["sub/a b.txt", "sub/ümlaut.txt", "100%.txt"].map { |name| say({ "x-sendfile" => path(name) }).body }
-    { "/internal/sub/a%20b.txt" => "blanks", "/internal/sub/a b.txt" => "blanks", "/internal/sub/%C3%BCmlaut.txt" => "letters", "/internal/sub/ümlaut.txt" => "letters",
-      "/internal/deep/a%20b.txt" => "blanks", "/internal/100%25.txt" => "percent" }.each { |name, body| assert_equal body, say({ "x-accel-redirect" => name }).body, name }
+    names = ["sub/a b.txt", "sub/ümlaut.txt", "100%.txt"]
+    assert_equal %w[blanks letters percent],
+                 names.map { |name| say({ "x-sendfile" => path(name) }).body }
+    {
+      "/internal/sub/a%20b.txt" => "blanks",
+      "/internal/sub/a b.txt" => "blanks",
+      "/internal/sub/%C3%BCmlaut.txt" => "letters",
+      "/internal/sub/ümlaut.txt" => "letters",
+      "/internal/deep/a%20b.txt" => "blanks",
+      "/internal/100%25.txt" => "percent"
+    }.each { |name, body| assert_equal body, say({ "x-accel-redirect" => name }).body, name }
     assert_equal TEXT, say({ "x-sendfile" => path("inside.txt") }).body
   end
 
   # The application names what it finds at its own place, where the links have been followed.
   def test_a_root_that_is_a_link_to_the_newest_release_follows_it
     first, second = %w[1 2].map { |release| folder.beside("releases/#{release}/new.txt") }
-    assert_equal [200, "1"], say({ "x-sendfile" => first }).then { |response| [response.status, response.body] }
+    old = say({ "x-sendfile" => first })
+    assert_equal [200, "1"], [old.status, old.body]
     File.symlink("releases/2", folder.beside("newer"))
     File.rename(folder.beside("newer"), folder.beside("current"))
     Patience.await("the new release to be known") { say({ "x-sendfile" => second }).status == 200 }
-    assert_equal [200, "2"], say({ "x-sendfile" => folder.beside("current/new.txt") }).then { |response| [response.status, response.body] }
+    newer = say({ "x-sendfile" => folder.beside("current/new.txt") })
+    assert_equal [200, "2"], [newer.status, newer.body]
     assert_equal 404, say({ "x-sendfile" => first }).status
   end
 
   REFUSED = {
-    "none of the folders" => ["/etc/passwd", "BESIDE/secret.txt", "ROOT-private/other.txt", "text.txt", "ROOT", "", "relative/../text.txt"],
-    "no path of a file" => ["ROOT/../secret.txt", "ROOT/./text.txt", "ROOT/text.txt/", "ROOT/sub/../../secret.txt"],
-    "`symlinks`" => ["ROOT/outside.txt"], "there is no such file" => ["ROOT/none.txt", "ROOT/text.txt/x"], "it is a folder" => ["ROOT/sub"], "a pipe" => ["ROOT/pipe"]
+    "none of the folders" => [
+      "/etc/passwd", "BESIDE/secret.txt", "ROOT-private/other.txt", "text.txt", "ROOT", "",
+      "relative/../text.txt"
+    ],
+    "no path of a file" => [
+      "ROOT/../secret.txt", "ROOT/./text.txt", "ROOT/text.txt/", "ROOT/sub/../../secret.txt"
+    ],
+    "`symlinks`" => ["ROOT/outside.txt"],
+    "there is no such file" => ["ROOT/none.txt", "ROOT/text.txt/x"],
+    "it is a folder" => ["ROOT/sub"],
+    "a pipe" => ["ROOT/pipe"]
   }.freeze
 
   REFUSED.each do |reason, names|
     define_method("test_what is refused of X-Sendfile is 404, and the log says: #{reason}") do
       names.reject(&:empty?).each do |name|
-        response = say({ "X-Sendfile" => name.sub("ROOT", folder.path).sub("BESIDE", File.dirname(folder.path)), "set-cookie" => "a=1" })
+        named = name.sub("ROOT", folder.path).sub("BESIDE", File.dirname(folder.path))
+        response = say({ "X-Sendfile" => named, "set-cookie" => "a=1" })
         assert_equal [404, "404 Not Found\n"], [response.status, response.body], name
         refute_includes response.fields.to_s, "passwd"
       end
@@ -221,19 +297,26 @@ class FilesNamedTest < ServerProcessCase
   end
 
   def test_what_is_refused_of_x_accel_redirect_is_404
-    ["/other/text.txt", "/internal", "/internal/../secret.txt", "/internal/%2e%2e/secret.txt", "/internal/outside.txt", "/internal/none", "/internal/sub", "//internal/text.txt",
-     "http://other.example/x"].each { |name| assert_equal 404, say({ "X-Accel-Redirect" => name }).status, name }
+    [
+      "/other/text.txt", "/internal", "/internal/../secret.txt", "/internal/%2e%2e/secret.txt",
+      "/internal/outside.txt", "/internal/none", "/internal/sub", "//internal/text.txt",
+      "http://other.example/x"
+    ].each { |name| assert_equal 404, say({ "X-Accel-Redirect" => name }).status, name }
     server.await_stderr(/X-Accel-Redirect: .* no `accel` maps/)
   end
 
   def test_a_name_is_logged_without_its_control_bytes # Rack CVE-2025-27111
     say({ "X-Sendfile" => "/tmp/\u{9b}31m-\u00e4\t.txt" })
-    assert_match(%r{X-Sendfile: /tmp/\\xc2\\x9b31m-\\xc3\\xa4\\x09\.txt is not sent}, server.await_stderr(/31m.*$/).then { server.stderr })
+    server.await_stderr(/31m.*$/)
+    assert_match(%r{X-Sendfile: /tmp/\\xc2\\x9b31m-\\xc3\\xa4\\x09\.txt is not sent}, server.stderr)
   end
 
-  def test_what_clients_say_of_folders_never_reaches_the_application # Rack CVE-2025-61780, CVE-2026-34830
-    seen = JSON.parse(say({}, "X-Sendfile-Type: X-Accel-Redirect", "X-Accel-Mapping: /=/internal/", "X-SENDFILE-TYPE: X-Sendfile")["x-seen"])
-    assert_equal({ "HTTP_X_ACCEL_MAPPING" => "#{folder.path}/=/internal/,#{folder.path}/sub/=/internal/deep/" }, seen)
+  # Rack CVE-2025-61780, CVE-2026-34830.
+  def test_what_clients_say_of_folders_never_reaches_the_application
+    response = say({}, "X-Sendfile-Type: X-Accel-Redirect", "X-Accel-Mapping: /=/internal/",
+                   "X-SENDFILE-TYPE: X-Sendfile")
+    mapping = "#{folder.path}/=/internal/,#{folder.path}/sub/=/internal/deep/"
+    assert_equal({ "HTTP_X_ACCEL_MAPPING" => mapping }, JSON.parse(response["x-seen"]))
   end
 
   # --- what applications use ---
@@ -241,8 +324,10 @@ class FilesNamedTest < ServerProcessCase
   def test_rack_sendfile_needs_no_more_than_its_type
     %w[/sendfile /accel /plain].each do |at|
       tag = new_tag
-      response = say({ "content-type" => "text/x-own" }, "Range: bytes=0-3", to_path: path, at: at, tag: tag)
-      assert_equal [206, "0123", "text/x-own"], [response.status, response.body, response["content-type"]], at
+      own = { "content-type" => "text/x-own" }
+      response = say(own, "Range: bytes=0-3", to_path: path, at: at, tag: tag)
+      assert_equal [206, "0123", "text/x-own"],
+                   [response.status, response.body, response["content-type"]], at
       assert_empty(response.fields.map(&:first).grep(/\Ax-(sendfile|accel)/i))
       events.await("close", tag)
       assert_equal 1, events.all("close", tag).size
@@ -250,15 +335,20 @@ class FilesNamedTest < ServerProcessCase
   end
 
   def test_rack_sendfile_with_a_name_that_has_to_be_encoded
-    %w[/sendfile /accel].each { |at| assert_equal "letters", say({}, to_path: path("sub/ümlaut.txt"), at: at).body, at }
+    %w[/sendfile /accel].each do |at|
+      assert_equal "letters", say({}, to_path: path("sub/ümlaut.txt"), at: at).body, at
+    end
   end
 
   def test_rack_files
     whole = ask("/rack_files/large.bin")
     assert_equal Digest::MD5.hexdigest(LARGE), Digest::MD5.hexdigest(whole.body)
-    assert_equal [206, LARGE[10..19]], ask("/rack_files/large.bin", "Range: bytes=10-19").then { |response| [response.status, response.body] }
-    assert_equal 304, ask("/rack_files/large.bin", "If-Modified-Since: #{whole["last-modified"]}").status
-    assert_equal [200, "", LARGE.bytesize.to_s], ask("/rack_files/large.bin", method: "HEAD").then { |response| [response.status, response.body, response["content-length"]] }
+    part = ask("/rack_files/large.bin", "Range: bytes=10-19")
+    assert_equal [206, LARGE[10..19]], [part.status, part.body]
+    known = ask("/rack_files/large.bin", "If-Modified-Since: #{whole["last-modified"]}")
+    assert_equal 304, known.status
+    head = ask("/rack_files/large.bin", method: "HEAD")
+    assert_equal [200, "", LARGE.bytesize.to_s], [head.status, head.body, head["content-length"]]
   end
 
   def test_a_file_that_cannot_be_opened_is_read_by_the_application
@@ -270,11 +360,18 @@ end
 # Without folders the fields mean nothing here: they are for a proxy in front.
 class FilesNamedElsewhereTest < ServerProcessCase
   def self.app
-    %(run ->(_env) { [200, { "x-sendfile" => "/srv/a", "x-accel-redirect" => "/b", "content-length" => "0" }, []] })
+    <<~'RACKUP'
+      run ->(_env) do
+        fields = { "x-sendfile" => "/srv/a", "x-accel-redirect" => "/b", "content-length" => "0" }
+        [200, fields, []]
+      end
+    RACKUP
   end
 
   def test_the_fields_go_on_to_a_proxy_in_front
     response = ask("/")
-    assert_equal [200, "/srv/a", "/b", ""], [response.status, response["x-sendfile"], response["x-accel-redirect"], response.body]
+    assert_equal [200, "/srv/a", "/b", ""],
+                 [response.status, response["x-sendfile"], response["x-accel-redirect"],
+                  response.body]
   end
 end

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Files of `--public`, as notes/http.md 2.2 asks for them: conditions, ranges, codings, index files, cache rules, what is refused, and what changes while it is
-# served. The folders are asked in their order, the application last.
+# Files of `--public`, as notes/http.md 2.2 asks for them: conditions, ranges, codings, index files,
+# cache rules, what is refused, and what changes while it is served. The folders are asked in their
+# order, the application last.
 
 require "digest"
 require "net/http"
@@ -27,19 +28,24 @@ class FilesStaticTest < ServerProcessCase
             limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
             nil until File.exist?(gate) || Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
           end
-          [200, { "content-type" => "text/plain", "x-app" => env["REQUEST_METHOD"] }, ["app #{env["PATH_INFO"]}"]]
+          fields = { "content-type" => "text/plain", "x-app" => env["REQUEST_METHOD"] }
+          [200, fields, ["app #{env["PATH_INFO"]}"]]
         }
       RACKUP
     end
 
     def folder
-      @folder ||= ServedFolder.new("text.txt" => TEXT, "large.bin" => LARGE, "docs/index.html" => "<h1>docs</h1>", "empty/.keep" => "",
-                                   "a b+c.txt" => "blanks", "ümlaut.txt" => "letters", "first.txt" => "of the first", ".hidden" => "out of sight",
-                                   ".well-known/acme" => "well known", "docs/.git/config" => "out of sight", "nothing.txt" => "",
-                                   "app.js" => "plain " * 100, "app.js.gz" => ServedFolder.gzip("gzip"), "app.js.br" => "brotli", "app.js.zst" => "zstandard",
-                                   "old.css" => "plain", "old.css.gz" => "of yesterday",
-                                   "assets/site-0123456789abcdef0123456789abcdef.css" => "body{}", "assets/logo.png" => "png", "notes.special" => "special",
-                                   "page.html" => "<p>").tap do |made|
+      @folder ||= ServedFolder.new(
+        "text.txt" => TEXT, "large.bin" => LARGE, "nothing.txt" => "",
+        "docs/index.html" => "<h1>docs</h1>", "docs/.git/config" => "out of sight",
+        "empty/.keep" => "", ".hidden" => "out of sight", ".well-known/acme" => "well known",
+        "a b+c.txt" => "blanks", "ümlaut.txt" => "letters", "first.txt" => "of the first",
+        "app.js" => "plain " * 100, "app.js.gz" => ServedFolder.gzip("gzip"),
+        "app.js.br" => "brotli", "app.js.zst" => "zstandard",
+        "old.css" => "plain", "old.css.gz" => "of yesterday",
+        "assets/site-0123456789abcdef0123456789abcdef.css" => "body{}",
+        "assets/logo.png" => "png", "notes.special" => "special", "page.html" => "<p>"
+      ).tap do |made|
         ALGORITHMS.each { |name| made.write("#{name}/large.bin", LARGE) }
         %w[text.txt large.bin].each { |name| File.utime(THEN, THEN, File.join(made.path, name)) }
         File.utime(THEN, THEN, File.join(made.path, "old.css.gz"))
@@ -99,7 +105,8 @@ class FilesStaticTest < ServerProcessCase
   def test_a_file_is_sent_whole_with_what_describes_it # RFC 9110 section 8
     response = ask("/text.txt")
     assert_equal [200, TEXT, TEXT.bytesize.to_s, "text/plain", "bytes", THEN.httpdate],
-                 [response.status, response.body, *%w[content-length content-type accept-ranges last-modified].map { |name| response[name] }]
+                 [response.status, response.body, response["content-length"],
+                  response["content-type"], response["accept-ranges"], response["last-modified"]]
     assert_match(/\A"[\h-]+"\z/, response["etag"])
     assert_nil response["x-app"]
     assert response["date"]
@@ -117,7 +124,10 @@ class FilesStaticTest < ServerProcessCase
   ALGORITHMS.each do |name|
     define_method("test_a_route_may_say_that_its_files_are_sent_by_#{name}") do
       clients = Array.new(6) { connect }
-      clients.each { |client| client.write(request("/#{name}/large.bin") + request("/#{name}/large.bin", "Range: bytes=5-9") + request("/text.txt")) }
+      clients.each do |client|
+        client.write(request("/#{name}/large.bin") +
+                     request("/#{name}/large.bin", "Range: bytes=5-9") + request("/text.txt"))
+      end
       clients.each do |client|
         assert_equal Digest::MD5.hexdigest(LARGE), Digest::MD5.hexdigest(client.response.body)
         assert_equal [LARGE[5..9], TEXT], [client.response.body, client.response.body]
@@ -132,13 +142,15 @@ class FilesStaticTest < ServerProcessCase
     assert_equal [200, "0", ""], [response.status, response["content-length"], response.body]
   end
 
-  def test_head_is_answered_like_get_without_a_body_and_the_connection_goes_on # RFC 9110 section 9.3.2
+  # RFC 9110 section 9.3.2.
+  def test_head_is_answered_like_get_without_a_body_and_the_connection_goes_on
     connect do |client|
       client.write(request("/text.txt"))
       whole = client.response.fields.reject { |name, _| name.casecmp?("date") }
       client.write(request("/text.txt", "Range: bytes=0-3", method: "HEAD"))
       head = client.response(method: "HEAD")
-      assert_equal [200, "", whole], [head.status, head.body, head.fields.reject { |name, _| name.casecmp?("date") }]
+      assert_equal [200, "", whole],
+                   [head.status, head.body, head.fields.reject { |name, _| name.casecmp?("date") }]
       client.write(request("/text.txt", method: "HEAD") + request("/first.txt"))
       assert_equal 200, client.response(method: "HEAD").status
       assert_equal "of the first", client.response.body
@@ -149,13 +161,15 @@ class FilesStaticTest < ServerProcessCase
     targets = %w[/text.txt /app /docs/ /second.txt /other /nothing.txt /text.txt]
     connect do |client|
       client.write(targets.map { |target| request(target) }.join)
-      assert_equal [TEXT, "app /app", "<h1>docs</h1>", "second", "app /other", "", TEXT], targets.map { client.response.body }
+      assert_equal [TEXT, "app /app", "<h1>docs</h1>", "second", "app /other", "", TEXT],
+                   targets.map { client.response.body }
     end
   end
 
   def test_other_methods_are_the_applications
     %w[POST PUT DELETE OPTIONS PATCH].each do |method|
-      assert_equal method, ask("/text.txt", method: method, body: method == "POST" ? "x" : "")["x-app"]
+      body = method == "POST" ? "x" : ""
+      assert_equal method, ask("/text.txt", method: method, body: body)["x-app"]
     end
   end
 
@@ -164,11 +178,13 @@ class FilesStaticTest < ServerProcessCase
   end
 
   def test_the_first_folder_that_has_a_file_serves_it_and_what_none_has_is_the_applications
-    assert_equal ["of the first", "second", "app /none.txt"], %w[/first.txt /second.txt /none.txt].map { |target| ask(target).body }
+    assert_equal ["of the first", "second", "app /none.txt"],
+                 %w[/first.txt /second.txt /none.txt].map { |target| ask(target).body }
   end
 
   def test_a_query_does_not_matter_and_names_are_decoded_once
-    assert_equal [TEXT, "blanks", "letters"], ["/text.txt?v=2", "/a%20b+c.txt", "/%C3%BCmlaut.txt"].map { |target| ask(target).body }
+    targets = ["/text.txt?v=2", "/a%20b+c.txt", "/%C3%BCmlaut.txt"]
+    assert_equal [TEXT, "blanks", "letters"], targets.map { |target| ask(target).body }
     assert_application ask("/a%2520b+c.txt")
   end
 
@@ -179,23 +195,42 @@ class FilesStaticTest < ServerProcessCase
   # --- conditions: RFC 9110 section 13 ---
 
   CONDITIONS = {
-    ["If-None-Match: TAG"] => 304, ["If-None-Match: W/TAG"] => 304, ["If-None-Match: *"] => 304, ['If-None-Match: "x", TAG'] => 304, ['If-None-Match: "x"'] => 200,
-    ["If-None-Match: BARE"] => 200, ["If-Modified-Since: DATE"] => 304, ["If-Modified-Since: BEFORE"] => 200, ["If-Modified-Since: never"] => 200,
-    ["If-Modified-Since: FUTURE"] => 200, ['If-None-Match: "x"', "If-Modified-Since: DATE"] => 200, ["If-None-Match: TAG", "If-Modified-Since: BEFORE"] => 304,
-    ["If-Match: TAG"] => 200, ["If-Match: *"] => 200, ["If-Match: W/TAG"] => 412, ['If-Match: "x"'] => 412, ["If-Unmodified-Since: DATE"] => 200,
-    ["If-Unmodified-Since: BEFORE"] => 412, ["If-Match: TAG", "If-Unmodified-Since: BEFORE"] => 200
+    ["If-None-Match: TAG"] => 304,
+    ["If-None-Match: W/TAG"] => 304,
+    ["If-None-Match: *"] => 304,
+    ['If-None-Match: "x", TAG'] => 304,
+    ['If-None-Match: "x"'] => 200,
+    ["If-None-Match: BARE"] => 200,
+    ["If-Modified-Since: DATE"] => 304,
+    ["If-Modified-Since: BEFORE"] => 200,
+    ["If-Modified-Since: never"] => 200,
+    ["If-Modified-Since: FUTURE"] => 200,
+    ['If-None-Match: "x"', "If-Modified-Since: DATE"] => 200,
+    ["If-None-Match: TAG", "If-Modified-Since: BEFORE"] => 304,
+    ["If-Match: TAG"] => 200,
+    ["If-Match: *"] => 200,
+    ["If-Match: W/TAG"] => 412,
+    ['If-Match: "x"'] => 412,
+    ["If-Unmodified-Since: DATE"] => 200,
+    ["If-Unmodified-Since: BEFORE"] => 412,
+    ["If-Match: TAG", "If-Unmodified-Since: BEFORE"] => 200
   }.freeze
 
   def fill_in(fields)
     tag = self.tag
     fields.map do |field|
-      field.sub("TAG", tag).sub("BARE", tag.delete('"')).sub("BEFORE", (THEN - 1).httpdate).sub("FUTURE", (Time.now + 86_400).httpdate).sub("DATE", THEN.httpdate)
+      field.sub("TAG", tag).sub("BARE", tag.delete('"'))
+        .sub("BEFORE", (THEN - 1).httpdate)
+        .sub("FUTURE", (Time.now + 86_400).httpdate)
+        .sub("DATE", THEN.httpdate)
     end
   end
 
   CONDITIONS.each do |fields, status|
     define_method("test_#{fields.join(" and ")} is #{status}") do
-      assert_equal [status, status == 200 ? TEXT : nil], ask("/text.txt", *fill_in(fields)).then { |response| [response.status, (response.body if status == 200)] }
+      response = ask("/text.txt", *fill_in(fields))
+      assert_equal status, response.status
+      assert_equal TEXT, response.body if status == 200
     end
   end
 
@@ -203,19 +238,24 @@ class FilesStaticTest < ServerProcessCase
     connect do |client|
       client.write(request("/app.js", "If-None-Match: *") + request("/first.txt"))
       response = client.response
-      assert_equal [304, "", nil, nil, "Accept-Encoding"], [response.status, response.body, *%w[content-length content-type vary].map { |name| response[name] }]
+      assert_equal [304, "", nil, nil, "Accept-Encoding"],
+                   [response.status, response.body, response["content-length"],
+                    response["content-type"], response["vary"]]
       assert response["etag"]
       assert response["date"]
       assert_equal "of the first", client.response.body
     end
   end
 
-  # A cache in between would give it to everybody, for as long as the file may be kept (RFC 9111 section 3).
+  # A cache in between would give it to everybody, for as long as the file may be kept (RFC 9111
+  # section 3).
   def test_a_refusal_is_not_kept_as_its_file_is
     path = "/assets/site-0123456789abcdef0123456789abcdef.css"
     { 'If-Match: "x"' => 412, "Range: bytes=99-" => 416 }.each do |field, status|
       response = ask(path, field)
-      assert_equal [status, nil, nil, nil], [response.status, *%w[cache-control etag last-modified].map { |name| response[name] }]
+      assert_equal [status, nil, nil, nil],
+                   [response.status, response["cache-control"], response["etag"],
+                    response["last-modified"]]
     end
     assert_includes ask(path)["cache-control"], "immutable"
   end
@@ -231,12 +271,22 @@ class FilesStaticTest < ServerProcessCase
 
   SIZE = TEXT.bytesize
   RANGES = {
-    "bytes=0-3" => [206, "0123", "bytes 0-3/#{SIZE}"], "bytes=-4" => [206, "xyz\n", "bytes #{SIZE - 4}-#{SIZE - 1}/#{SIZE}"],
-    "bytes=30-" => [206, TEXT[30..], "bytes 30-#{SIZE - 1}/#{SIZE}"], "bytes=0-99999999999999999999999" => [206, TEXT, "bytes 0-#{SIZE - 1}/#{SIZE}"],
-    "bytes=#{SIZE - 1}-" => [206, "\n", "bytes #{SIZE - 1}-#{SIZE - 1}/#{SIZE}"], "Bytes=1-1" => [206, "1", "bytes 1-1/#{SIZE}"],
-    "bytes=#{SIZE}-" => [416, nil, "bytes */#{SIZE}"], "bytes=-0" => [416, nil, "bytes */#{SIZE}"], "bytes=99999999999999999999999-" => [416, nil, "bytes */#{SIZE}"],
-    "bytes=3-1" => [200, TEXT, nil], "bytes=a-b" => [200, TEXT, nil], "lines=0-3" => [200, TEXT, nil], "bytes" => [200, TEXT, nil], "bytes=" => [200, TEXT, nil],
-    "bytes=0-0,0-0,0-0" => [206, "0", "bytes 0-0/#{SIZE}"], "bytes=0-20,10-36" => [206, TEXT, "bytes 0-#{SIZE - 1}/#{SIZE}"],
+    "bytes=0-3" => [206, "0123", "bytes 0-3/#{SIZE}"],
+    "bytes=-4" => [206, "xyz\n", "bytes #{SIZE - 4}-#{SIZE - 1}/#{SIZE}"],
+    "bytes=30-" => [206, TEXT[30..], "bytes 30-#{SIZE - 1}/#{SIZE}"],
+    "bytes=0-99999999999999999999999" => [206, TEXT, "bytes 0-#{SIZE - 1}/#{SIZE}"],
+    "bytes=#{SIZE - 1}-" => [206, "\n", "bytes #{SIZE - 1}-#{SIZE - 1}/#{SIZE}"],
+    "Bytes=1-1" => [206, "1", "bytes 1-1/#{SIZE}"],
+    "bytes=#{SIZE}-" => [416, nil, "bytes */#{SIZE}"],
+    "bytes=-0" => [416, nil, "bytes */#{SIZE}"],
+    "bytes=99999999999999999999999-" => [416, nil, "bytes */#{SIZE}"],
+    "bytes=3-1" => [200, TEXT, nil],
+    "bytes=a-b" => [200, TEXT, nil],
+    "lines=0-3" => [200, TEXT, nil],
+    "bytes" => [200, TEXT, nil],
+    "bytes=" => [200, TEXT, nil],
+    "bytes=0-0,0-0,0-0" => [206, "0", "bytes 0-0/#{SIZE}"],
+    "bytes=0-20,10-36" => [206, TEXT, "bytes 0-#{SIZE - 1}/#{SIZE}"],
     "bytes=0-9,12-20,22-30,32-36" => [200, TEXT, nil]
   }.freeze
 
@@ -254,19 +304,34 @@ class FilesStaticTest < ServerProcessCase
     assert_equal [206, nil], [response.status, response["content-range"]]
     _, *parts, last = response.body.split("--#{boundary}")
     assert_equal "--\r\n", last
-    found = parts.map { |part| part.split("\r\n\r\n", 2).then { |head, body| [head[/Content-Range: (.+)/i, 1].strip, body.delete_suffix("\r\n")] } }
-    expected = [[10, 19], [2_999_995, 2_999_999], [100_000, 100_099]].map { |from, to| ["bytes #{from}-#{to}/3000000", LARGE[from..to]] }
+    found = parts.map do |part|
+      head, body = part.split("\r\n\r\n", 2)
+      [head[/Content-Range: (.+)/i, 1].strip, body.delete_suffix("\r\n")]
+    end
+    ranges = [[10, 19], [2_999_995, 2_999_999], [100_000, 100_099]]
+    expected = ranges.map { |from, to| ["bytes #{from}-#{to}/3000000", LARGE[from..to]] }
     assert_equal expected, found
   end
 
-  def test_a_range_is_sent_if_the_file_is_still_the_same_and_else_all_of_it # RFC 9110 section 13.1.5
-    { tag => 206, THEN.httpdate => 206, '"other"' => 200, "W/#{tag}" => 200, (THEN + 1).httpdate => 200 }.each do |validator, status|
-      assert_equal status, ask("/text.txt", "Range: bytes=0-3", "If-Range: #{validator}").status, validator
+  # RFC 9110 section 13.1.5.
+  def test_a_range_is_sent_if_the_file_is_still_the_same_and_else_all_of_it
+    {
+      tag => 206,
+      THEN.httpdate => 206,
+      '"other"' => 200,
+      "W/#{tag}" => 200,
+      (THEN + 1).httpdate => 200
+    }.each do |validator, status|
+      response = ask("/text.txt", "Range: bytes=0-3", "If-Range: #{validator}")
+      assert_equal status, response.status, validator
     end
   end
 
   def test_conditions_come_before_ranges
-    assert_equal [304, 412], ["If-None-Match: *", 'If-Match: "x"'].map { |field| ask("/text.txt", field, "Range: bytes=0-3").status }
+    statuses = ["If-None-Match: *", 'If-Match: "x"'].map do |field|
+      ask("/text.txt", field, "Range: bytes=0-3").status
+    end
+    assert_equal [304, 412], statuses
   end
 
   def test_a_download_is_resumed_where_it_was_cut
@@ -281,44 +346,71 @@ class FilesStaticTest < ServerProcessCase
   # --- codings: RFC 9110 section 12.5.3 ---
 
   CODINGS = {
-    "gzip" => "gzip", "gzip, br" => "br", "gzip, br, zstd" => "zstd", "br;q=0.5, gzip;q=0.9" => "gzip", "zstd;q=0, *" => "br", "identity" => nil, "" => nil,
-    "gzip;q=0" => nil, "xgzip" => nil, "br;q=0.1, identity;q=0.5" => nil, "*;q=0" => nil, "identity;q=0, gzip" => "gzip"
+    "gzip" => "gzip",
+    "gzip, br" => "br",
+    "gzip, br, zstd" => "zstd",
+    "br;q=0.5, gzip;q=0.9" => "gzip",
+    "zstd;q=0, *" => "br",
+    "identity" => nil,
+    "" => nil,
+    "gzip;q=0" => nil,
+    "xgzip" => nil,
+    "br;q=0.1, identity;q=0.5" => nil,
+    "*;q=0" => nil,
+    "identity;q=0, gzip" => "gzip"
   }.freeze
 
   CODINGS.each do |accepted, coding|
-    define_method("test_a_request_that_accepts #{accepted.inspect} gets #{coding || "the file as it is"}") do
+    got = coding || "the file as it is"
+    define_method("test_a_request_that_accepts #{accepted.inspect} gets #{got}") do
       response = ask("/app.js", "Accept-Encoding: #{accepted}")
-      assert_equal [200, coding, "Accept-Encoding", "text/javascript"], [response.status, *%w[content-encoding vary content-type].map { |name| response[name] }]
-      expected = { "gzip" => ServedFolder.gzip("gzip"), "br" => "brotli", "zstd" => "zstandard", nil => "plain " * 100 }.fetch(coding)
-      assert_equal [expected.bytesize.to_s, expected], [response["content-length"], response.body] unless coding == "gzip"
+      assert_equal [200, coding, "Accept-Encoding", "text/javascript"],
+                   [response.status, response["content-encoding"], response["vary"],
+                    response["content-type"]]
+      expected = {
+        "gzip" => ServedFolder.gzip("gzip"), "br" => "brotli", "zstd" => "zstandard",
+        nil => "plain " * 100
+      }.fetch(coding)
+      unless coding == "gzip"
+        assert_equal [expected.bytesize.to_s, expected], [response["content-length"], response.body]
+      end
       assert_equal "gzip", Zlib.gunzip(response.body) if coding == "gzip"
     end
   end
 
   def test_each_coding_has_a_tag_and_ranges_of_its_own
-    tags = ["", "gzip", "br", "zstd"].map { |coding| ask("/app.js", "Accept-Encoding: #{coding}")["etag"] }
+    tags = ["", "gzip", "br", "zstd"].map do |coding|
+      ask("/app.js", "Accept-Encoding: #{coding}")["etag"]
+    end
     assert_equal tags.uniq, tags
     response = ask("/app.js", "Accept-Encoding: br", "Range: bytes=2-3")
-    assert_equal [206, "ot", "bytes 2-3/6"], [response.status, response.body, response["content-range"]]
+    assert_equal [206, "ot", "bytes 2-3/6"],
+                 [response.status, response.body, response["content-range"]]
     assert_equal 304, ask("/app.js", "Accept-Encoding: br", "If-None-Match: #{tags[2]}").status
     assert_equal 200, ask("/app.js", "Accept-Encoding: gzip", "If-None-Match: #{tags[2]}").status
   end
 
   def test_a_coding_made_of_an_earlier_version_is_not_sent
-    assert_equal [nil, "plain"], ask("/old.css", "Accept-Encoding: gzip").then { |response| [response["content-encoding"], response.body] }
+    response = ask("/old.css", "Accept-Encoding: gzip")
+    assert_equal [nil, "plain"], [response["content-encoding"], response.body]
   end
 
   # --- folders ---
 
   def test_a_folder_is_its_index_file_and_without_its_slash_a_way_there
-    assert_equal ["<h1>docs</h1>", "text/html"], ask("/docs/").then { |response| [response.body, response["content-type"]] }
+    index = ask("/docs/")
+    assert_equal ["<h1>docs</h1>", "text/html"], [index.body, index["content-type"]]
     { "/docs" => "/docs/", "/docs?a=1&b=2" => "/docs/?a=1&b=2" }.each do |target, location|
-      assert_equal [301, location, "0"], ask(target).then { |response| [response.status, response["location"], response["content-length"]] }
+      response = ask(target)
+      assert_equal [301, location, "0"],
+                   [response.status, response["location"], response["content-length"]]
     end
   end
 
   def test_a_folder_without_an_index_file_is_the_applications
-    ["/empty", "/empty/", "/", "/text.txt/"].each { |target| assert_application ask(target), target }
+    ["/empty", "/empty/", "/", "/text.txt/"].each do |target|
+      assert_application ask(target), target
+    end
   end
 
   def test_no_way_leads_to_another_host
@@ -331,24 +423,37 @@ class FilesStaticTest < ServerProcessCase
   # --- what is said of some files ---
 
   def test_cache_rules_hold_for_their_paths_and_a_name_made_of_its_content_is_kept_for_ever
-    expected = { "/page.html" => "no-cache", "/%70age%2ehtml" => "no-cache", "/docs/" => "max-age=60", "/text.txt" => nil, "/assets/logo.png" => nil,
-                 "/assets/site-0123456789abcdef0123456789abcdef.css" => "public, max-age=31536000, immutable" }
+    expected = {
+      "/page.html" => "no-cache", "/%70age%2ehtml" => "no-cache", "/docs/" => "max-age=60",
+      "/text.txt" => nil, "/assets/logo.png" => nil,
+      "/assets/site-0123456789abcdef0123456789abcdef.css" => "public, max-age=31536000, immutable"
+    }
     assert_equal(expected, expected.to_h { |target, _| [target, ask(target)["cache-control"]] })
   end
 
   def test_the_end_of_a_name_says_its_type
-    expected = { "/notes.special" => "application/x-special", "/large.bin" => "application/octet-stream", "/assets/logo.png" => "image/png", "/app.js" => "text/javascript" }
+    expected = {
+      "/notes.special" => "application/x-special",
+      "/large.bin" => "application/octet-stream",
+      "/assets/logo.png" => "image/png",
+      "/app.js" => "text/javascript"
+    }
     assert_equal(expected, expected.to_h { |target, _| [target, ask(target)["content-type"]] })
   end
 
   # --- what is refused ---
 
   TRICKS = [
-    "/../secret.txt", "/..%2fsecret.txt", "/%2e%2e/secret.txt", "/%2e%2e%2fsecret.txt", "/.%2e/secret.txt", "/docs/../../secret.txt", "/docs/..%2f..%2fsecret.txt",
-    "/%252e%252e/secret.txt", "/..%252fsecret.txt", "/..%5csecret.txt", "/..%c0%afsecret.txt", "/%c0%ae%c0%ae/secret.txt", "/%e0%80%ae%e0%80%ae/secret.txt",
-    "/..;/secret.txt", "/..%00/secret.txt", "/text.txt%00.png", "/%00", "//secret.txt", "/./../secret.txt", "/docs/./../../secret.txt", "/outside.txt", "/outside/secret.txt",
-    "/.hidden", "/docs/.git/config", "/%2ehidden", "/.well-known/../.hidden", "/public/../secret.txt", "/..", "/%2e%2e", "/%2e", "/.", "/text.txt/../../secret.txt",
-    "/%u002e%u002e/secret.txt", "/%2", "/%zz", "/%c3%28", "/%ed%a0%80", "/docs%2findex.html", "/%0a", "/%7f", "/../public/../secret.txt", "/#{"a/" * 1_500}x"
+    "/../secret.txt", "/..%2fsecret.txt", "/%2e%2e/secret.txt", "/%2e%2e%2fsecret.txt",
+    "/.%2e/secret.txt", "/docs/../../secret.txt", "/docs/..%2f..%2fsecret.txt",
+    "/%252e%252e/secret.txt", "/..%252fsecret.txt", "/..%5csecret.txt", "/..%c0%afsecret.txt",
+    "/%c0%ae%c0%ae/secret.txt", "/%e0%80%ae%e0%80%ae/secret.txt", "/..;/secret.txt",
+    "/..%00/secret.txt", "/text.txt%00.png", "/%00", "//secret.txt", "/./../secret.txt",
+    "/docs/./../../secret.txt", "/outside.txt", "/outside/secret.txt", "/.hidden",
+    "/docs/.git/config", "/%2ehidden", "/.well-known/../.hidden", "/public/../secret.txt", "/..",
+    "/%2e%2e", "/%2e", "/.", "/text.txt/../../secret.txt", "/%u002e%u002e/secret.txt", "/%2",
+    "/%zz", "/%c3%28", "/%ed%a0%80", "/docs%2findex.html", "/%0a", "/%7f",
+    "/../public/../secret.txt", "/#{"a/" * 1_500}x"
   ].freeze
 
   TRICKS.each do |target|
@@ -390,7 +495,8 @@ class FilesStaticTest < ServerProcessCase
       folder.delete("changing.txt")
       assert_application get.call
       folder.write("changing.txt", "back", modified: THEN)
-      assert_equal ["back", THEN.httpdate], get.call.then { |response| [response.body, response["last-modified"]] }
+      last = get.call
+      assert_equal ["back", THEN.httpdate], [last.body, last["last-modified"]]
     end
   end
 
@@ -404,7 +510,9 @@ class FilesStaticTest < ServerProcessCase
       assert_operator sent.bytesize, :<, 20_000_000
       assert_equal "x", sent.squeeze
     end
-    server.await_stderr(/warning: \S+\/shrinking\.bin became shorter while it was sent, and its download was cut/)
+    server.await_stderr(
+      /warning: \S+\/shrinking\.bin became shorter while it was sent, and its download was cut/
+    )
   end
 
   def test_a_file_that_grows_while_it_is_sent_ends_where_it_was_said_to
@@ -423,7 +531,9 @@ class FilesStaticTest < ServerProcessCase
 
   def test_files_are_in_the_log_of_requests
     ask("/text.txt?logged", "If-None-Match: *")
-    server.await_stderr(%r{info: GET /text\.txt\?logged 304 127\.0\.0\.1 answered by the server: a file$})
+    server.await_stderr(
+      %r{info: GET /text\.txt\?logged 304 127\.0\.0\.1 answered by the server: a file$}
+    )
   end
 
   # --- figures ---
@@ -441,12 +551,18 @@ class FilesStaticTest < ServerProcessCase
   end
 
   def test_downloads_are_counted_by_what_became_of_them
-    await_counted("complete_total", 3) { ["/text.txt", "/large.bin", "/eba/large.bin"].each { |target| ask(target) } }
+    await_counted("complete_total", 3) do
+      ["/text.txt", "/large.bin", "/eba/large.bin"].each { |target| ask(target) }
+    end
     await_counted("complete_total", 1) { ask("/large.bin", "Range: bytes=0-9,100-109") }
     await_counted("complete_total", 0) { ask("/text.txt", method: "HEAD") }
     await_counted("not_modified_total", 1) { ask("/text.txt", "If-None-Match: *") }
     folder.write("watched.bin", "x" * 20_000_000)
-    await_counted("aborted_total", 1) { connect(receive_buffer_bytes: 4_096) { |client| client.get("/watched.bin") && client.take_line && client.abort } }
+    await_counted("aborted_total", 1) do
+      connect(receive_buffer_bytes: 4_096) do |client|
+        client.get("/watched.bin") && client.take_line && client.abort
+      end
+    end
     figures = downloads
     assert_operator figures.dig("algorithms", "eba", "bytes_total"), :>=, LARGE.bytesize
     assert_operator figures.dig("first_byte_s", "count"), :>=, 4
@@ -460,7 +576,9 @@ class FilesStaticTest < ServerProcessCase
     begun = folder.beside("begun-#{new_tag}")
     busy = connect.tap { |client| client.get("/burn?#{gate}&#{begun}") }
     Patience.await("the request runs") { File.exist?(begun) }
-    3.times { assert_equal [TEXT, LARGE], ["/text.txt", "/large.bin"].map { |target| ask(target).body } }
+    3.times do
+      assert_equal [TEXT, LARGE], ["/text.txt", "/large.bin"].map { |target| ask(target).body }
+    end
     File.write(gate, "")
     assert_application busy.response
   ensure

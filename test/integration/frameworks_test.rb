@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Small applications of each framework, with Sequel and one PostgreSQL behind them: 200 requests inside at once keep what is theirs in every place where libraries
-# put it, and leave nothing for the next (test/support/app_state.rb).
+# Small applications of each framework, with Sequel and one PostgreSQL behind them. 200 requests
+# inside at once keep what is theirs in every place where libraries put it. They leave nothing for
+# the next (test/support/app_state.rb).
 
 require_relative "../support/gem_bundle"
 require_relative "../support/server_process_case"
@@ -21,16 +22,20 @@ module FrameworkTests
     end
 
     def server_options
-      { options: ServerProcess.one_process("200 requests meet inside one process"), env: { "NB_TEST_DATABASE" => Services.postgresql.url, "RACK_ENV" => "production" } }
+      {
+        options: ServerProcess.one_process("200 requests meet inside one process"),
+        env: { "NB_TEST_DATABASE" => Services.postgresql.url, "RACK_ENV" => "production" }
+      }
     end
   end
 
   def test_requests_that_run_at_once_keep_what_is_theirs_and_the_next_find_nothing
     clients = Array.new(AT_ONCE) { Wire::Client.open(server.url) }
     2.times do |wave|
-      clients.rotate(wave * 7).each_with_index.map { |client, number| [client, (wave * 1000) + number] }
-             .each { |client, me| client.get("/visit?me=#{me}&at_once=#{AT_ONCE}") }
-             .each { |client, me| assert_own(me, client.response) }
+      clients.rotate(wave * 7).each_with_index
+        .map { |client, number| [client, (wave * 1000) + number] }
+        .each { |client, me| client.get("/visit?me=#{me}&at_once=#{AT_ONCE}") }
+        .each { |client, me| assert_own(me, client.response) }
     end
   ensure
     clients&.each(&:close)
@@ -39,14 +44,18 @@ module FrameworkTests
   def assert_own(me, response)
     state = parsed(response)
     assert_equal [me.to_s], response.all("x-me")
-    assert_equal({ "me" => me, "row" => me, "framework" => [me] * 3 }, state.slice("me", "row", "framework"))
+    assert_equal({ "me" => me, "row" => me, "framework" => [me] * 3 },
+                 state.slice("me", "row", "framework"))
     assert_clean(state)
     assert_equal state["expected"], state["first"], "request #{me}, after it was parked"
     assert_equal state["expected"], state["second"], "request #{me}, after it was parked again"
   end
 
   def assert_clean(state)
-    clean = { "local" => nil, "storage" => nil, "variable" => nil, "attribute" => nil, "store" => nil, "locale" => "en", "zone" => nil, "tags" => [], "trace" => nil }
+    clean = {
+      "local" => nil, "storage" => nil, "variable" => nil, "attribute" => nil, "store" => nil,
+      "locale" => "en", "zone" => nil, "tags" => [], "trace" => nil
+    }
     assert_equal clean, state["found"], "request #{state["me"]} found what another has left"
   end
 
@@ -99,7 +108,9 @@ end
 class HanamiTest < ServerProcessCase
   include FrameworkTests
 
-  BUNDLE = GemBundle.new(File.expand_path("../../gemfiles/hanami.gemfile", __dir__), "bundle-hanami")
+  BUNDLE = GemBundle.new(
+    File.expand_path("../../gemfiles/hanami.gemfile", __dir__), "bundle-hanami"
+  )
 
   def self.app
     "require #{File.join(folder, "hanami/config/app").inspect}\nHanami.boot\nrun Hanami.app\n"
@@ -107,6 +118,10 @@ class HanamiTest < ServerProcessCase
 
   def self.server_options
     options = super
-    options.merge(env: options[:env].merge(BUNDLE.env, "RUBYOPT" => "-rbundler/setup", "HANAMI_ENV" => "production"))
+    options.merge(
+      env: options[:env].merge(
+        BUNDLE.env, "RUBYOPT" => "-rbundler/setup", "HANAMI_ENV" => "production"
+      )
+    )
   end
 end

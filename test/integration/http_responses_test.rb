@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# What the server itself puts on the wire, whatever the application: fields of its own, its error answers, and how it ends a connection.
+# What the server itself puts on the wire, whatever the application: fields of its own, its error
+# answers, and how it ends a connection.
 
 require "time"
 
@@ -13,8 +14,10 @@ class HttpResponsesTest < ServerProcessCase
     "GET / HTTP/2.0\r\nHost: test\r\n\r\n" => 505, # RFC 9110 section 15.6.6
     "GET /#{"a" * 20_000} HTTP/1.1\r\nHost: test\r\n\r\n" => 414, # RFC 9110 section 15.5.15
     "GET / HTTP/1.1\r\nHost: test\r\nX: #{"a" * 70_000}\r\n\r\n" => 431, # RFC 6585 section 5
-    "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 200000000\r\n\r\n" => 413, # RFC 9110 section 15.5.14
-    "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\nExpect: else\r\n\r\n" => 417, # RFC 9110 section 15.5.18
+    "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 200000000\r\n\r\n" =>
+      413, # RFC 9110 section 15.5.14
+    "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\nExpect: else\r\n\r\n" =>
+      417, # RFC 9110 section 15.5.18
     "CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n" => 405 # RFC 9110 section 15.5.6
   }.freeze
 
@@ -54,7 +57,8 @@ class HttpResponsesTest < ServerProcessCase
     end
   end
 
-  def test_a_refused_upload_can_be_sent_on_while_the_answer_is_read # RFC 9112 section 9.6: no reset that destroys the answer
+  # RFC 9112 section 9.6: no reset that destroys the answer.
+  def test_a_refused_upload_can_be_sent_on_while_the_answer_is_read
     connect do |client|
       client.write("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 200000000\r\n\r\n")
       20.times { break unless client.write("x" * 10_000) }

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# A front with two I/O threads and two workers: connections are spread over the threads, and whatever happens to workers or the server happens to all of them. (The
-# whole suite runs so with NB_TEST_WORKERS=2 NB_TEST_IO_THREADS=2.)
+# A front with two I/O threads and two workers. Connections are spread over the threads. Whatever
+# happens to workers or the server happens to all of them. (The whole suite runs so with
+# NB_TEST_WORKERS=2 NB_TEST_IO_THREADS=2.)
 
 require "digest/sha2"
 require "json"
@@ -19,7 +20,8 @@ class IoThreadsTest < WorkersCase
         case env["PATH_INFO"]
         when "/held" then #{gate.wait_expression}
         when "/sum" then next [200, {}, [Digest::MD5.hexdigest(env["rack.input"].read)]]
-        when "/stream" then next [200, {}, Enumerator.new { |parts| 50.times { |i| parts << i.to_s * 10_000 } }]
+        when "/stream"
+          next [200, {}, Enumerator.new { |parts| 50.times { |i| parts << i.to_s * 10_000 } }]
         when "/take"
           io = env["rack.hijack"].call
           io.write("HTTP/1.1 200 OK\\r\\nContent-Length: 5\\r\\n\\r\\ntaken")
@@ -33,17 +35,22 @@ class IoThreadsTest < WorkersCase
   def test_bodies_streams_and_hijacked_connections_come_and_go_by_each_thread
     with_clients do |server, clients, _gate|
       body = Random.new(1).bytes(300_000)
-      assert_equal [Digest::MD5.hexdigest(body)], clients.map { |http| http.post("/sum", body).body }.uniq
-      assert_equal [Array.new(50) { |i| i.to_s * 10_000 }.join], clients.map { |http| http.get("/stream").body }.uniq
+      assert_equal [Digest::MD5.hexdigest(body)],
+                   clients.map { |http| http.post("/sum", body).body }.uniq
+      assert_equal [Array.new(50) { |i| i.to_s * 10_000 }.join],
+                   clients.map { |http| http.get("/stream").body }.uniq
       connections = status(server)["connections"]
       assert_equal [CLIENTS, CLIENTS], connections.values_at("open", "accepted_total")
       assert_equal 2 * CLIENTS, status(server)["requests"]["total"]
       assert_equal ["taken"], clients.map { |http| http.get("/take").body }.uniq
-      assert_equal %w[nb-io nb-io-1], Dir.children("/proc/#{server.pid}/task").map { |id| File.read("/proc/#{server.pid}/task/#{id}/comm").chomp }.grep(/nb-io/).sort
+      tasks = "/proc/#{server.pid}/task"
+      names = Dir.children(tasks).map { |id| File.read("#{tasks}/#{id}/comm").chomp }
+      assert_equal %w[nb-io nb-io-1], names.grep(/nb-io/).sort
     end
   end
 
-  def test_with_one_fiber_a_worker_gets_one_request_and_what_comes_meanwhile_goes_to_the_other_whatever_thread_it_comes_by
+  define_method("test_with_one_fiber_a_worker_gets_one_request_and_what_comes_meanwhile_goes_to_" \
+                "the_other_whatever_thread_it_comes_by") do
     with_clients(options: %w[-f 1]) do |server, clients, gate|
       first = Thread.new { clients[0].get("/held") }
       insides = [gate.arrival]
@@ -84,7 +91,10 @@ class IoThreadsTest < WorkersCase
       old = processes(server, "worker")
       Process.kill("HUP", server.pid)
       server.await_stderr(/2 new workers serve/)
-      assert_empty clients.drop(2).flat_map { |http| Array.new(4) { http.get("/").body.to_i } } & old
+      served = clients.drop(2).flat_map do |http|
+        Array.new(4) { http.get("/").body.to_i }
+      end
+      assert_empty served & old
       assert_equal CLIENTS, status(server)["connections"]["accepted_total"]
       late = clients.drop(2).map { |http| Thread.new { http.get("/held").code } }
       insides.concat(Array.new(2) { gate.arrival })
@@ -101,11 +111,16 @@ class IoThreadsTest < WorkersCase
   private
 
   def with_clients(options: [])
+    options = ["--io-threads", "2", "--admin", "http://127.0.0.1:0", *options]
     Gate.open do |gate|
-      serve(self.class.app(gate), options: ["--io-threads", "2", "--admin", "http://127.0.0.1:0", *options]) do |server|
+      serve(self.class.app(gate), options: options) do |server|
         uri = URI(server.url)
-        clients = Array.new(CLIENTS) { Net::HTTP.start(uri.host, uri.port, nil, max_retries: 0, read_timeout: Patience::SECONDS) }
-        await("the connections to be there", server) { status(server)["connections"]["open"] == CLIENTS }
+        clients = Array.new(CLIENTS) do
+          Net::HTTP.start(uri.host, uri.port, nil, max_retries: 0, read_timeout: Patience::SECONDS)
+        end
+        await("the connections to be there", server) do
+          status(server)["connections"]["open"] == CLIENTS
+        end
         yield server, clients, gate
       ensure
         clients&.each { |http| http.finish if http.started? }
@@ -114,7 +129,8 @@ class IoThreadsTest < WorkersCase
   end
 
   def status(server)
-    admin = server.stdout[ServerProcess::ADMIN, 1] || await("the admin address", server) { server.stdout[ServerProcess::ADMIN, 1] }
+    admin = server.stdout[ServerProcess::ADMIN, 1] ||
+            await("the admin address", server) { server.stdout[ServerProcess::ADMIN, 1] }
     JSON.parse(Net::HTTP.get(URI("#{admin}/status.json")))
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Routes whose requests run on threads of their own: one at a time each, without a scheduler, as many as the route says, and a queue of the route's.
+# Routes whose requests run on threads of their own: one at a time each, without a scheduler, as
+# many as the route says, and a queue of the route's.
 
 require "json"
 require_relative "../support/held_requests"
@@ -61,7 +62,8 @@ class LanesTest < Minitest::Test
       case env["PATH_INFO"]
       when "/lane/held" then @held.push(here) && @release.pop
       when "/lane/size" then next [200, {}, [env["rack.input"].read.bytesize.to_s]]
-      when "/lane/long" then next [200, {}, Enumerator.new { |out| 300.times { out << ("x" * 10_000) } }]
+      when "/lane/long"
+        next [200, {}, Enumerator.new { |out| 300.times { out << ("x" * 10_000) } }]
       when "/lane/file" then next [200, {}, Class.new { def to_path = __FILE__ }.new]
       end
       [200, {}, [here]]
@@ -69,7 +71,8 @@ class LanesTest < Minitest::Test
   end
 
   def here
-    "#{Thread.current.name} #{Fiber.current_scheduler || Fiber.scheduler ? "cooperative" : "blocking"}"
+    cooperative = Fiber.current_scheduler || Fiber.scheduler
+    "#{Thread.current.name} #{cooperative ? "cooperative" : "blocking"}"
   end
 
   def start(**words)
@@ -89,10 +92,14 @@ class LearnedLanesTest < Minitest::Test
     assert_equal "nb-executor-0", ask("/held")
     @release << true
     assert_match(/\Anb-lane-\d\z/, held.value)
-    assert_equal [%w[GET /held/0]], lanes.fetch("learned").map { |like| like.values_at("method", "path") }
+    assert_equal [%w[GET /held/0]],
+                 lanes.fetch("learned").map { |like| like.values_at("method", "path") }
     assert_includes 0..60, lanes.dig("learned", 0, "left_s")
-    assert_match(/^neverblock_lanes_learned_total 1$/, Net::HTTP.get(URI("#{@server.admin_url}/metrics")))
-    assert_match(%r{info: GET /held/0 has stalled by calls that block, again and again: such requests run on threads of a lane for 60 s$}, @log_reader.readpartial(65_536))
+    assert_match(/^neverblock_lanes_learned_total 1$/,
+                 Net::HTTP.get(URI("#{@server.admin_url}/metrics")))
+    learned = %r{GET /held/0 has stalled by calls that block, again and again}
+    assert_match(/info: #{learned}: such requests run on threads of a lane for 60 s$/,
+                 @log_reader.readpartial(65_536))
   end
 
   # They may be waiting for each other.
@@ -142,7 +149,8 @@ class LearnedLanesTest < Minitest::Test
   def app
     lambda do |env|
       case env["PATH_INFO"]
-      when %r{\A/held/} then NeverBlock::Compat.blocking { @held.push(Thread.current.name) && @release.pop }
+      when %r{\A/held/}
+        NeverBlock::Compat.blocking { @held.push(Thread.current.name) && @release.pop }
       when %r{\A/computes/}
         @held.push(Thread.current.name)
         nil while @release.empty?
@@ -194,19 +202,27 @@ class WorkersLanesTest < WorkersCase
   APP = <<~RUBY
     require "socket"
     run lambda { |env|
-      TCPSocket.open("127.0.0.1", Integer(env["QUERY_STRING"])) { |io| io.read } unless env["QUERY_STRING"].empty?
+      unless env["QUERY_STRING"].empty?
+        TCPSocket.open("127.0.0.1", Integer(env["QUERY_STRING"])) { |io| io.read }
+      end
       [200, {}, ["\#{Thread.current.name} \#{Fiber.current_scheduler ? 1 : 0}"]]
     }
   RUBY
 
-  # A worker may have been given both of two requests: one more is sent until each worker's thread has one.
+  # A worker may have been given both of two requests: one more is sent until each worker's thread
+  # has one.
   def test_each_worker_has_its_threads_of_a_lane_and_other_requests_go_on
     Gate.open do |gate|
       with_file("route \"/lane\", lane: :thread, at_once: 1, queue: 100") do |file|
         serve(APP, options: ["-C", file]) do |server|
           held = Array.new(2) { Thread.new { get(server, "/lane?#{gate.port}") } }
           first = gate.arrival
-          await("a thread of the other worker", server) { gate.anybody? || (held << Thread.new { get(server, "/lane?#{gate.port}") }) && false }
+          await("a thread of the other worker", server) do
+            next true if gate.anybody?
+
+            held << Thread.new { get(server, "/lane?#{gate.port}") }
+            false
+          end
           assert_equal "nb-executor-0 1", get(server)
           Thread.new { loop { gate.arrival.close } }.report_on_exception = false
           first.close
@@ -219,7 +235,11 @@ class WorkersLanesTest < WorkersCase
   BLOCKS = <<~RUBY
     require "socket"
     run lambda { |env|
-      NB.neverblock(false) { TCPSocket.open("127.0.0.1", Integer(env["QUERY_STRING"])) { |io| io.read } } unless env["QUERY_STRING"].empty?
+      unless env["QUERY_STRING"].empty?
+        NB.neverblock(false) do
+          TCPSocket.open("127.0.0.1", Integer(env["QUERY_STRING"])) { |io| io.read }
+        end
+      end
       [200, {}, [Thread.current.name]]
     }
   RUBY
@@ -228,7 +248,8 @@ class WorkersLanesTest < WorkersCase
   def test_what_has_stalled_in_any_worker_goes_to_a_lane_of_all
     Gate.open do |gate|
       with_file("executor { stall_ms 20 }") do |file|
-        serve(BLOCKS, options: ["-e", "production", "-C", file, "--admin", "http://127.0.0.1:0"]) do |server|
+        options = ["-e", "production", "-C", file, "--admin", "http://127.0.0.1:0"]
+        serve(BLOCKS, options: options) do |server|
           3.times { |number| stall(server, gate, number) }
           await("such requests to be learned", server) { lanes(server).fetch("learned_total") == 1 }
           held = Thread.new { get(server, "/held/17?#{gate.port}") }

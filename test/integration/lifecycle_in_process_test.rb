@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# NeverBlock::Server inside a process that has other things to do, as an application or a test uses it.
+# NeverBlock::Server inside a process that has other things to do, as an application or a test uses
+# it.
 
 require_relative "../support/unit"
 require_relative "../support/gate"
@@ -58,7 +59,8 @@ class LifecycleInProcessTest < Minitest::Test
 
   def test_an_address_that_is_taken_is_an_error_and_the_next_server_can_start
     TCPServer.open("127.0.0.1", 0) do |holder|
-      config = NeverBlock::Config.new(binds: ["http://127.0.0.1:#{holder.local_address.ip_port}"], log_fd: @log_writer.fileno)
+      binds = ["http://127.0.0.1:#{holder.local_address.ip_port}"]
+      config = NeverBlock::Config.new(binds: binds, log_fd: @log_writer.fileno)
       assert_raises(NeverBlock::StartError) { NeverBlock::Server.new(config, ->(_env) {}).start }
     end
     start(->(_env) { [200, {}, ["fine"]] })
@@ -68,7 +70,8 @@ class LifecycleInProcessTest < Minitest::Test
   def test_settings_reach_the_loop
     start(->(_env) { [200, {}, []] }, headers_max: 3)
     request = Net::HTTP::Get.new("/", Array.new(9) { |number| ["x-#{number}", "y"] }.to_h)
-    assert_equal "431", Net::HTTP.start("127.0.0.1", URI(url).port) { |http| http.request(request).code }
+    code = Net::HTTP.start("127.0.0.1", URI(url).port) { |http| http.request(request).code }
+    assert_equal "431", code
   end
 
   private
@@ -78,7 +81,10 @@ class LifecycleInProcessTest < Minitest::Test
   end
 
   def make(app, **settings)
-    NeverBlock::Server.new(NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], log_fd: @log_writer.fileno, **settings), app)
+    config = NeverBlock::Config.new(
+      binds: ["http://127.0.0.1:0"], log_fd: @log_writer.fileno, **settings
+    )
+    NeverBlock::Server.new(config, app)
   end
 
   def url

@@ -8,7 +8,8 @@ require_relative "../support/gate"
 require_relative "../support/server_process"
 
 class LifecycleTest < Minitest::Test
-  HELLO = "run ->(env) { [200, { 'content-type' => 'text/plain' }, [\"hello \#{env['PATH_INFO']}\"]] }\n"
+  HELLO = "run ->(env) { [200, { 'content-type' => 'text/plain' }, " \
+          "[\"hello \#{env['PATH_INFO']}\"]] }\n"
   QUICK_S = Patience::SECONDS
 
   def test_it_says_where_it_listens_once_for_each_bind_and_answers_there
@@ -27,7 +28,8 @@ class LifecycleTest < Minitest::Test
 
   def test_a_handler_that_ends_its_thread_ends_the_process_with_1_and_a_line
     app = "run ->(env) { env['PATH_INFO'] == '/end' ? Thread.exit : [200, {}, ['here']] }\n"
-    ServerProcess.run(app, options: ServerProcess.one_process("a worker that ends is replaced, not the process's end")) do |server|
+    alone = ServerProcess.one_process("a worker that ends is replaced, not the process's end")
+    ServerProcess.run(app, options: alone) do |server|
       assert_equal "here", get(server.url, "/")
       assert_equal "500", Net::HTTP.get_response(URI("#{server.url}/end")).code
       assert_equal 1, server.wait(QUICK_S)&.exitstatus
@@ -39,7 +41,12 @@ class LifecycleTest < Minitest::Test
     app = <<~RACKUP
       run ->(env) do
         executor = Thread.current
-        Thread.new { Thread.pass until executor.status == "sleep"; executor.raise("from outside") } if env['PATH_INFO'] == '/aim'
+        if env['PATH_INFO'] == '/aim'
+          Thread.new do
+            Thread.pass until executor.status == "sleep"
+            executor.raise("from outside")
+          end
+        end
         [200, {}, ['here']]
       end
     RACKUP
@@ -61,14 +68,20 @@ class LifecycleTest < Minitest::Test
         [200, {}, [(stat[:heap_available_slots] - stat[:heap_live_slots]).fdiv(LOADED.size).to_s]]
       end
     RACKUP
-    [ServerProcess.one_process("two workers come next in the same test"), %w[-w 2]].each do |options|
-      ServerProcess.run(app, options: options) { |server| assert_operator Float(get(server.url, "/")), :>, 0.4 }
+    alone = ServerProcess.one_process("two workers come next in the same test")
+    [alone, %w[-w 2]].each do |options|
+      ServerProcess.run(app, options: options) do |server|
+        assert_operator Float(get(server.url, "/")), :>, 0.4
+      end
     end
   end
 
   def test_its_first_log_lines_say_what_runs
-    ServerProcess.run(HELLO, options: ["-e", "production", "-f", "7", *ServerProcess.one_process("the first log line is that of one process")]) do |server|
-      server.await_stderr(/^neverblock: \S+ info: version \S+, ruby #{Regexp.escape(RUBY_VERSION)}.*, process #{server.pid}, production, 7 fibers$/)
+    alone = ServerProcess.one_process("the first log line is that of one process")
+    ServerProcess.run(HELLO, options: ["-e", "production", "-f", "7", *alone]) do |server|
+      ruby = Regexp.escape(RUBY_VERSION)
+      run = /process #{server.pid}, production, 7 fibers/
+      server.await_stderr(/^neverblock: \S+ info: version \S+, ruby #{ruby}.*, #{run}$/)
     end
   end
 
@@ -92,7 +105,9 @@ class LifecycleTest < Minitest::Test
       Process.kill("TERM", server.pid)
       server.await_stderr(/draining/)
       Process.kill("TERM", server.pid)
-      assert_kind_of SystemCallError, client.value.then { |value| value.is_a?(EOFError) ? Errno::ECONNRESET.new : value }
+      ended = client.value
+      ended = Errno::ECONNRESET.new if ended.is_a?(EOFError)
+      assert_kind_of SystemCallError, ended
       assert_equal 1, server.wait(QUICK_S)&.exitstatus
       server.await_stderr(/SIGTERM again: closing all connections/)
     end
@@ -101,7 +116,8 @@ class LifecycleTest < Minitest::Test
   # Only the I/O loop and the main thread can still act; the executor never comes back.
   def test_a_request_that_never_gives_way_cannot_keep_the_process_alive
     Gate.open do |gate|
-      server = ServerProcess.new("require 'socket'\nrun ->(_env) { #{gate.wait_expression}; loop {} }\n").start
+      app = "require 'socket'\nrun ->(_env) { #{gate.wait_expression}; loop {} }\n"
+      server = ServerProcess.new(app).start
       client = Thread.new { response_of(server.url) }
       gate.arrival.close
       Process.kill("TERM", server.pid)
@@ -128,9 +144,14 @@ class LifecycleTest < Minitest::Test
   end
 
   def test_signals_that_do_nothing_yet_say_so_and_the_server_goes_on
-    ServerProcess.run(HELLO, options: ServerProcess.one_process("one process says that it has no workers to change")) do |server|
-      { "HUP" => "this server is one process", "USR2" => "upgrading in place is not supported yet", "TTIN" => "this server is one process",
-        "TTOU" => "this server is one process" }.each do |signal, what|
+    alone = ServerProcess.one_process("one process says that it has no workers to change")
+    ServerProcess.run(HELLO, options: alone) do |server|
+      {
+        "HUP" => "this server is one process",
+        "USR2" => "upgrading in place is not supported yet",
+        "TTIN" => "this server is one process",
+        "TTOU" => "this server is one process"
+      }.each do |signal, what|
         Process.kill(signal, server.pid)
         server.await_stderr(/^neverblock: \S+ info: SIG#{signal}: #{what}.*; nothing is done$/)
       end
@@ -161,7 +182,9 @@ class LifecycleTest < Minitest::Test
     ServerProcess.run(HELLO, binds: bind) do |server|
       assert_equal "hello /", get(server.url, "/")
       error = assert_raises(ServerProcess::Failed) { ServerProcess.new(HELLO, binds: bind).start }
-      assert_match(/^neverblock: cannot listen on #{Regexp.escape(bind[0])}: another server listens there/, error.message)
+      address = Regexp.escape(bind[0])
+      assert_match(/^neverblock: cannot listen on #{address}: another server listens there/,
+                   error.message)
       assert_equal "hello /", get(server.url, "/")
     end
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# What a server does at each of its limits: it says so early, loses nobody else, and recovers at once.
+# What a server does at each of its limits: it says so early, loses nobody else, and recovers at
+# once.
 
 require_relative "../support/server_process_case"
 
@@ -16,10 +17,13 @@ class LimitsOfARequestTest < ServerProcessCase
 
   def test_a_body_at_the_limit_is_taken
     assert_equal 1000, parsed(ask("/upload", method: "POST", body: "x" * 1000))["bytes"]
-    assert_equal 1000, parsed(ask("/upload", "Transfer-Encoding: chunked", method: "POST", body: "3e8\r\n#{"x" * 1000}\r\n0\r\n\r\n"))["bytes"]
+    body = "3e8\r\n#{"x" * 1000}\r\n0\r\n\r\n"
+    response = ask("/upload", "Transfer-Encoding: chunked", method: "POST", body: body)
+    assert_equal 1000, parsed(response)["bytes"]
   end
 
-  def test_a_length_over_the_limit_is_refused_before_a_byte_of_the_body_came # RFC 9110 section 15.5.14
+  # RFC 9110 section 15.5.14.
+  def test_a_length_over_the_limit_is_refused_before_a_byte_of_the_body_came
     tag = new_tag
     connect do |client|
       client.write("POST /upload?tag=#{tag} HTTP/1.1\r\nHost: test\r\nContent-Length: 1001\r\n\r\n")
@@ -32,7 +36,8 @@ class LimitsOfARequestTest < ServerProcessCase
   def test_a_chunked_body_is_refused_as_soon_as_it_is_over_the_limit
     tag = new_tag
     connect do |client|
-      client.write("POST /upload?tag=#{tag} HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n")
+      client.write("POST /upload?tag=#{tag} HTTP/1.1\r\nHost: test\r\n" \
+                   "Transfer-Encoding: chunked\r\n\r\n3e9\r\n")
       client.write("x" * 1001)
       assert_equal 413, client.response(method: "POST").status
       assert_equal :eof, client.ending
@@ -70,14 +75,16 @@ class LimitsQueueTest < ServerProcessCase
     skip "the settings are NeverBlock's own" unless neverblock?
   end
 
-  def test_what_the_queue_cannot_hold_is_answered_with_503_at_once_and_the_rest_in_time # RFC 9110 sections 15.6.4, 10.2.3
+  # RFC 9110 sections 15.6.4, 10.2.3.
+  def test_what_the_queue_cannot_hold_is_answered_with_503_at_once_and_the_rest_in_time
     gate = new_tag
     assert_equal "hello", ask("/").body, "the executor has begun to ask"
     clients = Array.new(CROWD) { Wire::Client.new(server.url) }
     clients.each { |client| client.get("/wait?gate=#{gate}&tag=#{gate}") }
     shed = take_shed(clients)
     admitted = CROWD - shed.size
-    assert_operator admitted, :>=, QUEUE + 1 # a burst may come before the executor has asked for more than its first
+    # A burst may come before the executor has asked for more than its first.
+    assert_operator admitted, :>=, QUEUE + 1
     assert_operator admitted, :<=, (EXECUTORS * (FIBERS + CREDIT)) + QUEUE + 1
     shed.each { |client, response| assert_shed(client, response) }
     release(gate, admitted)
@@ -88,11 +95,17 @@ class LimitsQueueTest < ServerProcessCase
     clients&.each(&:close)
   end
 
-  # Those that are answered though no gate was opened. Everyone who will be has been, once a client has its answer from the loop itself that came after all.
+  # Those that are answered though no gate was opened. A client that came after all of them has its
+  # answer from the loop itself: by then everyone who will be answered has been.
   def take_shed(clients)
-    clients.each { |client| assert Wire::Kernel.wait_until_peer_has_read(client.socket, Patience::SECONDS) }
-    connect { |client| assert_equal 400, client.write("GET / HTTP/1.1\r\n\r\n") && client.response.status }
-    clients.select { |client| client.socket.wait_readable(0) }.to_h { |client| [client, client.response] }
+    clients.each do |client|
+      assert Wire::Kernel.wait_until_peer_has_read(client.socket, Patience::SECONDS)
+    end
+    connect do |client|
+      assert_equal 400, client.write("GET / HTTP/1.1\r\n\r\n") && client.response.status
+    end
+    answered = clients.select { |client| client.socket.wait_readable(0) }
+    answered.to_h { |client| [client, client.response] }
   end
 
   def assert_shed(client, response)
@@ -102,20 +115,25 @@ class LimitsQueueTest < ServerProcessCase
     response.announces_close? ? assert_equal(:eof, client.ending) : refute(client.closed_by_server?)
   end
 
-  # The gate is a queue in the application; it is opened from inside, one request after another, since all fibers are taken.
+  # The gate is a queue in the application. It is opened from inside, one request after another,
+  # since all fibers are taken.
   def release(gate, count)
     count.times { |number| File.write(server.in_directory("open-#{gate}-#{number}"), "") }
   end
 
-  # An application whose gates are opened by files: with every fiber taken no request could open one.
+  # An application whose gates are opened by files: with every fiber taken no request could open
+  # one.
   def self.app
     <<~RACKUP
       require "#{File.expand_path("../support/app_rack", __dir__)}"
       class FileGates < RackApp
         HERE = __dir__
         def on_wait(env, tag)
-          sleep 0.005 until (file = Dir[File.join(HERE, "open-\#{tag}-*")].first) && File.delete(file) rescue retry
+          pattern = File.join(HERE, "open-\#{tag}-*")
+          sleep 0.005 until (file = Dir[pattern].first) && File.delete(file)
           [200, text, ["waited \#{tag}"]]
+        rescue SystemCallError
+          retry # another request has deleted the file
         end
       end
       run FileGates.new
@@ -123,7 +141,8 @@ class LimitsQueueTest < ServerProcessCase
   end
 end
 
-# Fibers are for requests that run: whoever is slow to send or to read holds none (RFC 9112 says nothing of it; issue 3 does).
+# Fibers are for requests that run: whoever is slow to send or to read holds none (RFC 9112 says
+# nothing of it; issue 3 does).
 class LimitsFibersTest < ServerProcessCase
   CROWD = 20
 
@@ -137,7 +156,9 @@ class LimitsFibersTest < ServerProcessCase
 
   def test_slow_senders_hold_no_fiber
     clients = Array.new(CROWD) { Wire::Client.new(server.url) }
-    clients.each { |client| client.write("POST /upload HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\nabc") }
+    clients.each do |client|
+      client.write("POST /upload HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\nabc")
+    end
     5.times { assert_equal "hello", ask("/").body }
     clients.each { |client| client.write("defghij") }
     clients.each { |client| assert_equal 10, parsed(client.response(method: "POST"))["bytes"] }
@@ -157,7 +178,8 @@ class LimitsFibersTest < ServerProcessCase
   def test_a_client_that_only_sends_is_not_read_for_ever # what it is owed would have to be kept
     before = server.resident_bytes
     connect(receive_buffer_bytes: 4096) do |client|
-      refute sends_without_end?(client.socket, request("/bytes?count=1000") * 1000), "the server reads on though nobody takes its answers"
+      refute sends_without_end?(client.socket, request("/bytes?count=1000") * 1000),
+             "the server reads on though nobody takes its answers"
       assert_operator server.resident_peak_bytes - before, :<, 32 << 20
       assert_equal "hello", ask("/").body
     end
@@ -211,7 +233,8 @@ class LimitsConnectionsTest < ServerProcessCase
     Array.new(count) { Wire::Client.new(server.url) }
   end
 
-  # Turned away at once or left waiting in the queue of the kernel, both is fine; but never served beside the others.
+  # Turned away at once or left waiting in the queue of the kernel, both is fine; but never served
+  # beside the others.
   def test_a_connection_past_the_limit_is_not_served_while_the_others_work
     gate = new_tag
     clients = open_clients(CONNECTIONS)
@@ -227,7 +250,9 @@ class LimitsConnectionsTest < ServerProcessCase
     end
     clients.pop.abort
     clients.each { assert_equal "hello", answer_when_let_in("/open?gate=#{gate}").body }
-    clients.each_with_index { |client, index| assert_equal "waited #{gate}-#{index}", client.response.body }
+    clients.each_with_index do |client, index|
+      assert_equal "waited #{gate}-#{index}", client.response.body
+    end
     answer_when_let_in("/open?gate=#{gate}") # for the one that left, should it wait still
   ensure
     [*clients, *late].each(&:close)
@@ -259,7 +284,8 @@ class LimitsConnectionsTest < ServerProcessCase
       answer = connect { |client| client.get(target) && client.response_or_end }
       return answer if answer&.status == 200
 
-      flunk "nobody is let in though there is room" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+      now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      flunk "nobody is let in though there is room" if now > limit
     end
   end
 end
@@ -278,7 +304,8 @@ class LimitsDescriptorsTest < ServerProcessCase
     skip "the settings are NeverBlock's own" unless neverblock?
   end
 
-  def test_out_of_descriptors_it_neither_spins_nor_dies_and_recovers # accept(2): EMFILE leaves the connection in the queue
+  # accept(2): EMFILE leaves the connection in the queue.
+  def test_out_of_descriptors_it_neither_spins_nor_dies_and_recovers
     ask("/")
     clients = Array.new(CLIENTS) { Wire::Client.new(server.url) }
     clients.each { |client| client.get("/") }
@@ -334,6 +361,8 @@ class LimitsSpoolTest < ServerProcessCase
       first.write("y" * 10)
       assert_equal UPLOAD, parsed(first.response(method: "POST"))["bytes"]
     end
-    3.times { assert_equal UPLOAD, parsed(ask("/upload", method: "POST", body: "x" * UPLOAD))["bytes"] }
+    3.times do
+      assert_equal UPLOAD, parsed(ask("/upload", method: "POST", body: "x" * UPLOAD))["bytes"]
+    end
   end
 end

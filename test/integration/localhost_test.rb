@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# A bind by name: one line "Listening on", every address of this machine that the name has, one port. Single process and with workers.
+# A bind by name: one line "Listening on", every address of this machine that the name has, one
+# port. Single process and with workers.
 
 require "open3"
 require "rbconfig"
@@ -15,9 +16,11 @@ class LocalhostTest < WorkersCase
   end
 
   [1, 2].each do |workers|
-    define_method("test_localhost_listens_on_both_loopback_addresses_and_stops_at_both_w#{workers}") do
+    name = "test_localhost_listens_on_both_loopback_addresses_and_stops_at_both_w#{workers}"
+    define_method(name) do
       port = nil
-      serve(workers: workers, binds: ["http://localhost:0"], options: %w[--admin http://localhost:0]) do |server|
+      options = %w[--admin http://localhost:0]
+      serve(workers: workers, binds: ["http://localhost:0"], options: options) do |server|
         assert_match(%r{\Ahttp://localhost:[1-9]\d*\z}, server.url)
         assert_equal 1, server.urls.size
         port = URI(server.url).port
@@ -25,7 +28,9 @@ class LocalhostTest < WorkersCase
         assert_equal [200, 200], statuses(URI(server.admin_url).port, "/health")
         assert_equal [["127.0.0.1", "127.0.0.1"], ["::1", "::1"]], peers(port)
       end
-      LOOPBACK.each { |address| assert_raises(Errno::ECONNREFUSED) { TCPSocket.new(address, port) } }
+      LOOPBACK.each do |address|
+        assert_raises(Errno::ECONNREFUSED) { TCPSocket.new(address, port) }
+      end
     end
   end
 
@@ -45,11 +50,13 @@ class LocalhostTest < WorkersCase
       port = holder.local_address.ip_port
       _, err, status = Dir.mktmpdir do |directory|
         File.write(File.join(directory, "config.ru"), HELLO)
-        command = [RbConfig.ruby, "-I", File.join(ServerProcess::ROOT, "lib"), File.join(ServerProcess::ROOT, "exe/neverblock")]
+        root = ServerProcess::ROOT
+        command = [RbConfig.ruby, "-I", File.join(root, "lib"), File.join(root, "exe/neverblock")]
         Open3.capture3(*command, "-b", "http://localhost:#{port}", chdir: directory)
       end
       assert_equal 1, status.exitstatus
-      assert_match(/^neverblock: cannot listen on http:\/\/localhost:#{port}: port #{port} of ::1 is busy: /, err)
+      busy = /port #{port} of ::1 is busy: /
+      assert_match(%r{^neverblock: cannot listen on http://localhost:#{port}: #{busy}}, err)
     end
   end
 
@@ -67,6 +74,10 @@ class LocalhostTest < WorkersCase
 
   # What each connection says of its two ends.
   def peers(port)
-    LOOPBACK.map { |address| TCPSocket.open(address, port) { |socket| [socket.local_address.ip_address, socket.remote_address.ip_address] } }
+    LOOPBACK.map do |address|
+      TCPSocket.open(address, port) do |socket|
+        [socket.local_address.ip_address, socket.remote_address.ip_address]
+      end
+    end
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# A process whose memory is limited (ulimit -v): a request for whose fiber there is no stack is refused alone, and a stop drains.
+# A process whose memory is limited (ulimit -v): a request for whose fiber there is no stack is
+# refused alone, and a stop drains.
 
 require_relative "../support/server_process_case"
 

@@ -22,20 +22,27 @@ class MemoryTest < ServerProcessCase
     skip "the process table is Linux's" unless File.exist?("/proc/self/status")
   end
 
-  # OPTIONS * is answered by the C side alone here: Ruby's heap, which keeps what it has had, is left out. What connections that stay held lies between what
-  # they keep, so that it comes back only when it is asked for.
+  # The C side alone answers OPTIONS * here, so that Ruby's heap, which keeps what it has had, is
+  # left out. What connections that stay held lies between what they keep: it comes back only when
+  # it is asked for.
   def test_memory_of_a_burst_of_half_requests_goes_back_while_its_connections_stay
     ask("/")
     before = server.resident_bytes
     clients = Array.new(CROWD) do
-      Wire::Client.new(server.url).tap { |client| client.write("OPTIONS * HTTP/1.1\r\nHost: test\r\nX-Long: #{"x" * HALF_BYTES}") }
+      Wire::Client.new(server.url).tap do |client|
+        client.write("OPTIONS * HTTP/1.1\r\nHost: test\r\nX-Long: #{"x" * HALF_BYTES}")
+      end
     end
     await("the heads have arrived") { server.resident_bytes > before + (CROWD * HALF_BYTES) }
     clients.each { |client| client.write("\r\n\r\n") }
-    assert_equal({ 200 => CROWD }, clients.map { |client| client.response(method: "OPTIONS").status }.tally)
-    await("the memory is given back") { server.resident_bytes < before + (CROWD * IDLE_BYTES_MAX) + ELSE_BYTES }
+    assert_equal({ 200 => CROWD },
+                 clients.map { |client| client.response(method: "OPTIONS").status }.tally)
+    await("the memory is given back") do
+      server.resident_bytes < before + (CROWD * IDLE_BYTES_MAX) + ELSE_BYTES
+    end
     clients.each { |client| client.write("OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\n") }
-    assert_equal({ 200 => CROWD }, clients.map { |client| client.response(method: "OPTIONS").status }.tally)
+    assert_equal({ 200 => CROWD },
+                 clients.map { |client| client.response(method: "OPTIONS").status }.tally)
   ensure
     clients&.each(&:close)
   end

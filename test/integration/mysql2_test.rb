@@ -10,6 +10,8 @@ class Mysql2Test < Minitest::Test
 
   ROWS = 50
   MANY = "select seq, repeat(char(65 + seq % 26), 5000) text from seq_1_to_#{ROWS}"
+  # What `sizes` says of MANY.
+  WHOLE = [[5000] * ROWS, (1..ROWS).to_a].freeze
   # More than the driver reads ahead.
   ONE = "select repeat('a', 100000) one"
   SEVERAL = "#{ONE}; select 2 two; select 3 three"
@@ -18,16 +20,28 @@ class Mysql2Test < Minitest::Test
   CALLS = {
     "query" => [->(client, _) { client.query("select 1 one").to_a }, [{ "one" => 1 }]],
     "query without rows" => [->(client, _) { client.query("set @a = 1") }, nil],
-    "query with many rows" => [->(client, _) { sizes(client.query(MANY)) }, [[5000] * ROWS, (1..ROWS).to_a]],
-    "streamed query" => [->(client, _) { sizes(client.query(MANY, stream: true, cache_rows: false)) }, [[5000] * ROWS, (1..ROWS).to_a]],
-    "asynchronous query" => [->(client, _) { client.query("select 2 two", async: true) || client.async_result.to_a }, [{ "two" => 2 }]],
+    "query with many rows" => [->(client, _) { sizes(client.query(MANY)) }, WHOLE],
+    "streamed query" => [
+      ->(client, _) { sizes(client.query(MANY, stream: true, cache_rows: false)) }, WHOLE
+    ],
+    "asynchronous query" => [
+      ->(client, _) { client.query("select 2 two", async: true) || client.async_result.to_a },
+      [{ "two" => 2 }]
+    ],
     "prepare" => [->(client, _) { client.prepare("select ? + 1").param_count }, 1],
-    "execute" => [->(_, statement) { statement.execute(2).to_a }, [{ "three" => 3 }], ->(client) { client.prepare("select ? + 1 three") }],
-    "execute, streamed" => [->(_, statement) { statement.execute(stream: true, cache_rows: false).to_a.size }, ROWS,
-                            ->(client) { client.prepare("select seq from seq_1_to_#{ROWS}") }],
+    "execute" => [
+      ->(_, statement) { statement.execute(2).to_a }, [{ "three" => 3 }],
+      ->(client) { client.prepare("select ? + 1 three") }
+    ],
+    "execute, streamed" => [
+      ->(_, statement) { statement.execute(stream: true, cache_rows: false).to_a.size }, ROWS,
+      ->(client) { client.prepare("select seq from seq_1_to_#{ROWS}") }
+    ],
     "ping" => [->(client, _) { client.ping }, true],
     "select_db" => [->(client, _) { client.select_db("mysql") }, "mysql"],
-    "set_server_option" => [->(client, _) { client.set_server_option(Mysql2::Client::OPTION_MULTI_STATEMENTS_ON) }, true]
+    "set_server_option" => [
+      ->(client, _) { client.set_server_option(Mysql2::Client::OPTION_MULTI_STATEMENTS_ON) }, true
+    ]
   }.freeze
 
   def self.sizes(result)
@@ -36,7 +50,10 @@ class Mysql2Test < Minitest::Test
   end
 
   def connect(port: relay.port, **options)
-    Mysql2::Client.new(host: "127.0.0.1", port: port, username: "root", database: "test", flags: %w[MULTI_STATEMENTS], **options)
+    Mysql2::Client.new(
+      host: "127.0.0.1", port: port, username: "root", database: "test",
+      flags: %w[MULTI_STATEMENTS], **options
+    )
   end
 
   CALLS.each do |name, (call, wanted, prepare)|
@@ -53,7 +70,8 @@ class Mysql2Test < Minitest::Test
       end
     end
 
-    define_method("test_#{name}_that_is_cancelled_in_the_middle_of_its_answer_closes_the_connection") do
+    named = "test_#{name}_that_is_cancelled_in_the_middle_of_its_answer_closes_the_connection"
+    define_method(named) do
       on_loop do
         client = connect
         given = prepare&.call(client)
@@ -93,10 +111,13 @@ class Mysql2Test < Minitest::Test
   def test_a_long_download_lets_others_run
     on_loop do
       client = connect
-      assert_equal([[5000] * ROWS, (1..ROWS).to_a], while_held(after: 100_000) { self.class.sizes(client.query(MANY)) })
-      assert_equal([[5000] * ROWS, (1..ROWS).to_a], while_held(after: 100_000) { self.class.sizes(client.query(MANY, stream: true, cache_rows: false)) })
+      assert_equal(WHOLE, while_held(after: 100_000) { self.class.sizes(client.query(MANY)) })
+      streamed = while_held(after: 100_000) do
+        self.class.sizes(client.query(MANY, stream: true, cache_rows: false))
+      end
+      assert_equal WHOLE, streamed
       statement = client.prepare(MANY)
-      assert_equal([[5000] * ROWS, (1..ROWS).to_a], while_held(after: 100_000) { self.class.sizes(statement.execute) })
+      assert_equal(WHOLE, while_held(after: 100_000) { self.class.sizes(statement.execute) })
       client.close
     end
   end
@@ -105,7 +126,10 @@ class Mysql2Test < Minitest::Test
     on_loop do
       client = connect
       text = "x" * 12_000_000
-      assert_equal(12_000_000, while_held(after: 10, from: :client) { client.query("select length('#{text}') bytes").first["bytes"] })
+      bytes = while_held(after: 10, from: :client) do
+        client.query("select length('#{text}') bytes").first["bytes"]
+      end
+      assert_equal 12_000_000, bytes
       client.close
     end
   end
@@ -119,7 +143,9 @@ class Mysql2Test < Minitest::Test
     on_loop do
       client = while_held(after: 200) { connect(sslca: HeldCalls.server.ca_file, sslverify: true) }
       refute_nil client.ssl_cipher
-      [0, 6, 100_000].each { |after| assert_equal([[5000] * ROWS, (1..ROWS).to_a], while_held(after: after) { self.class.sizes(client.query(MANY)) }) }
+      [0, 6, 100_000].each do |after|
+        assert_equal(WHOLE, while_held(after: after) { self.class.sizes(client.query(MANY)) })
+      end
       client.close
     end
   end
@@ -135,9 +161,10 @@ class Mysql2Test < Minitest::Test
         held.pop
         GC.start
         relay.let_go
-        assert_equal([[5000] * ROWS, (1..ROWS).to_a], answer.pop.get(breaks: false))
+        assert_equal(WHOLE, answer.pop.get(breaks: false))
       end
-      assert_operator(Integer(client.query("show status like 'Prepared_stmt_count'").first["Value"], 10), :<, 150)
+      count = client.query("show status like 'Prepared_stmt_count'").first["Value"]
+      assert_operator(Integer(count, 10), :<, 150)
     end
   end
 
@@ -148,8 +175,11 @@ class Mysql2Test < Minitest::Test
       ended = Thread::Queue.new
       Fiber.schedule { ended << NeverBlock::Outcome.of { client.ping || client.query("select 1") } }
       held.pop
-      [-> { client.query("select 1") }, -> { client.ping }, -> { client.prepare("select 1") }].each do |call|
-        assert_match(/\AThis connection is in use by: /, assert_raises(Mysql2::Error, &call).message)
+      [
+        -> { client.query("select 1") }, -> { client.ping }, -> { client.prepare("select 1") }
+      ].each do |call|
+        error = assert_raises(Mysql2::Error, &call)
+        assert_match(/\AThis connection is in use by: /, error.message)
       end
       client.close
       assert_kind_of Mysql2::Error, ended.pop.error
@@ -160,7 +190,9 @@ class Mysql2Test < Minitest::Test
   def test_a_stream_that_is_left_goes_on_with_the_next_row
     on_loop do
       client = connect
-      result = client.query("select seq from seq_1_to_100", stream: true, cache_rows: false, as: :array)
+      result = client.query(
+        "select seq from seq_1_to_100", stream: true, cache_rows: false, as: :array
+      )
       assert_equal([[1], [2]], result.first(2))
       assert_equal([[3]], result.first(1))
       assert_equal((4..100).to_a, result.to_a.flatten)
@@ -182,7 +214,8 @@ class Mysql2Test < Minitest::Test
   def test_an_error_of_the_server_leaves_the_connection_as_it_was
     on_loop do
       client = connect
-      assert_equal 1054, assert_raises(Mysql2::Error) { client.query("select nothing") }.error_number
+      error = assert_raises(Mysql2::Error) { client.query("select nothing") }
+      assert_equal 1054, error.error_number
       assert_equal 1064, assert_raises(Mysql2::Error) { client.prepare("select from") }.error_number
       assert_equal([{ "1" => 1 }], client.query("select 1").to_a)
     end
@@ -191,7 +224,9 @@ class Mysql2Test < Minitest::Test
   def test_a_compressed_answer_lets_others_run
     on_loop do
       client = connect(flags: Mysql2::Client::COMPRESS)
-      [0, 6].each { |after| assert_equal([[5000] * ROWS, (1..ROWS).to_a], while_held(after: after) { self.class.sizes(client.query(MANY)) }) }
+      [0, 6].each do |after|
+        assert_equal(WHOLE, while_held(after: after) { self.class.sizes(client.query(MANY)) })
+      end
       client.close
     end
   end
@@ -203,8 +238,13 @@ class Mysql2Test < Minitest::Test
     assert_equal([{ "1" => 1 }], client.query("select 1").to_a)
     assert_equal([{ "3" => 3 }], client.prepare("select ? + 1 `3`").execute(2).to_a)
     assert client.ping
-    assert_equal((1..100).to_a, client.query("select seq from seq_1_to_100", stream: true, cache_rows: false, as: :array).to_a.flatten)
-    threads = Array.new(3) { |index| Thread.new { connect(port: port).query("select #{index} a").first["a"] } }
+    result = client.query(
+      "select seq from seq_1_to_100", stream: true, cache_rows: false, as: :array
+    )
+    assert_equal((1..100).to_a, result.to_a.flatten)
+    threads = Array.new(3) do |index|
+      Thread.new { connect(port: port).query("select #{index} a").first["a"] }
+    end
     assert_equal([0, 1, 2], threads.map(&:value))
     client.close
   end

@@ -23,8 +23,13 @@ class MysqlKillTest < Minitest::Test
     @seconds = NeverBlock::DB::MysqlKill.seconds
     NeverBlock::DB::MysqlKill.seconds = Patience::SECONDS
     @watcher = Mysql2::Client.new(username: "root", database: "test", **tcp)
-    ["set global innodb_lock_wait_timeout = 100000", "create table if not exists held (id int primary key) engine = innodb", "insert ignore into held values (1)", "begin", LONG]
-      .each { |sql| @watcher.query(sql) }
+    [
+      "set global innodb_lock_wait_timeout = 100000",
+      "create table if not exists held (id int primary key) engine = innodb",
+      "insert ignore into held values (1)",
+      "begin",
+      LONG
+    ].each { |sql| @watcher.query(sql) }
     @kills = kills
   end
 
@@ -43,7 +48,8 @@ class MysqlKillTest < Minitest::Test
       gone
     end
 
-    define_method("test_a_query_of_#{driver}_on_a_unix_socket_that_is_left_is_ended_in_the_server") do
+    named = "test_a_query_of_#{driver}_on_a_unix_socket_that_is_left_is_ended_in_the_server"
+    define_method(named) do
       path = @watcher.query("select @@socket path").first["path"]
       NB.run { leave(connect.call(socket: path)) { |client| client.query(LONG) } }
 
@@ -51,7 +57,9 @@ class MysqlKillTest < Minitest::Test
       gone
     end
 
-    define_method("test_a_query_of_#{driver}_whose_connection_the_server_sees_coming_from_elsewhere_is_left_to_itself") do
+    named = "test_a_query_of_#{driver}_whose_connection_the_server_sees_coming_from_elsewhere_" \
+            "is_left_to_itself"
+    define_method(named) do
       relay = HeldRelay.new(Services.mariadb.port)
       NB.run { leave(connect.call(**tcp, port: relay.port)) { |client| client.query(LONG) } }
 
@@ -64,7 +72,10 @@ class MysqlKillTest < Minitest::Test
       found = nil
       NB.run do
         @watcher.query("select get_lock('#{driver}', 0)")
-        other = Fiber.schedule { found = connect.call(tcp).query("select get_lock('#{driver}', #{Patience::SECONDS}), 17 number").to_a }
+        other = Fiber.schedule do
+          lock = "select get_lock('#{driver}', #{Patience::SECONDS}), 17 number"
+          found = connect.call(tcp).query(lock).to_a
+        end
         leave(connect.call(tcp)) { |client| client.query(LONG) }
         @watcher.query("select release_lock('#{driver}')")
         sleep(0.001) while other.alive?
@@ -75,14 +86,20 @@ class MysqlKillTest < Minitest::Test
     end
 
     define_method("test_a_query_of_#{driver}_that_fails_has_nobody_ended") do
-      NB.run { assert_raises(Mysql2::Error, Trilogy::Error) { connect.call(tcp).query("select nothing") } }
+      NB.run do
+        assert_raises(Mysql2::Error, Trilogy::Error) { connect.call(tcp).query("select nothing") }
+      end
 
       assert_equal 0, kills
     end
   end
 
   def test_so_is_a_prepared_statement_of_mysql2
-    NB.run { leave(CONNECT["mysql2"].call(tcp)) { |client| client.prepare(LONG.sub("1", "?")).execute(1) } }
+    NB.run do
+      leave(CONNECT["mysql2"].call(tcp)) do |client|
+        client.prepare(LONG.sub("1", "?")).execute(1)
+      end
+    end
 
     assert_equal 1, kills
     gone
@@ -111,7 +128,9 @@ class MysqlKillTest < Minitest::Test
 
   # @return [Array<Integer>] numbers of those that wait for the row
   def sessions
-    @watcher.query("show full processlist").select { |row| row["Info"]&.start_with?("select id from held") }.map { |row| row["Id"] }
+    @watcher.query("show full processlist")
+      .select { |row| row["Info"]&.start_with?("select id from held") }
+      .map { |row| row["Id"] }
   end
 
   # @return [Integer] so many sessions have been killed since the test began

@@ -8,7 +8,8 @@ require "support/held_calls"
 class MysqlplusTest < Minitest::Test
   include HeldCalls
 
-  # Outside a loop mysql2 keeps Ruby's lock in some waits, and a relay in this process would wait for that.
+  # Outside a loop mysql2 keeps Ruby's lock in some waits, and a relay in this process would wait
+  # for that.
   def connect(flags: nil, port: HeldCalls.server.port)
     Mysql.real_connect("127.0.0.1", "root", nil, "test", port, nil, flags)
   end
@@ -16,10 +17,12 @@ class MysqlplusTest < Minitest::Test
   def test_results_are_strings_by_row_by_name_and_counted
     connection = connect
     result = connection.query("select 1 one, null nothing, 'text' text")
-    assert_equal [1, 3, %w[one nothing text]], [result.num_rows, result.num_fields, result.fetch_fields.map(&:name)]
+    assert_equal [1, 3, %w[one nothing text]],
+                 [result.num_rows, result.num_fields, result.fetch_fields.map(&:name)]
     assert_equal ["1", nil, "text"], result.fetch_row
     assert_nil result.fetch_row
-    assert_equal([{ "one" => "1", "nothing" => nil, "text" => "text" }], result.data_seek(0).all_hashes)
+    assert_equal([{ "one" => "1", "nothing" => nil, "text" => "text" }],
+                 result.data_seek(0).all_hashes)
     assert_equal([%w[1], %w[2]], connection.query("select seq from seq_1_to_2").to_a)
     assert_nil connection.query("set @a = 1")
     connection.close
@@ -27,10 +30,16 @@ class MysqlplusTest < Minitest::Test
 
   def test_ten_queries_are_under_way_at_once_from_one_thread
     connections = Array.new(10) { connect }
-    connections.each { |connection| connection.send_query("select get_lock('ten-#{connection.thread_id}', 0), 'mine'") }
-    waiting = connections.to_h { |connection| [IO.for_fd(connection.socket, autoclose: false), connection] }
+    connections.each do |connection|
+      connection.send_query("select get_lock('ten-#{connection.thread_id}', 0), 'mine'")
+    end
+    waiting = connections.to_h do |connection|
+      [IO.for_fd(connection.socket, autoclose: false), connection]
+    end
     until waiting.empty?
-      IO.select(waiting.keys).first.each { |io| assert_equal([%w[1 mine]], waiting.delete(io).get_result.to_a) }
+      IO.select(waiting.keys).first.each do |io|
+        assert_equal([%w[1 mine]], waiting.delete(io).get_result.to_a)
+      end
     end
     connections.each(&:close)
   end
@@ -59,13 +68,15 @@ class MysqlplusTest < Minitest::Test
   end
 
   def waiting_for_the_lock(connection)
-    connection.query("select count(*) from information_schema.processlist where state = 'User lock'").fetch_row.first.to_i
+    sql = "select count(*) from information_schema.processlist where state = 'User lock'"
+    connection.query(sql).fetch_row.first.to_i
   end
 
   def test_a_second_query_before_the_result_is_refused_and_the_first_can_still_be_had
     connection = connect
     connection.send_query("select 1")
-    assert_match(/still waiting/, assert_raises(Mysql::Error) { connection.send_query("select 2") }.message)
+    error = assert_raises(Mysql::Error) { connection.send_query("select 2") }
+    assert_match(/still waiting/, error.message)
     assert_equal [["1"]], connection.get_result.to_a
     assert_equal 1054, assert_raises(Mysql::Error) { connection.query("select nothing") }.errno
     connection.close
@@ -77,7 +88,10 @@ class MysqlplusTest < Minitest::Test
   def test_a_block_is_given_each_result
     connection = connect(flags: Mysql::CLIENT_MULTI_STATEMENTS)
     several = []
-    assert_same connection, connection.query("select 1; select 2; select 3") { |result| several << result.fetch_row }
+    given = connection.query("select 1; select 2; select 3") do |result|
+      several << result.fetch_row
+    end
+    assert_same connection, given
     connection.c_async_query("select 4; select 5") { |result| several << result.fetch_row }
     assert_equal [%w[1], %w[2], %w[3], %w[4], %w[5]], several
   end
@@ -85,7 +99,8 @@ class MysqlplusTest < Minitest::Test
   def test_a_query_that_takes_longer_than_its_time_closes_the_connection
     connection = connect(port: relay.port)
     relay.hold
-    assert_match(/timeout/, assert_raises(Mysql::Error) { connection.async_query("select 1", 0.01) }.message)
+    error = assert_raises(Mysql::Error) { connection.async_query("select 1", 0.01) }
+    assert_match(/timeout/, error.message)
     assert_raises(Mysql::Error) { connection.query("select 1") }
   end
 end

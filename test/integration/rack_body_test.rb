@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# The bodies an application may answer with, and what a server owes each of them: all its bytes, and close exactly once (Rack 3.1 SPEC, "The Body").
+# The bodies an application may answer with, and what a server owes each of them: all its bytes, and
+# close exactly once (Rack 3.1 SPEC, "The Body").
 
 require "digest"
 require "tempfile"
@@ -16,7 +17,8 @@ class RackBodyTest < ServerProcessCase
     assert_equal 1, settled { events.all("close", tag).size }, "close was called more than once"
   end
 
-  # A second close would come, if at all, before the answer to a request that starts after the first.
+  # A second close would come, if at all, before the answer to a request that starts after the
+  # first.
   def settled
     ask("/")
     yield
@@ -41,7 +43,8 @@ class RackBodyTest < ServerProcessCase
     assert_equal [:length, BODY.bytesize.to_s], [response.framing, response["content-length"]]
   end
 
-  def test_a_body_of_unknown_length_is_chunked_and_an_empty_part_is_no_chunk # RFC 9112 section 7.1: a chunk of size 0 is the last
+  # RFC 9112 section 7.1: a chunk of size 0 is the last.
+  def test_a_body_of_unknown_length_is_chunked_and_an_empty_part_is_no_chunk
     response = ask("/each?tag=#{new_tag}")
     assert_equal [:chunked, BODY], [response.framing, response.body]
   end
@@ -68,7 +71,8 @@ class RackBodyTest < ServerProcessCase
     assert_equal [:length, "0123456789"], [response.framing, response.body]
   end
 
-  def test_a_body_shorter_than_its_length_is_cut_and_logged_once # RFC 9112 section 8: never a complete-looking message
+  # RFC 9112 section 8: never a complete-looking message.
+  def test_a_body_shorter_than_its_length_is_cut_and_logged_once
     tag = new_tag
     response = ask("/each_too_short?tag=#{tag}", tolerate_cut: true)
     assert response.cut?, response.inspect
@@ -86,7 +90,8 @@ class RackBodyTest < ServerProcessCase
   end
 
   def test_empty_bodies_are_framed
-    assert_equal [:length, ""], ask("/empty_array").then { |response| [response.framing, response.body] }
+    assert_equal [:length, ""],
+                 ask("/empty_array").then { |response| [response.framing, response.body] }
     tag = new_tag
     assert_equal "", ask("/empty_each?tag=#{tag}").body
     closed_once(tag)
@@ -97,7 +102,8 @@ class RackBodyTest < ServerProcessCase
   end
 
   [204, 304].each do |status|
-    define_method("test_a_#{status}_has_no_body_and_its_body_is_closed_once") do # RFC 9110 sections 15.3.5, 15.4.5
+    # RFC 9110 sections 15.3.5, 15.4.5.
+    define_method("test_a_#{status}_has_no_body_and_its_body_is_closed_once") do
       tag = new_tag
       connect do |client|
         client.get("/status_with_body?status=#{status}&tag=#{tag}")
@@ -111,7 +117,8 @@ class RackBodyTest < ServerProcessCase
 
   def test_head_gets_the_fields_of_get # RFC 9110 section 9.3.2
     connect do |client|
-      client.write(request("/array?tag=#{new_tag}", method: "HEAD") + request("/array?tag=#{new_tag}"))
+      client.write(request("/array?tag=#{new_tag}", method: "HEAD") +
+                   request("/array?tag=#{new_tag}"))
       head = client.response(method: "HEAD")
       get = client.response
       assert_equal get["content-type"], head["content-type"]
@@ -130,7 +137,8 @@ class RackBodyTest < ServerProcessCase
   def test_a_chunked_body_that_raises_is_cut_and_never_ended_cleanly
     tag = new_tag
     response = ask("/raise_in_second_each?tag=#{tag}", tolerate_cut: true)
-    assert response.status == 500 || response.cut?, "a truncated body looks complete: #{response.inspect}"
+    assert response.status == 500 || response.cut?,
+           "a truncated body looks complete: #{response.inspect}"
     closed_once(tag)
     assert_equal 1, logged("each of #{tag} failed")
   end
@@ -142,9 +150,11 @@ class RackBodyTest < ServerProcessCase
     closed_once(tag)
   end
 
-  def test_a_1_0_body_of_unknown_length_that_raises_is_reset # nothing else tells it from a complete one
+  # Nothing else tells it from a complete one.
+  def test_a_1_0_body_of_unknown_length_that_raises_is_reset
     response = ask("/raise_in_second_each?tag=#{new_tag}", version: "1.0", tolerate_cut: true)
-    assert response.status == 500 || response.cut?, "a truncated body looks complete: #{response.inspect}"
+    assert response.status == 500 || response.cut?,
+           "a truncated body looks complete: #{response.inspect}"
   end
 
   def test_a_close_that_raises_is_logged_once_and_does_no_harm
@@ -179,7 +189,8 @@ class RackBodyTest < ServerProcessCase
       client.abort
     end
     3.times { ask("/") }
-    closed_once(tag) unless events.all("call", tag).empty? # it may have left before the application was asked
+    # It may have left before the application was asked.
+    closed_once(tag) unless events.all("call", tag).empty?
   end
 
   def test_a_refused_header_closes_the_body_once
@@ -208,7 +219,8 @@ class RackBodyTest < ServerProcessCase
       bytes = Random.new(size).bytes(size)
       with_file(bytes) do |file|
         response = ask("/file?tag=#{tag}", "X-File: #{file.path}")
-        assert_equal [200, :length, size.to_s], [response.status, response.framing, response["content-length"]]
+        assert_equal [200, :length, size.to_s],
+                     [response.status, response.framing, response["content-length"]]
         assert_equal Digest::SHA256.hexdigest(bytes), Digest::SHA256.hexdigest(response.body)
       end
       closed_once(tag)
@@ -220,7 +232,8 @@ class RackBodyTest < ServerProcessCase
     tag = new_tag
     with_file("x" * 1000) do |file|
       connect do |client|
-        client.write(request("/file?tag=#{tag}", "X-File: #{file.path}", method: "HEAD") + request("/"))
+        client.write(request("/file?tag=#{tag}", "X-File: #{file.path}", method: "HEAD") +
+                     request("/"))
         assert_includes [nil, "1000"], client.response(method: "HEAD")["content-length"]
         assert_equal "hello", client.response.body
       end
@@ -241,14 +254,16 @@ class RackBodyTest < ServerProcessCase
 
   def test_a_length_shorter_than_the_file_sends_that_much
     with_file("0123456789") do |file|
-      response = ask("/file?tag=#{new_tag}", "X-File: #{file.path}", "X-Length: 4", tolerate_cut: true)
+      response = ask("/file?tag=#{new_tag}", "X-File: #{file.path}", "X-Length: 4",
+                     tolerate_cut: true)
       assert_includes ["0123", "0123456789"], response.body unless response.status == 500
     end
   end
 
   def test_a_length_longer_than_the_file_is_cut_and_never_padded
     with_file("0123456789") do |file|
-      response = ask("/file?tag=#{new_tag}", "X-File: #{file.path}", "X-Length: 20", tolerate_cut: true)
+      response = ask("/file?tag=#{new_tag}", "X-File: #{file.path}", "X-Length: 20",
+                     tolerate_cut: true)
       next if response.status == 500
 
       assert_equal "0123456789", response.body

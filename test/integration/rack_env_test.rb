@@ -12,7 +12,8 @@ class RackEnvTest < ServerProcessCase
   def test_the_request_line_reaches_the_application_as_it_was_sent
     strings = env_of("/env/a%20b/%2e%2e//c?x=1&y=%26&")["strings"]
     assert_equal ["GET", "", "/env/a%20b/%2e%2e//c", "x=1&y=%26&", "HTTP/1.1"],
-                 strings.values_at("REQUEST_METHOD", "SCRIPT_NAME", "PATH_INFO", "QUERY_STRING", "SERVER_PROTOCOL")
+                 strings.values_at("REQUEST_METHOD", "SCRIPT_NAME", "PATH_INFO", "QUERY_STRING",
+                                   "SERVER_PROTOCOL")
   end
 
   def test_an_empty_query_is_an_empty_string
@@ -23,10 +24,12 @@ class RackEnvTest < ServerProcessCase
 
   def test_the_server_is_named_by_the_host_field
     strings = env_of["strings"]
-    assert_equal %w[test 80 test http], strings.values_at("SERVER_NAME", "SERVER_PORT", "HTTP_HOST", "rack.url_scheme")
+    assert_equal %w[test 80 test http],
+                 strings.values_at("SERVER_NAME", "SERVER_PORT", "HTTP_HOST", "rack.url_scheme")
   end
 
-  def test_without_a_host_the_server_is_named_by_the_port_it_was_reached_at # RFC 9112 section 3.3; Rack 3.1 SPEC: the two complete the URL
+  # RFC 9112 section 3.3; Rack 3.1 SPEC: the two complete the URL.
+  def test_without_a_host_the_server_is_named_by_the_port_it_was_reached_at
     response = connect do |client|
       client.write("GET /env HTTP/1.0\r\n\r\n")
       client.response(version: "1.0")
@@ -50,30 +53,38 @@ class RackEnvTest < ServerProcessCase
   end
 
   def test_a_get_has_no_content_length_or_type
-    assert_empty env_of["strings"].keys & %w[CONTENT_LENGTH CONTENT_TYPE HTTP_CONTENT_LENGTH HTTP_CONTENT_TYPE]
+    assert_empty env_of["strings"].keys &
+                 %w[CONTENT_LENGTH CONTENT_TYPE HTTP_CONTENT_LENGTH HTTP_CONTENT_TYPE]
   end
 
   def test_a_chunked_body_arrives_decoded
-    seen = env_of("/env", "Transfer-Encoding: chunked", method: "POST", body: "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")
+    body = "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
+    seen = env_of("/env", "Transfer-Encoding: chunked", method: "POST", body: body)
     assert_equal "abcde", seen["body"]
     assert_includes [nil, "5"], seen["strings"]["CONTENT_LENGTH"]
   end
 
   def test_field_names_become_keys
-    strings = env_of("/env", "X-Some-Thing: 1", "x-lower: 2", "ACCEPT: 3", "X-Empty:", "X-Trim: \t a b \t")["strings"]
-    assert_equal ["1", "2", "3", "", "a b"], strings.values_at("HTTP_X_SOME_THING", "HTTP_X_LOWER", "HTTP_ACCEPT", "HTTP_X_EMPTY", "HTTP_X_TRIM")
+    fields = ["X-Some-Thing: 1", "x-lower: 2", "ACCEPT: 3", "X-Empty:", "X-Trim: \t a b \t"]
+    strings = env_of("/env", *fields)["strings"]
+    keys = %w[HTTP_X_SOME_THING HTTP_X_LOWER HTTP_ACCEPT HTTP_X_EMPTY HTTP_X_TRIM]
+    assert_equal ["1", "2", "3", "", "a b"], strings.values_at(*keys)
   end
 
   def test_fields_sent_more_than_once_are_joined # RFC 9110 section 5.3; RFC 6265 section 5.4
-    strings = env_of("/env", "X-Many: a", "Cookie: a=1", "X-Many: b", "Cookie: b=2", "Accept: x", "Accept: y")["strings"]
-    assert_equal ["a, b", "x, y", "a=1; b=2"], strings.values_at("HTTP_X_MANY", "HTTP_ACCEPT", "HTTP_COOKIE").map { |value| value.gsub(/,\s*/, ", ") }
+    fields = ["X-Many: a", "Cookie: a=1", "X-Many: b", "Cookie: b=2", "Accept: x", "Accept: y"]
+    strings = env_of("/env", *fields)["strings"]
+    joined = strings.values_at("HTTP_X_MANY", "HTTP_ACCEPT", "HTTP_COOKIE")
+    assert_equal ["a, b", "x, y", "a=1; b=2"], joined.map { |value| value.gsub(/,\s*/, ", ") }
   end
 
-  def test_a_field_whose_name_has_an_underscore_is_dropped_and_the_log_says_so_once # decision 0002, row 51
+  # Decision 0002, row 51.
+  def test_a_field_whose_name_has_an_underscore_is_dropped_and_the_log_says_so_once
     strings = env_of("/env/dropped", "X_Api_Key: 1", "X-Api-Name: 2")["strings"]
     assert_equal [nil, "2"], strings.values_at("HTTP_X_API_KEY", "HTTP_X_API_NAME")
     env_of("/env", "x_api_key: 1")
-    assert_equal 1, logged("its field X_Api_Key is dropped, since X-Api-Key would have the same key")
+    assert_equal 1,
+                 logged("its field X_Api_Key is dropped, since X-Api-Key would have the same key")
     assert_equal 0, server.stderr.scan(/its field x_api_key/).size
     assert_match(%r{GET /env/dropped \([^)]+\): its field X_Api_Key}, server.stderr)
   end
@@ -81,7 +92,9 @@ class RackEnvTest < ServerProcessCase
   def test_keys_of_rack_are_there
     seen = env_of
     others = seen["others"].keys + seen["strings"].keys
-    %w[rack.input rack.errors rack.url_scheme rack.response_finished].each { |key| assert_includes others, key }
+    %w[rack.input rack.errors rack.url_scheme rack.response_finished].each do |key|
+      assert_includes others, key
+    end
     assert seen["finished"], "rack.response_finished is no Array"
     refute seen["frozen"], "env is frozen"
   end
@@ -102,14 +115,16 @@ class RackEnvTest < ServerProcessCase
   end
 
   def test_a_request_id_that_fits_is_kept
-    assert_equal "abc_DEF-123", env_of("/env", "X-Request-Id: abc_DEF-123")["strings"]["neverblock.request_id"]
-    assert_equal "a" * 128, env_of("/env", "X-Request-Id: #{"a" * 128}")["strings"]["neverblock.request_id"]
+    ["abc_DEF-123", "a" * 128].each do |id|
+      assert_equal id, env_of("/env", "X-Request-Id: #{id}")["strings"]["neverblock.request_id"]
+    end
   end
 
   def test_a_request_id_that_does_not_fit_is_replaced
     ["a b", "a\"b", "a" * 129, "a;b", "\xe9".b].each do |id|
-      assert_match(/\A[\w-]{1,128}\z/, env_of("/env", "X-Request-Id: ".b + id)["strings"]["neverblock.request_id"])
-      refute_equal id.inspect[1..-2], env_of("/env", "X-Request-Id: ".b + id)["strings"]["neverblock.request_id"]
+      seen = env_of("/env", "X-Request-Id: ".b + id)["strings"]["neverblock.request_id"]
+      assert_match(/\A[\w-]{1,128}\z/, seen)
+      refute_equal id.inspect[1..-2], seen
     end
   end
 
@@ -124,7 +139,8 @@ class RackEnvTest < ServerProcessCase
 
   def test_the_input_reads_rewinds_and_ends_as_an_io_does # Rack 3.1 SPEC, "The Input Stream"
     seen = parsed(ask("/input", method: "POST", body: "abcde\nline two\nthree"))
-    assert_equal ["abcde\nline two\nthree", "ASCII-8BIT", "abc", "de", "\n"], seen.values_at("all", "encoding", "start", "buffer", "line")
+    assert_equal ["abcde\nline two\nthree", "ASCII-8BIT", "abc", "de", "\n"],
+                 seen.values_at("all", "encoding", "start", "buffer", "line")
     assert_equal "line two\nthree", seen["rest"].join
     assert_equal "abcde\nline two\nthree", seen["again"]
     assert_equal ["", nil, nil], seen["at_end"]

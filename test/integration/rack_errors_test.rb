@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# What becomes of an application that fails: the client gets a 500 that tells nothing, the log one entry that tells all, the server goes on.
+# What becomes of an application that fails: the client gets a 500 that tells nothing, the log one
+# entry that tells all, the server goes on.
 
 require_relative "../support/server_process_case"
 
@@ -11,7 +12,8 @@ class RackErrorsTest < ServerProcessCase
     assert_equal 500, response.status
     refute_includes response.body, tag, "the client is told what only the log should say"
     assert_equal 1, logged("failure of #{tag}")
-    entry = server.stderr.lines.drop_while { |line| !line.include?("failure of #{tag}") }.first(40).join
+    lines = server.stderr.lines.drop_while { |line| !line.include?("failure of #{tag}") }
+    entry = lines.first(40).join
     assert_includes entry, "ArgumentError"
     assert_match(/app_rack\.rb:\d+/, entry)
   end
@@ -69,14 +71,17 @@ class RackErrorsTest < ServerProcessCase
     server.await_stderr(/x-bad/)
     assert_equal 200, ask("/").status
     assert_equal 1, server.stderr.lines.grep(/x-bad/).size, server.stderr
-    server.stderr.each_line { |line| refute line.start_with?("Injected"), "a line of the log was forged" }
+    server.stderr.each_line do |line|
+      refute line.start_with?("Injected"), "a line of the log was forged"
+    end
   end
 
   def test_header_arrays_become_lines # Rack 3.1 SPEC, "The Headers"
     assert_equal %w[a=1 b=2], ask("/header_array").all("set-cookie")
   end
 
-  def test_newlines_in_a_header_of_rack_2_become_lines # Rack 2.2 SPEC, "The Headers"; the lines are checked one by one
+  # Rack 2.2 SPEC, "The Headers"; the lines are checked one by one.
+  def test_newlines_in_a_header_of_rack_2_become_lines
     response = ask("/header_lines")
     assert_includes [[500, []], [200, %w[a=1 b=2]]], [response.status, response.all("set-cookie")]
   end
@@ -91,7 +96,8 @@ end
 
 # A log nobody reads costs lines, never time.
 class RackErrorsLogTest < Minitest::Test
-  # Each request writes ten kilobytes: four megabytes in all, where the pipe holds 64 KB and the log's buffer one megabyte.
+  # Each request writes ten kilobytes: four megabytes in all. The pipe holds 64 KB, the log's buffer
+  # one megabyte.
   REQUESTS = 400
   APP = <<~'RACKUP'
     run(lambda do |env|
@@ -116,7 +122,9 @@ class RackErrorsLogTest < Minitest::Test
   def test_a_log_whose_reader_has_stopped_makes_no_request_wait
     wrap = ["sh", "-c", "exec \"$@\" 2>#{@fifo}", "sh"]
     ServerProcess.run(APP, wrap: wrap) do |server|
-      Wire::Client.open(server.url) { |client| REQUESTS.times { client.get("/") && assert_equal(200, client.response.status) } }
+      Wire::Client.open(server.url) do |client|
+        REQUESTS.times { client.get("/") && assert_equal(200, client.response.status) }
+      end
       text = drain_log { |so_far| so_far.include?("log lines dropped") }
       assert_match(/\d+ log lines dropped/, text)
       assert_operator text.scan(/^line x{10000}$/).size, :<, REQUESTS

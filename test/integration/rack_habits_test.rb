@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Habits of applications that Puma serves and Rack's SPEC does not ask for; and the log, the figures and rack.response_finished tell what the client got.
+# Habits of applications that Puma serves and Rack's SPEC does not ask for. The log, the figures and
+# rack.response_finished tell what the client got.
 
 require_relative "../support/server_process_case"
 
@@ -8,36 +9,51 @@ class RackHabitsTest < ServerProcessCase
   # More than is kept in memory.
   LARGE = 240_000
   # What an application does wrong: its client gets 500.
-  FAULTS = { "newline" => %q([200, { "x-a" => "1\n2" }, ["x"]]), "nil_body" => "[200, {}, nil]", "string_body" => '[200, {}, "x"]', "upgrade" => '[101, {}, ["x"]]',
-             "hints" => '[103, {}, ["x"]]', "raise" => 'raise "on purpose"' }.freeze
+  FAULTS = {
+    "newline" => %q([200, { "x-a" => "1\n2" }, ["x"]]),
+    "nil_body" => "[200, {}, nil]",
+    "string_body" => '[200, {}, "x"]',
+    "upgrade" => '[101, {}, ["x"]]',
+    "hints" => '[103, {}, ["x"]]',
+    "raise" => 'raise "on purpose"'
+  }.freeze
 
   class << self
     def app
+      faults = FAULTS.map { |name, code| "#{name.inspect} => ->(_env) { #{code} }" }
       <<~RACKUP
         require "json"
         require "#{File.expand_path("app_events", "#{__dir__}/../support")}"
-        FAULTS = { #{FAULTS.map { |name, code| "#{name.inspect} => ->(_env) { #{code} }" }.join(", ")} }
+        FAULTS = { #{faults.join(", ")} }
         INPUT = lambda do |env|
           input = env["rack.input"]
           again = File.open(input.path, "rb", &:read)
-          found = [input.size, File.size(input.path), File.size(input), again == input.read, Integer(`wc -c < \#{input.path}`), input.lstat.size]
+          found = [
+            input.size, File.size(input.path), File.size(input), again == input.read,
+            Integer(`wc -c < \#{input.path}`), input.lstat.size
+          ]
           [200, {}, [JSON.generate(found)]]
         end
         AFTER = lambda do |env|
           tag = env["QUERY_STRING"]
           env["rack.response_finished"] << ->(*) { AppEvents.put("finished", tag) }
-          env["rack.after_reply"] << -> { AppEvents.put("first", tag) } << -> { raise "on purpose" } << -> { AppEvents.put("second", tag) }
+          after = env["rack.after_reply"]
+          after << -> { AppEvents.put("first", tag) } << -> { raise "on purpose" }
+          after << -> { AppEvents.put("second", tag) }
           [200, {}, Enumerator.new { |body| body << "x"; AppEvents.put("body", tag) }]
         end
         run(lambda do |env|
           tag = env["QUERY_STRING"]
-          env["rack.response_finished"] << ->(_env, status, *) { AppEvents.put("status", tag, status: status) }
+          tell = ->(_env, status, *) { AppEvents.put("status", tag, status: status) }
+          env["rack.response_finished"] << tell
           case name = env["PATH_INFO"].delete_prefix("/")
           when "input" then INPUT.call(env)
           when "after" then AFTER.call(env)
           when "text" then ["201", {}, ["x"]]
           when "cookies" then [200, { "set-cookie" => "a=1\\nb=2" }, ["x"]]
-          when "chunks" then [200, { "transfer-encoding" => "chunked" }, ["3\\r\\nabc\\r\\n2\\r\\n", "de\\r\\n0\\r\\n\\r\\n"]]
+          when "chunks"
+            parts = ["3\\r\\nabc\\r\\n2\\r\\n", "de\\r\\n0\\r\\n\\r\\n"]
+            [200, { "transfer-encoding" => "chunked" }, parts]
           when "unframed" then [200, { "transfer-encoding" => "chunked" }, ["abc", "de"]]
           else FAULTS.fetch(name).call(env)
           end
@@ -59,11 +75,14 @@ class RackHabitsTest < ServerProcessCase
     tag = new_tag
     assert_equal "x", ask("/after?#{tag}").body
     events.await("second", tag)
-    assert_equal %w[body finished status first second], events.of(tag).map { |event| event["event"] }
+    assert_equal %w[body finished status first second],
+                 events.of(tag).map { |event| event["event"] }
   end
 
   FAULTS.each_key do |name|
-    define_method("test_a_fault_is_told_as_the_500_its_client_got_#{name}") { assert_told(name, 500) }
+    define_method("test_a_fault_is_told_as_the_500_its_client_got_#{name}") do
+      assert_told(name, 500)
+    end
   end
 
   def test_a_status_given_as_text_is_told_as_a_number

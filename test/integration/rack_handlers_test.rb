@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# `rackup -s neverblock` as people type it, with the rackup of Rack 3 (the gem rackup) and that of Rack 2 (in rack itself).
+# `rackup -s neverblock` as people type it, with the rackup of Rack 3 (the gem rackup) and that of
+# Rack 2 (in rack itself).
 
 require "minitest/autorun"
 require "net/http"
@@ -13,13 +14,15 @@ require_relative "../support/server_process"
 class RackupProcess < ServerProcess
   # @param urls [Integer] how many addresses it will announce
   def initialize(app, bundle:, gem:, words:, urls: 1, env: {})
-    super(app, binds: [nil] * urls, env: bundle.env.merge({ "RACK_ENV" => "test", "PORT" => nil }, env))
+    env = bundle.env.merge({ "RACK_ENV" => "test", "PORT" => nil }, env)
+    super(app, binds: [nil] * urls, env: env)
     @gem = gem
     @words = words
   end
 
   def self.command(gem)
-    [RbConfig.ruby, "-I", File.join(ROOT, "lib"), "-rbundler/setup", "-e", "load Gem.bin_path(#{gem.inspect}, 'rackup')", "--"]
+    script = "load Gem.bin_path(#{gem.inspect}, 'rackup')"
+    [RbConfig.ruby, "-I", File.join(ROOT, "lib"), "-rbundler/setup", "-e", script, "--"]
   end
 
   private
@@ -30,7 +33,8 @@ class RackupProcess < ServerProcess
 end
 
 module RackHandlerTests
-  APP = "run ->(env) { [200, { 'content-type' => 'text/plain' }, [Rack.release, ' ', env['SERVER_SOFTWARE']]] }\n"
+  APP = "run ->(env) { [200, { 'content-type' => 'text/plain' }, " \
+        "[Rack.release, ' ', env['SERVER_SOFTWARE']]] }\n"
   DEADLINE_S = Patience::SECONDS
   ANY = %w[-o 127.0.0.1 -p 0].freeze
 
@@ -48,7 +52,9 @@ module RackHandlerTests
       assert_match(/neverblock/i, Net::HTTP.get(URI(server.url)))
       server.await_stderr(/info: version .*, 2 workers with 1024 fibers each$/)
       Process.kill("HUP", server.pid)
-      server.await_stderr(/warning: no reload: rackup, rails server or another program has loaded the application/)
+      server.await_stderr(
+        /warning: no reload: rackup, rails server or another program has loaded the application/
+      )
       assert_match(/neverblock/i, Net::HTTP.get(URI(server.url)))
       assert_predicate server.stop, :success?
     end
@@ -57,28 +63,39 @@ module RackHandlerTests
   def test_without_its_mold_and_its_workers_it_ends_and_says_why
     serve("-s", "neverblock", *ANY, "-O", "workers=2") do |server|
       assert_match(/neverblock/i, Net::HTTP.get(URI(server.url)))
-      children(server.pid).flat_map { |mold| [mold, *children(mold)] }.each { |pid| Process.kill("KILL", pid) }
+      molds = children(server.pid)
+      pids = molds.flat_map { |mold| [mold, *children(mold)] }
+      pids.each { |pid| Process.kill("KILL", pid) }
       assert_equal 1, server.wait(Patience::SECONDS)&.exitstatus, server.stderr
-      assert_match(/error: no worker is left, and none can be forked: rackup, .* has loaded the application; start that program again/, server.stderr)
+      reason = /rackup, .* has loaded the application; start that program again/
+      assert_match(/error: no worker is left, and none can be forked: #{reason}/, server.stderr)
     end
   end
 
   def test_an_interrupt_drains_and_ends_with_0
-    serve("-s", "neverblock", *ANY) { |server| assert_predicate server.stop(signal: "INT"), :success? }
+    serve("-s", "neverblock", *ANY) do |server|
+      assert_predicate server.stop(signal: "INT"), :success?
+    end
   end
 
   def test_the_environment_makes_it_the_default
-    serve(*ANY, env: { handler_variable => "neverblock" }) { |server| assert_match(/neverblock/i, Net::HTTP.get(URI(server.url))) }
+    serve(*ANY, env: { handler_variable => "neverblock" }) do |server|
+      assert_match(/neverblock/i, Net::HTTP.get(URI(server.url)))
+    end
   end
 
   def test_a_require_makes_it_the_default
-    serve("-r", "neverblock/rack/default", *ANY) { |server| assert_match(/neverblock/i, Net::HTTP.get(URI(server.url))) }
-    serve("-r", "never_block/server/thin", *ANY) { |server| assert_match(/neverblock/i, Net::HTTP.get(URI(server.url))) }
+    %w[neverblock/rack/default never_block/server/thin].each do |name|
+      serve("-r", name, *ANY) do |server|
+        assert_match(/neverblock/i, Net::HTTP.get(URI(server.url)))
+      end
+    end
   end
 
   def test_an_address_of_our_own_form_goes_before_rackups
     Dir.mktmpdir do |directory|
-      serve("-s", "neverblock", "-O", "bind=unix://#{directory}/x.sock?mode=0600 http://127.0.0.1:0", "-O", "log_format=json", urls: 2) do |server|
+      bind = "bind=unix://#{directory}/x.sock?mode=0600 http://127.0.0.1:0"
+      serve("-s", "neverblock", "-O", bind, "-O", "log_format=json", urls: 2) do |server|
         assert_equal "unix://#{directory}/x.sock", server.urls[0]
         assert_equal "200", Net::HTTP.get_response(URI(server.urls[1])).code
         assert_match(/"message":"version /, server.await_stderr(/^\{.*\}$/)[0])
@@ -91,16 +108,22 @@ module RackHandlerTests
     Dir.mktmpdir do |directory|
       path = File.join(directory, "settings.rb")
       File.write(path, "bind \"http://127.0.0.1:0\"\nfibers 9\n")
-      serve("-s", "neverblock", "-O", "configuration=#{path}") { |server| server.await_stderr(/, 9 fibers$/) }
+      serve("-s", "neverblock", "-O", "configuration=#{path}") do |server|
+        server.await_stderr(/, 9 fibers$/)
+      end
     end
   end
 
   # Words of the command line => the line on standard error.
   WRONG = {
-    %w[-O fibers=zero] => "neverblock: -O fibers must be a whole number from 1 to 1000000; got \"zero\"\n",
+    %w[-O fibers=zero] =>
+      "neverblock: -O fibers must be a whole number from 1 to 1000000; got \"zero\"\n",
     %w[-O bind=localhost] => /\Aneverblock: cannot bind to "localhost": an address must be/,
     %w[-p http] => /\Aneverblock: Port must be a whole number from 0 to 65535/,
-    %w[-O public_dir=/no/such] => /\Aneverblock: cannot use the folder \/no\/such of public_dir: there is no such folder; create it, or name another/,
+    %w[-O public_dir=/no/such] => Regexp.new(
+      "\\Aneverblock: cannot use the folder /no/such of public_dir: " \
+      "there is no such folder; create it, or name another"
+    ),
     %w[-O configuration=/no/such.rb] => "neverblock: there is no configuration file /no/such.rb\n"
   }.freeze
 
@@ -115,7 +138,8 @@ module RackHandlerTests
 
   def test_a_busy_port_is_one_line_and_status_1
     TCPServer.open("127.0.0.1", 0) do |holder|
-      status, err = invoke("-s", "neverblock", "-o", "127.0.0.1", "-p", holder.local_address.ip_port.to_s)
+      port = holder.local_address.ip_port.to_s
+      status, err = invoke("-s", "neverblock", "-o", "127.0.0.1", "-p", port)
       assert_equal [1, 1], [status, err.lines.size], err
       assert_match(/\Aneverblock: cannot listen on .*is busy/, err)
     end
@@ -123,12 +147,15 @@ module RackHandlerTests
 
   def test_its_options_are_in_rackups_help
     _, _, out = invoke("-s", "neverblock", "--help")
-    ["-O fibers=N", "-O bind=URL", "-O log_format=NAME", "-O timeouts.header=VALUE"].each { |words| assert_includes out, words }
+    ["-O fibers=N", "-O bind=URL", "-O log_format=NAME", "-O timeouts.header=VALUE"]
+      .each { |words| assert_includes out, words }
   end
 
   def test_the_handler_says_that_it_is_the_default
-    code = "require '#{gem_of_rackup}'; require '#{gem_of_rackup}/handler/neverblock'; print #{handlers}.default, ' ', #{handlers}.get('neverblock')"
-    out, = Open3.capture2(bundle.env, RbConfig.ruby, "-I", File.join(ServerProcess::ROOT, "lib"), "-rbundler/setup", "-e", code)
+    code = "require '#{gem_of_rackup}'; require '#{gem_of_rackup}/handler/neverblock'; " \
+           "print #{handlers}.default, ' ', #{handlers}.get('neverblock')"
+    lib = File.join(ServerProcess::ROOT, "lib")
+    out, = Open3.capture2(bundle.env, RbConfig.ruby, "-I", lib, "-rbundler/setup", "-e", code)
     assert_equal "#{handlers}::NeverBlock #{handlers}::NeverBlock", out
   end
 
@@ -143,7 +170,9 @@ module RackHandlerTests
   end
 
   def serve(*words, env: {}, urls: 1)
-    server = RackupProcess.new(APP, bundle: bundle, gem: gem_of_rackup, words: words, env: env, urls: urls).start
+    server = RackupProcess.new(
+      APP, bundle: bundle, gem: gem_of_rackup, words: words, env: env, urls: urls
+    ).start
     yield server
   ensure
     server&.stop(expect: nil)
@@ -153,8 +182,9 @@ module RackHandlerTests
     Dir.mktmpdir do |directory|
       File.write(File.join(directory, "config.ru"), APP)
       env = bundle.env.merge("RACK_ENV" => "test", "PORT" => nil, "NB_DEBUG" => nil)
+      command = RackupProcess.command(gem_of_rackup)
       Timeout.timeout(DEADLINE_S) do
-        out, err, status = Open3.capture3(env, *RackupProcess.command(gem_of_rackup), *words, chdir: directory, stdin_data: "")
+        out, err, status = Open3.capture3(env, *command, *words, chdir: directory, stdin_data: "")
         [status.exitstatus, err, out]
       end
     end

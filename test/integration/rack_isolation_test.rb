@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Fibers are pooled, requests are not to notice: nothing one leaves in its fiber is there for the next.
+# Fibers are pooled, requests are not to notice: nothing one leaves in its fiber is there for the
+# next.
 
 require_relative "../support/server_process_case"
 

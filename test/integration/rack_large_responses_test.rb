@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Twenty megabytes to readers that take their time: all bytes, in bounded memory, and nobody else waits.
+# Twenty megabytes to readers that take their time: all bytes, in bounded memory, and nobody else
+# waits.
 
 require_relative "../support/server_process_case"
 
@@ -19,11 +20,15 @@ class RackLargeResponsesTest < ServerProcessCase
     clients&.each(&:close)
   end
 
-  # In turns, a little each, so that a server that runs ahead of its readers holds what they have not read.
+  # In turns, a little each, so that a server that runs ahead of its readers holds what they have
+  # not read.
   def read_in_turns(clients)
     totals = Hash.new(0)
     until totals.size == CLIENTS && totals.values.all? { |total| total >= BYTES }
-      clients.each { |client| totals[client] += client.take([STEP_BYTES, BYTES - totals[client]].min).bytesize if totals[client] < BYTES }
+      clients.each do |client|
+        left = BYTES - totals[client]
+        totals[client] += client.take([STEP_BYTES, left].min).bytesize if left.positive?
+      end
       assert_equal 200, ask("/").status
     end
     totals

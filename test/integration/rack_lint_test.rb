@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Rack::Lint between the server and an application finds nothing to complain about, with the Rack this suite runs with and with Rack 2.2.
+# Rack::Lint between the server and an application finds nothing to complain about, with the Rack
+# this suite runs with and with Rack 2.2.
 
 require "net/http"
 require_relative "../support/gem_bundle"
@@ -29,7 +30,8 @@ module LintRequests
   end
 
   def test_a_chunked_upload
-    response = ask("/echo", "Transfer-Encoding: chunked", method: "POST", body: "5\r\nabcde\r\n0\r\n\r\n")
+    body = "5\r\nabcde\r\n0\r\n\r\n"
+    response = ask("/echo", "Transfer-Encoding: chunked", method: "POST", body: body)
     assert_lint_is_content response
     assert_equal "abcde", response.body
   end
@@ -106,10 +108,24 @@ class RackLintTest < ServerProcessCase
       case env["PATH_INFO"]
       when "/array" then [200, headers, ["one", "two"]]
       when "/each" then [200, headers, each_body.new(["one", "two"])]
-      when "/call" then [200, headers, ->(stream) { (stream << "one").write("two").then { stream.flush && stream.close } }]
-      when "/full_hijack" then env["rack.hijack"].call.then { |io| io.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\ntaken") && io.close } || [200, headers, []]
-      when "/partial_hijack" then [200, headers.merge("rack.hijack" => ->(io) { io.write("taken") && io.flush && io.close }), []]
-      when "/cookies" then [200, headers.merge(Rack.release >= "3" ? { "set-cookie" => %w[a=1 b=2] } : { "Set-Cookie" => "a=1\nb=2" }), ["body"]]
+      when "/call"
+        body = lambda do |stream|
+          (stream << "one").write("two")
+          stream.flush && stream.close
+        end
+        [200, headers, body]
+      when "/full_hijack"
+        io = env["rack.hijack"].call
+        io.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\ntaken")
+        io.close
+        [200, headers, []]
+      when "/partial_hijack"
+        taken = ->(io) { io.write("taken") && io.flush && io.close }
+        [200, headers.merge("rack.hijack" => taken), []]
+      when "/cookies"
+        lines = { "set-cookie" => %w[a=1 b=2] }
+        lines = { "Set-Cookie" => "a=1\nb=2" } if Rack.release < "3"
+        [200, headers.merge(lines), ["body"]]
       when "/nothing" then [200, headers, []]
       when "/echo" then env["rack.input"].read.then { |body| [200, headers, [body]] }
       when "/size" then [200, headers, [env["rack.input"].read.bytesize.to_s]]
@@ -150,9 +166,13 @@ class RackLint22Test < ServerProcessCase
   end
 
   def test_a_worker_is_one_of_several_processes_and_a_single_process_is_not
-    workers = ServerProcess.run(self.class.app, options: ["-w", "2"], **self.class.server_options) { |server| Net::HTTP.get(URI("#{server.url}/multiprocess")) }
-    single = ServerProcess.run(self.class.app, options: ["-w", "1"], **self.class.server_options) { |server| Net::HTTP.get(URI("#{server.url}/multiprocess")) }
-    assert_equal %w[true false], [workers, single]
+    found = %w[2 1].map do |count|
+      options = { options: ["-w", count], **self.class.server_options }
+      ServerProcess.run(self.class.app, **options) do |server|
+        Net::HTTP.get(URI("#{server.url}/multiprocess"))
+      end
+    end
+    assert_equal %w[true false], found
   end
 
   def rack_version

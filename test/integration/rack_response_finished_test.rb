@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# rack.response_finished (Rack 3.1 SPEC): each callable once, in reverse order, in the fiber of the request, with env, status, headers and error.
+# rack.response_finished (Rack 3.1 SPEC): each callable once, in reverse order, in the fiber of the
+# request, with env, status, headers and error.
 
 require_relative "../support/server_process_case"
 
@@ -10,7 +11,8 @@ class RackResponseFinishedTest < ServerProcessCase
     ask("/")
     told = events.all("finished", tag)
     assert_equal [1, 0], told.map { |event| event["order"] }, "each once, the last registered first"
-    assert(told.all? { |event| event["same_fiber"] }, "called in another fiber than the application")
+    assert(told.all? { |event| event["same_fiber"] },
+           "called in another fiber than the application")
     assert_equal ["/finished"], told.map { |event| event["path"] }.uniq
     told.last
   end
@@ -25,7 +27,9 @@ class RackResponseFinishedTest < ServerProcessCase
     tag = new_tag
     ask("/finished?tag=#{tag}")
     finished(tag)
-    names = File.readlines(self.class.instance_variable_get(:@events_path)).map { |line| JSON.parse(line) }.select { |event| event["tag"] == tag }.map { |event| event["event"] }
+    lines = File.readlines(self.class.instance_variable_get(:@events_path))
+    seen = lines.map { |line| JSON.parse(line) }.select { |event| event["tag"] == tag }
+    names = seen.map { |event| event["event"] }
     assert_operator names.index("close"), :<, names.index("finished")
   end
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Uploads that an application reads while they come: routes with `input: :stream`, through the real command, by real clients.
+# Uploads that an application reads while they come: routes with `input: :stream`, through the real
+# command, by real clients.
 
 require "digest/sha2"
 require "net/http"
@@ -13,7 +14,9 @@ class RackStreamedUploadsTest < ServerProcessCase
   # Far below the body, above what Ruby's own strings leave for the collector.
   MEMORY_BYTES = 30 << 20
   PART = Random.new(3).bytes(1 << 20).freeze
-  FOLDER = Dir.mktmpdir("neverblock-routes").tap { |path| Minitest.after_run { FileUtils.rm_rf(path) } }
+  FOLDER = Dir.mktmpdir("neverblock-routes").tap do |path|
+    Minitest.after_run { FileUtils.rm_rf(path) }
+  end
 
   class << self
     def app
@@ -29,7 +32,8 @@ class RackStreamedUploadsTest < ServerProcessCase
             sum << buffer
             bytes += buffer.bytesize
           end
-          [200, { "content-type" => "application/json" }, [JSON.generate(bytes: bytes, sha256: sum.hexdigest, input: input.class)]]
+          seen = { bytes: bytes, sha256: sum.hexdigest, input: input.class }
+          [200, { "content-type" => "application/json" }, [JSON.generate(seen)]]
         end
 
         app = lambda do |env|
@@ -37,7 +41,8 @@ class RackStreamedUploadsTest < ServerProcessCase
           AppEvents.put("called", tag)
           case env["PATH_INFO"]
           when "/up/count" then count.call(env["rack.input"])
-          when "/" then [200, { "content-type" => "text/plain" }, ["hello \#{env["rack.input"].class}"]]
+          when "/"
+            [200, { "content-type" => "text/plain" }, ["hello \#{env["rack.input"].class}"]]
           when "/up/unread" then [200, { "content-type" => "text/plain" }, ["hello"]]
           when "/up/copy"
             bytes = IO.copy_stream(env["rack.input"], File::NULL)
@@ -77,7 +82,8 @@ class RackStreamedUploadsTest < ServerProcessCase
     before = server.resident_bytes
     [false, true].each do |chunked|
       seen, checksum = upload(200_000_000, chunked: chunked)
-      assert_equal [200_000_000, checksum, "NeverBlock::StreamInput"], seen.values_at("bytes", "sha256", "input")
+      assert_equal [200_000_000, checksum, "NeverBlock::StreamInput"],
+                   seen.values_at("bytes", "sha256", "input")
     end
     assert_operator server.resident_peak_bytes - before, :<, MEMORY_BYTES
   end
@@ -102,7 +108,8 @@ class RackStreamedUploadsTest < ServerProcessCase
       post.body_stream = StringIO.new(body)
       [http.request(post), http.get("/")]
     end
-    assert_equal [body.bytesize, Digest::SHA256.hexdigest(body)], JSON.parse(answer.first.body).values_at("bytes", "sha256")
+    assert_equal [body.bytesize, Digest::SHA256.hexdigest(body)],
+                 JSON.parse(answer.first.body).values_at("bytes", "sha256")
     assert_match(/hello/, answer.last.body)
   end
 
@@ -112,14 +119,18 @@ class RackStreamedUploadsTest < ServerProcessCase
     http.continue_timeout = 60 # it would hang that long if nobody said so
     post = Net::HTTP::Post.new("/up/count", "Expect" => "100-continue")
     post.body = PART
-    assert_equal Digest::SHA256.hexdigest(PART), JSON.parse(Timeout.timeout(50) { http.request(post) }.body)["sha256"]
+    answer = Timeout.timeout(50) { http.request(post) }
+    assert_equal Digest::SHA256.hexdigest(PART), JSON.parse(answer.body)["sha256"]
   end
 
   def test_curl_sends_when_it_is_told_to_and_not_when_it_is_answered
     skip "there is no curl" unless system("command -v curl >/dev/null")
     path = File.join(FOLDER, "body")
     File.binwrite(path, PART)
-    curl = ["curl", "-sv", "--max-time", "50", "--expect100-timeout", "60", "-H", "Expect: 100-continue", "-T", path]
+    curl = [
+      "curl", "-sv", "--max-time", "50", "--expect100-timeout", "60",
+      "-H", "Expect: 100-continue", "-T", path
+    ]
     out, trace, = Open3.capture3(*curl, "#{server.url}/up/count")
     assert_equal Digest::SHA256.hexdigest(PART), JSON.parse(out)["sha256"]
     assert_match(/^< HTTP\/1.1 100 Continue/, trace)
@@ -145,10 +156,14 @@ class RackStreamedUploadsTest < ServerProcessCase
   def test_many_slow_uploads_at_once
     clients = Array.new(50) { server.connect }
     tags = clients.map { new_tag }
-    clients.zip(tags) { |client, tag| client.write("POST /up/count?#{tag} HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n") }
+    clients.zip(tags) do |client, tag|
+      client.write("POST /up/count?#{tag} HTTP/1.1\r\nHost: test\r\n" \
+                   "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n")
+    end
     tags.each { |tag| events.await("called", tag) } # all run together
     clients.each { |client| client.write("2\r\nbc\r\n0\r\n\r\n") }
-    assert_equal([3] * 50, clients.map { |client| parsed(client.response(method: "POST"))["bytes"] })
+    assert_equal([3] * 50,
+                 clients.map { |client| parsed(client.response(method: "POST"))["bytes"] })
   ensure
     clients&.each(&:close)
   end
@@ -173,7 +188,8 @@ class RackStreamedUploadsTest < ServerProcessCase
   def upload(bytes, chunked: false)
     digest = Digest::SHA256.new
     connect(deadline_s: 60) do |client|
-      client.write("POST /up/count HTTP/1.1\r\nHost: test\r\n#{chunked ? "Transfer-Encoding: chunked" : "Content-Length: #{bytes}"}\r\n\r\n")
+      length = chunked ? "Transfer-Encoding: chunked" : "Content-Length: #{bytes}"
+      client.write("POST /up/count HTTP/1.1\r\nHost: test\r\n#{length}\r\n\r\n")
       each_part(bytes) do |part|
         digest << part
         client.write(chunked ? "#{part.bytesize.to_s(16)}\r\n".b << part << "\r\n" : part)

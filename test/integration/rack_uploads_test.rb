@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Request bodies: complete before the application runs, in memory up to 64 KB, then in an unlinked file nobody else can read.
+# Request bodies: complete before the application runs, in memory up to 64 KB, then in an unlinked
+# file nobody else can read.
 
 require "digest"
 
@@ -15,7 +16,8 @@ class RackUploadsTest < ServerProcessCase
   def upload(bytes, *fields)
     digest = Digest::SHA256.new
     connect do |client|
-      client.write("POST /upload HTTP/1.1\r\nHost: test\r\n#{["Content-Length: #{bytes}", *fields].map { |field| "#{field}\r\n" }.join}\r\n")
+      lines = ["Content-Length: #{bytes}", *fields].map { |field| "#{field}\r\n" }.join
+      client.write("POST /upload HTTP/1.1\r\nHost: test\r\n#{lines}\r\n")
       each_part(bytes) { |part| digest << part && client.write(part) }
       [parsed(client.response(method: "POST")), digest.hexdigest]
     end
@@ -71,7 +73,8 @@ class RackUploadsTest < ServerProcessCase
     connect do |client|
       2.times do
         client.write(request("/upload", method: "POST", body: PART) + request("/"))
-        assert_equal Digest::SHA256.hexdigest(PART), parsed(client.response(method: "POST"))["sha256"]
+        assert_equal Digest::SHA256.hexdigest(PART),
+                     parsed(client.response(method: "POST"))["sha256"]
         assert_equal "hello", client.response.body
       end
     end
@@ -80,7 +83,8 @@ class RackUploadsTest < ServerProcessCase
   def test_a_body_whose_sender_leaves_never_reaches_the_application
     tag = new_tag
     connect do |client|
-      client.write("POST /upload?tag=#{tag} HTTP/1.1\r\nHost: test\r\nContent-Length: 200000\r\n\r\n#{"x" * 100_000}")
+      client.write("POST /upload?tag=#{tag} HTTP/1.1\r\nHost: test\r\n" \
+                   "Content-Length: 200000\r\n\r\n#{"x" * 100_000}")
       client.shutdown_write
       begin
         assert_includes [400, 408], client.response(method: "POST").status

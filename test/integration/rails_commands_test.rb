@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# The ways in which people start a Rails application, with one line of its Gemfile for the server: `rails server -u neverblock`, `rails server -d`, `rackup`.
-# (Plain `rails server` is what all other tests of Rails use.)
+# The ways in which people start a Rails application, with one line of its Gemfile for the server:
+# `rails server -u neverblock`, `rails server -d`, `rackup`. (All other tests of Rails use plain
+# `rails server`.)
 
 require "minitest/autorun"
 require "net/http"
@@ -11,7 +12,9 @@ require "tmpdir"
 require_relative "../support/rails_application"
 
 class RailsCommandsTest < Minitest::Test
-  RACKUP = [RbConfig.ruby, "-rbundler/setup", "-e", "load Gem.bin_path('rackup', 'rackup')", "--"].freeze
+  RACKUP = [
+    RbConfig.ruby, "-rbundler/setup", "-e", "load Gem.bin_path('rackup', 'rackup')", "--"
+  ].freeze
 
   # @return [RailsApplication] the slow suite has other versions
   def self.application
@@ -34,7 +37,9 @@ class RailsCommandsTest < Minitest::Test
       pidfile = File.join(directory, "tmp/pids/server.pid")
       self.class.application.copy_to(directory)
       port = free_port
-      output, status = Open3.capture2e(self.class.application.env(directory), "bin/rails", "server", "-d", "-p", port.to_s, "-b", "127.0.0.1", chdir: directory)
+      env = self.class.application.env(directory)
+      command = ["bin/rails", "server", "-d", "-p", port.to_s, "-b", "127.0.0.1"]
+      output, status = Open3.capture2e(env, *command, chdir: directory)
       assert_predicate status, :success?, output
       await("its answer") { up("http://127.0.0.1:#{port}") == "200" }
       Process.kill("TERM", Integer(File.read(pidfile), 10))

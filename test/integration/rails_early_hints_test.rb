@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Rails' own use of rack.early_hints, unchanged: send_early_hints, what its tag helpers preload, and actions that run on a thread of their own.
+# Rails' own use of rack.early_hints, unchanged: send_early_hints, what its tag helpers preload, and
+# actions that run on a thread of their own.
 
 require "net/http"
 
@@ -51,7 +52,8 @@ class RailsEarlyHintsTest < Minitest::Test
         { "/sent" => "sent", "/tags" => /tags\.css/, "/live" => "live" }.each do |path, body|
           response = server.connect { |client| client.get(path) && client.response }
           assert_equal [103], response.interim.map(&:status), path
-          assert_match(%r{\A<?/#{path.delete("/")}\.css>; rel=preload; as=style}, response.interim.first["link"], path)
+          assert_match(%r{\A<?/#{path.delete("/")}\.css>; rel=preload; as=style},
+                       response.interim.first["link"], path)
           assert_match body, response.body, path
         end
       end

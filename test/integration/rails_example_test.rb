@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# examples/rails in production, used by a visitor in headless Chromium: the list, a mistake in the form, an upload, the slow report, the CSV.
+# examples/rails in production, used by a visitor in headless Chromium: the list, a mistake in the
+# form, an upload, the slow report, the CSV.
 
 require "ferrum"
 require "minitest/autorun"
@@ -8,7 +9,10 @@ require "net/http"
 require_relative "../support/rails_application"
 
 class RailsExampleTest < Minitest::Test
-  CHROMIUM = ENV.fetch("PATH", "").split(":").product(%w[chromium chromium-browser google-chrome]).map { |parts| File.join(*parts) }.find { |path| File.executable?(path) }
+  CHROMIUM = ENV.fetch("PATH", "").split(":")
+    .product(%w[chromium chromium-browser google-chrome])
+    .map { |parts| File.join(*parts) }
+    .find { |path| File.executable?(path) }
 
   # The example with the gems of the checkout.
   class Example < RailsApplication
@@ -26,9 +30,15 @@ class RailsExampleTest < Minitest::Test
 
   def setup
     skip "chromium is not installed (bin/setup --all installs it)" unless CHROMIUM
-    @server = RailsServer.new("bin/rails", "server", "-p", "0", "-b", "127.0.0.1", "-e", "production", application: Example.new).start
-    @browser = Ferrum::Browser.new(browser_path: CHROMIUM, headless: "new", timeout: Patience::SECONDS, process_timeout: Patience::SECONDS,
-                                   browser_options: { "no-sandbox" => nil, "disable-gpu" => nil, "disable-dev-shm-usage" => nil })
+    @server = RailsServer.new(
+      "bin/rails", "server", "-p", "0", "-b", "127.0.0.1", "-e", "production",
+      application: Example.new
+    ).start
+    @browser = Ferrum::Browser.new(
+      browser_path: CHROMIUM, headless: "new",
+      timeout: Patience::SECONDS, process_timeout: Patience::SECONDS,
+      browser_options: { "no-sandbox" => nil, "disable-gpu" => nil, "disable-dev-shm-usage" => nil }
+    )
   end
 
   def teardown
@@ -69,11 +79,17 @@ class RailsExampleTest < Minitest::Test
 
   # A page is another one once the mark of this one is gone.
   def submit(fields)
-    fields.each { |name, value| @browser.execute("document.querySelector('[name=\"paper[#{name}]\"]').value = arguments[0]", value.to_s) }
+    fields.each do |name, value|
+      field = "document.querySelector('[name=\"paper[#{name}]\"]')"
+      @browser.execute("#{field}.value = arguments[0]", value.to_s)
+    end
     @browser.execute("window.before = true; document.querySelector('[type=submit]').click()")
     limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + Patience::SECONDS
     until arrived?
-      flunk "the form was not answered: #{@browser.body[0, 500]}\n#{@server.stderr}\n#{@server.log("production")}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+      if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+        flunk "the form was not answered: #{@browser.body[0, 500]}\n" \
+              "#{@server.stderr}\n#{@server.log("production")}"
+      end
       sleep 0.01
     end
   end
@@ -86,7 +102,9 @@ class RailsExampleTest < Minitest::Test
 
   def download(url)
     answer = Net::HTTP.get_response(URI(url))
-    answer = Net::HTTP.get_response(URI(answer["location"])) while answer.is_a?(Net::HTTPRedirection)
+    while answer.is_a?(Net::HTTPRedirection)
+      answer = Net::HTTP.get_response(URI(answer["location"]))
+    end
     assert_equal "200", answer.code
     answer.body
   end

@@ -13,7 +13,9 @@ require_relative "../support/rails_application"
 class RailsPromptTest < Minitest::Test
   PROMPT = /\((?:rdbg|ruby)[^)]*\) /
   # As a generated application has it.
-  APPLICATION = RailsApplication.new(gemfile: RailsApplication.gemfile(RailsApplication.pinned("debug")))
+  APPLICATION = RailsApplication.new(
+    gemfile: RailsApplication.gemfile(RailsApplication.pinned("debug"))
+  )
 
   def test_a_prompt_in_one_request_holds_that_request_and_no_other
     at_a_terminal do
@@ -45,7 +47,8 @@ class RailsPromptTest < Minitest::Test
       type("continue")
       assert_equal "YMA went on", held.value
 
-      read_until(/^=>\s*\d+\|/) # the next one's place: the prompt of the last is drawn again while its line is typed
+      # The next one's place: the prompt of the last is drawn again while its line is typed.
+      read_until(/^=>\s*\d+\|/)
       read_until(PROMPT)
       type("p word")
       read_until(/=> "(BOB)"/)
@@ -59,8 +62,12 @@ class RailsPromptTest < Minitest::Test
   def at_a_terminal
     Dir.mktmpdir do |directory|
       APPLICATION.copy_to(directory)
-      env = APPLICATION.env(directory).merge("RAILS_LOG_TO_STDOUT" => nil, "TERM" => "dumb", "IRBRC" => "/dev/null", "RUBY_DEBUG_NO_COLOR" => "1", "HOME" => directory)
-      PTY.spawn(env, "bin/rails", "server", "-p", "0", "-b", "127.0.0.1", chdir: directory) do |terminal, keys, pid|
+      env = APPLICATION.env(directory).merge(
+        "RAILS_LOG_TO_STDOUT" => nil, "TERM" => "dumb", "IRBRC" => "/dev/null",
+        "RUBY_DEBUG_NO_COLOR" => "1", "HOME" => directory
+      )
+      command = %w[bin/rails server -p 0 -b 127.0.0.1]
+      PTY.spawn(env, *command, chdir: directory) do |terminal, keys, pid|
         @text = +""
         @at = 0
         @keys = keys
@@ -69,7 +76,8 @@ class RailsPromptTest < Minitest::Test
         yield
         ended = true
       ensure
-        Process.kill(ended ? "TERM" : "KILL", pid) # one that is at its prompt would wait for what is typed
+        # One that is at its prompt would wait for what is typed.
+        Process.kill(ended ? "TERM" : "KILL", pid)
         reader.join
         Process.wait(pid)
       end
@@ -82,7 +90,9 @@ class RailsPromptTest < Minitest::Test
 
   def response(path)
     uri = URI("#{@url}#{path}")
-    Net::HTTP.start(uri.host, uri.port, read_timeout: Patience::SECONDS) { |client| client.get(uri.request_uri) }
+    Net::HTTP.start(uri.host, uri.port, read_timeout: Patience::SECONDS) do |client|
+      client.get(uri.request_uri)
+    end
   end
 
   def others_are_answered
@@ -103,7 +113,9 @@ class RailsPromptTest < Minitest::Test
   # Goes on from where it stopped.
   # @return [String, nil] the pattern's group
   def read_until(pattern)
-    match = Patience.await("#{pattern.inspect} at the terminal", -> { @text[@at..] }) { pattern.match(@text, @at) }
+    match = Patience.await("#{pattern.inspect} at the terminal", -> { @text[@at..] }) do
+      pattern.match(@text, @at)
+    end
     @at = match.end(0)
     match[1]
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Solid Queue's own processes beside the server, in production behind two workers, as `bin/rails solid_queue:install` and one variable give them.
+# Solid Queue's own processes beside the server, in production behind two workers, as
+# `bin/rails solid_queue:install` and one variable give them.
 
 require "json"
 require "minitest/autorun"
@@ -9,7 +10,9 @@ require "securerandom"
 require_relative "../support/rails_application"
 
 class RailsSolidQueueTest < Minitest::Test
-  NEVERBLOCK = [RbConfig.ruby, "-rbundler/setup", File.join(ServerProcess::ROOT, "exe/neverblock")].freeze
+  NEVERBLOCK = [
+    RbConfig.ruby, "-rbundler/setup", File.join(ServerProcess::ROOT, "exe/neverblock")
+  ].freeze
 
   # One database for all.
   class Application < RailsApplication
@@ -24,20 +27,28 @@ class RailsSolidQueueTest < Minitest::Test
         Rails.application.config.solid_queue.connects_to = nil
         Rails.application.config.force_ssl = false
       RUBY
-      run(env(folder).merge("RAILS_ENV" => "production", "DATABASE_URL" => self.class::DATABASE), "bin/rails", "runner", "load 'db/queue_schema.rb'", chdir: folder)
+      run(
+        env(folder).merge("RAILS_ENV" => "production", "DATABASE_URL" => self.class::DATABASE),
+        "bin/rails", "runner", "load 'db/queue_schema.rb'", chdir: folder
+      )
     end
   end
   Application::DATABASE = "sqlite3:storage/production.sqlite3"
 
   # @return [RailsApplication]
   def self.application
-    @application ||= Application.new(gemfile: RailsApplication.gemfile(RailsApplication.pinned("solid_queue")))
+    @application ||= Application.new(
+      gemfile: RailsApplication.gemfile(RailsApplication.pinned("solid_queue"))
+    )
   end
 
   def setup
     settings = "bind \"http://127.0.0.1:0\"\nworkers 2\nenvironment \"production\"\n"
-    @server = RailsServer.new(*NEVERBLOCK, application: self.class.application, write: { "config/neverblock.rb" => settings },
-                                           env: { "DATABASE_URL" => Application::DATABASE, "SOLID_QUEUE_IN_NEVERBLOCK" => "1" }).start
+    @server = RailsServer.new(
+      *NEVERBLOCK, application: self.class.application,
+      write: { "config/neverblock.rb" => settings },
+      env: { "DATABASE_URL" => Application::DATABASE, "SOLID_QUEUE_IN_NEVERBLOCK" => "1" }
+    ).start
   end
 
   def teardown

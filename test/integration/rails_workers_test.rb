@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# What Rails does with one process, it does behind two workers: hijacked connections, streams, jobs, files, fragments, reloading in development.
+# What Rails does with one process, it does behind two workers: hijacked connections, streams, jobs,
+# files, fragments, reloading in development.
 
 require_relative "../support/rails_case"
 
@@ -15,7 +16,10 @@ class RailsWorkersTest < RailsCase
 
   def test_both_workers_answer
     pids = []
-    await("answers of two workers") { (pids |= states.map { |state| state.fetch("pid") }).size == 2 }
+    await("answers of two workers") do
+      pids |= states.map { |state| state.fetch("pid") }
+      pids.size == 2
+    end
     refute_includes pids, server.pid
   end
 

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-# Calls that engines of containers forbid, or did once: the default rules of today's docker (moby/profiles, seccomp/default.json) let all of ours through but clone3,
-# which the C library does without; older engines, and rules of one's own, refuse what is newer than they are. Such a call is to count as one that the kernel
-# does not have.
+# Calls that engines of containers forbid, or did once. The default rules of today's docker
+# (moby/profiles, seccomp/default.json) let all of ours through but clone3, which the C library does
+# without. Older engines, and rules of one's own, refuse what is newer than they are. Such a call is
+# to count as one that the kernel does not have.
 
 require "minitest/autorun"
 require "net/http"
@@ -21,8 +22,12 @@ class SeccompTest < Minitest::Test
     "shared memory without a name" => [EPERM, %w[memfd_create]],
     "reads and writes with flags" => [EPERM, %w[preadv2 pwritev2]],
     "prctl" => [EPERM, %w[prctl]],
-    "all that is newer than 2016, as refused" => [EPERM, %w[memfd_create preadv2 pwritev2 statx close_range openat2 pidfd_open]],
-    "all that is newer than 2016, as unknown" => [ENOSYS, %w[memfd_create preadv2 pwritev2 statx close_range openat2 pidfd_open clone3]]
+    "all that is newer than 2016, as refused" => [
+      EPERM, %w[memfd_create preadv2 pwritev2 statx close_range openat2 pidfd_open]
+    ],
+    "all that is newer than 2016, as unknown" => [
+      ENOSYS, %w[memfd_create preadv2 pwritev2 statx close_range openat2 pidfd_open clone3]
+    ]
   }.freeze
 
   class << self
@@ -33,7 +38,8 @@ class SeccompTest < Minitest::Test
       directory = Dir.mktmpdir
       Minitest.after_run { FileUtils.rm_rf(directory) }
       program = File.join(directory, "forbid")
-      @forbid = (program if system("cc", "-O1", "-o", program, SOURCE, out: File::NULL, err: File::NULL) && system(program, "1", "statx", "--", "true"))
+      built = system("cc", "-O1", "-o", program, SOURCE, out: File::NULL, err: File::NULL)
+      @forbid = (program if built && system(program, "1", "statx", "--", "true"))
     end
   end
 
@@ -42,7 +48,8 @@ class SeccompTest < Minitest::Test
       define_method("test_without #{what} it serves with #{workers}, and spools") do
         skip "no seccomp here" unless self.class.forbid
 
-        ServerProcess.run(APP, options: ["-w", workers.to_s], wrap: [self.class.forbid, error.to_s, *calls, "--"]) do |server|
+        wrap = [self.class.forbid, error.to_s, *calls, "--"]
+        ServerProcess.run(APP, options: ["-w", workers.to_s], wrap: wrap) do |server|
           assert_equal "0", Net::HTTP.get(URI(server.url))
           assert_equal "1000000", Net::HTTP.post(URI(server.url), "x" * 1_000_000).body
         end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# examples/sender_gem: a gem that adds an algorithm, built against the public header alone and named in the configuration file.
+# examples/sender_gem: a gem that adds an algorithm, built against the public header alone and named
+# in the configuration file.
 
 require "fileutils"
 require "net/http"
@@ -19,7 +20,9 @@ class SenderGemTest < Minitest::Test
     body = Struct.new(:to_path) { def each = yield(File.binread(to_path)) }
     run lambda { |env|
       path = ENV.fetch("FILE_TO_SEND")
-      next [200, { "content-length" => File.size(path).to_s }, body.new(path)] if env["PATH_INFO"] == "/file"
+      if env["PATH_INFO"] == "/file"
+        next [200, { "content-length" => File.size(path).to_s }, body.new(path)]
+      end
       [200, {}, [defined?(SenderGem) ? SenderGem.steps.to_s : "none"]]
     }
   RUBY
@@ -32,7 +35,9 @@ class SenderGemTest < Minitest::Test
     FileUtils.mkdir("#{@folder}/build")
     make(RbConfig.ruby, "#{GEM}/ext/sender_gem/extconf.rb", "--with-neverblock-include=#{INCLUDE}")
     make("make")
-    FileUtils.cp("#{@folder}/build/sender_gem.#{RbConfig::CONFIG["DLEXT"]}", "#{@folder}/lib/sender_gem/".tap { |path| FileUtils.mkdir_p(path) })
+    library = "#{@folder}/lib/sender_gem/"
+    FileUtils.mkdir_p(library)
+    FileUtils.cp("#{@folder}/build/sender_gem.#{RbConfig::CONFIG["DLEXT"]}", library)
   end
 
   def teardown
@@ -45,8 +50,10 @@ class SenderGemTest < Minitest::Test
   end
 
   def serve(settings, *options)
-    File.write("#{@folder}/neverblock.rb", "$LOAD_PATH.unshift #{"#{@folder}/lib".inspect}\n#{settings}")
-    ServerProcess.run(APP, env: { "FILE_TO_SEND" => "#{@folder}/file" }, options: ["-C", "#{@folder}/neverblock.rb", *options]) { |server| yield server }
+    file = "#{@folder}/neverblock.rb"
+    File.write(file, "$LOAD_PATH.unshift #{"#{@folder}/lib".inspect}\n#{settings}")
+    env = { "FILE_TO_SEND" => "#{@folder}/file" }
+    ServerProcess.run(APP, env: env, options: ["-C", file, *options]) { |server| yield server }
   end
 
   def get(server, path)

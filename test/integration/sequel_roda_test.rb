@@ -14,7 +14,8 @@ module ReadingListTests
 
   module Application
     def app
-      "require #{File.expand_path("../../examples/sequel_roda/app", __dir__).inspect}\nrun ReadingList.freeze.app\n"
+      path = File.expand_path("../../examples/sequel_roda/app", __dir__)
+      "require #{path.inspect}\nrun ReadingList.freeze.app\n"
     end
 
     def server_options
@@ -44,13 +45,16 @@ module ReadingListTests
 
   def test_what_is_no_book_is_refused
     answer = add("  ")
-    assert_equal [422, { "error" => "title is not present" }], [answer.status, JSON.parse(answer.body)]
+    assert_equal [422, { "error" => "title is not present" }],
+                 [answer.status, JSON.parse(answer.body)]
   end
 
   def test_transactions_at_once_lose_nothing
     id = parsed(add("Ulysses"))["id"]
     clients = Array.new(AT_ONCE) { Wire::Client.open(server.url) }
-    clients.each { |client| client.write(request("/books/#{id}/stars", method: "POST", body: "x=1")) }
+    clients.each do |client|
+      client.write(request("/books/#{id}/stars", method: "POST", body: "x=1"))
+    end
     stars = clients.map { |client| parsed(client.response(method: "POST"))["stars"] }
     assert_equal [*1..AT_ONCE], stars.sort
   ensure

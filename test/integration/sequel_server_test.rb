@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Requests that end in the middle of a query, in the server: their client left, or their time is over. A pool of two, and a lock that the test holds in PostgreSQL.
+# Requests that end in the middle of a query, in the server: their client left, or their time is
+# over. A pool of two, and a lock that the test holds in PostgreSQL.
 
 require_relative "../support/server_process_case"
 require_relative "../support/services"
@@ -19,9 +20,14 @@ class SequelServerTest < ServerProcessCase
         run(lambda do |env|
           case env["PATH_INFO"]
           when "/wait" then DB.transaction { DB["select pg_advisory_xact_lock(#{LOCK})"].all }
-          when "/late" then NB.deadline(0.2) { DB.transaction { DB["select pg_advisory_xact_lock(#{LOCK})"].all } }
+          when "/late"
+            NB.deadline(0.2) do
+              DB.transaction { DB["select pg_advisory_xact_lock(#{LOCK})"].all }
+            end
           end
-          [200, { "content-type" => "application/json" }, [JSON.generate({ n: DB["select ?::int as n", env["QUERY_STRING"].to_i].get, size: DB.pool.size })]]
+          n = DB["select ?::int as n", env["QUERY_STRING"].to_i].get
+          told = JSON.generate({ n: n, size: DB.pool.size })
+          [200, { "content-type" => "application/json" }, [told]]
         end)
       RACKUP
     end
@@ -33,7 +39,9 @@ class SequelServerTest < ServerProcessCase
     def configuration
       folder = Dir.mktmpdir("neverblock-sequel")
       Minitest.after_run { FileUtils.rm_rf(folder) }
-      File.join(folder, "neverblock.rb").tap { |file| File.write(file, "cancel_on_disconnect true\n") }
+      File.join(folder, "neverblock.rb").tap do |file|
+        File.write(file, "cancel_on_disconnect true\n")
+      end
     end
   end
 
@@ -49,7 +57,8 @@ class SequelServerTest < ServerProcessCase
   # How many queries stand at the lock.
   def await_waiting(count)
     Timeout.timeout(Patience::SECONDS) do
-      sleep 0.005 until count == Integer(@keeper.exec("select count(*) from pg_stat_activity where wait_event = 'advisory'").getvalue(0, 0), 10)
+      sql = "select count(*) from pg_stat_activity where wait_event = 'advisory'"
+      sleep 0.005 until count == Integer(@keeper.exec(sql).getvalue(0, 0), 10)
     end
   end
 
@@ -59,7 +68,9 @@ class SequelServerTest < ServerProcessCase
 
   def test_clients_that_leave_while_they_have_all_connections_give_them_back_and_their_queries_end
     3.times do
-      clients = Array.new(POOL) { Wire::Client.open(server.url).tap { |client| client.get("/wait") } }
+      clients = Array.new(POOL) do
+        Wire::Client.open(server.url).tap { |client| client.get("/wait") }
+      end
       await_waiting(POOL)
       clients.each(&:close)
       await_waiting(0)
@@ -82,7 +93,9 @@ class SequelServerTest < ServerProcessCase
   def test_who_is_behind_them_in_line_is_served_when_they_leave
     clients = Array.new(POOL) { Wire::Client.open(server.url).tap { |client| client.get("/wait") } }
     await_waiting(POOL)
-    behind = Array.new(20) { |number| Wire::Client.open(server.url).tap { |client| client.get("/?#{number}") } }
+    behind = Array.new(20) do |number|
+      Wire::Client.open(server.url).tap { |client| client.get("/?#{number}") }
+    end
     clients.each(&:close)
     assert_equal([*0...20], behind.map { |client| parsed(client.response)["n"] })
   ensure

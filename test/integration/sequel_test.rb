@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Sequel in fibers with the real drivers: who is inside at once is told by the database (locks that a test holds), never by the clock.
+# Sequel in fibers with the real drivers. The database (locks that a test holds) tells who is inside
+# at once, never the clock.
 
 require_relative "../unit/verbs/verbs_case"
 require_relative "../support/gem_bundle"
@@ -23,7 +24,8 @@ class SequelDriversCase < VerbsCase
   end
 
   class << self
-    # Made at the first test: a service that is not there is its failure. A plain connection, of the test's own thread, that holds and watches locks.
+    # Made at the first test: a service that is not there is its failure. A plain connection, of the
+    # test's own thread, that holds and watches locks.
     attr_reader :keeper
 
     def prepare
@@ -47,7 +49,7 @@ class SequelDriversCase < VerbsCase
   def fiber(&block)
     Fiber.schedule do
       block.call
-    rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised again by the test's own fiber
+    rescue Exception => e # rubocop:disable Lint/RescueException -- the test's fiber raises it again
       (@errors ||= []) << e
     end
   end
@@ -58,8 +60,9 @@ class SequelDriversCase < VerbsCase
     raise @errors.first if @errors.any?
   end
 
-  # Twice as many fibers as connections, of which each has to wait in the database for the test: all connections are inside at once, the other fibers in line, and
-  # whatever else the loop has to do goes on.
+  # Twice as many fibers as connections. Each has to wait in the database for the test. So all
+  # connections are inside at once, the other fibers in line, and whatever else the loop has to do
+  # goes on.
   def assert_all_inside_at_once(waiting)
     answers = []
     in_loop do
@@ -83,7 +86,8 @@ class SequelDriversCase < VerbsCase
     end
   end
 
-  # Many fibers, each with numbers of its own, of which some are ended in the middle: whoever gets an answer gets his own.
+  # Many fibers, each with numbers of its own, of which some are ended in the middle: whoever gets
+  # an answer gets his own.
   def assert_answers_never_cross(sql)
     wrong = []
     ended = answered = 0
@@ -92,7 +96,9 @@ class SequelDriversCase < VerbsCase
         fiber do
           5.times do |turn|
             mine = (number * 100) + turn
-            NB.deadline((number % 3).zero? ? 0.0005 * turn : nil) { @db.fetch(sql, mine).get == mine ? answered += 1 : wrong << mine }
+            NB.deadline((number % 3).zero? ? 0.0005 * turn : nil) do
+              @db.fetch(sql, mine).get == mine ? answered += 1 : wrong << mine
+            end
           rescue NB::DeadlineExceeded
             ended += 1
           end
@@ -120,7 +126,9 @@ class SequelPostgresqlTest < SequelDriversCase
   end
 
   def wait_in_database(number)
-    @db["select pg_advisory_lock_shared(#{LOCK}), pg_advisory_unlock_shared(#{LOCK}), ?::int as number", number].first[:number]
+    sql = "select pg_advisory_lock_shared(#{LOCK}), pg_advisory_unlock_shared(#{LOCK}), " \
+          "?::int as number"
+    @db[sql, number].first[:number]
   end
 
   def let_go
@@ -163,7 +171,12 @@ class SequelPostgresqlTest < SequelDriversCase
     @db.disconnect
     @db = Sequel.connect(url, keep_reference: false)
     answers = []
-    in_loop { join(Array.new(200) { |number| fiber { answers << @db["select ?::int, pg_sleep(0.002)", number].first[:int4] } }) }
+    in_loop do
+      fibers = Array.new(200) do |number|
+        fiber { answers << @db["select ?::int, pg_sleep(0.002)", number].first[:int4] }
+      end
+      join(fibers)
+    end
     assert_equal [*0...200], answers.sort
     assert_equal 4, @db.pool.size
   end
@@ -177,11 +190,13 @@ class SequelPostgresqlTest < SequelDriversCase
       NB.offload { await("it waits") { waiting == 1 } }
       how.call(victim)
       join(victim)
-      # The lock is still held: what the fiber waited for is ended in the server too, and nobody waits with it.
+      # The lock is still held: what the fiber waited for is ended in the server too, and nobody
+      # waits with it.
       NB.offload { await("it waits no more") { waiting.zero? } }
       refute_equal before, @db["select pg_backend_pid()"].get
       assert_equal 1, @db.pool.size
-      assert_equal 0, keeper["select count(*) from pg_stat_activity where state like 'idle in transaction%'"].get
+      sql = "select count(*) from pg_stat_activity where state like 'idle in transaction%'"
+      assert_equal 0, keeper[sql].get
     end
   end
 
@@ -208,12 +223,16 @@ class SequelPostgresqlTest < SequelDriversCase
   end
 
   def test_so_does_a_copy
-    end_in_the_middle(RAISE) { @db.copy_table("copy (select pg_advisory_lock_shared(#{LOCK})::text) to stdout") }
+    end_in_the_middle(RAISE) do
+      @db.copy_table("copy (select pg_advisory_lock_shared(#{LOCK})::text) to stdout")
+    end
   end
 
   def test_so_does_a_cursor
     end_in_the_middle(RAISE) do
-      @db["select n, case when n > 5 then pg_advisory_lock_shared(#{LOCK})::text end from generate_series(1, 10) n"].use_cursor(rows_per_fetch: 3).each { |row| row }
+      sql = "select n, case when n > 5 then pg_advisory_lock_shared(#{LOCK})::text end " \
+            "from generate_series(1, 10) n"
+      @db[sql].use_cursor(rows_per_fetch: 3).each { |row| row }
     end
   end
 
@@ -241,7 +260,9 @@ class SequelPostgresqlTest < SequelDriversCase
   def test_a_loop_over_rows_that_is_left_early_costs_no_connection
     in_loop do
       backend = @db["select pg_backend_pid()"].get
-      @db["select generate_series(1, 5000) n"].paged_each(rows_per_fetch: 100) { |row| break if row[:n] == 250 }
+      @db["select generate_series(1, 5000) n"].paged_each(rows_per_fetch: 100) do |row|
+        break if row[:n] == 250
+      end
       @db.transaction { throw_out }
       assert_equal backend, @db["select pg_backend_pid()"].get
     end
@@ -256,7 +277,8 @@ class SequelPostgresqlTest < SequelDriversCase
       victim = fiber { assert_raises(Sequel::DatabaseDisconnectError) { wait_in_database(1) } }
       NB.offload do
         await("it waits") { waiting == 1 }
-        keeper.run("select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'advisory'")
+        keeper.run("select pg_terminate_backend(pid) from pg_stat_activity " \
+                   "where wait_event = 'advisory'")
       end
       join(victim)
       assert_equal 3, @db["select 3"].get
@@ -267,7 +289,10 @@ class SequelPostgresqlTest < SequelDriversCase
   def test_listen_parks_until_somebody_notifies
     heard = nil
     in_loop do
-      listener = fiber { heard = @db.listen(:news, after_listen: ->(_) { fiber { @db.notify(:news, payload: "told") } }) { |_, _, payload| payload } }
+      notify = ->(_) { fiber { @db.notify(:news, payload: "told") } }
+      listener = fiber do
+        heard = @db.listen(:news, after_listen: notify) { |_, _, payload| payload }
+      end
       join(listener)
     end
     assert_equal "news", heard
@@ -277,11 +302,21 @@ class SequelPostgresqlTest < SequelDriversCase
     in_loop do
       @db.extension :connection_validator
       @db.drop_table?(:parts)
-      migration = Sequel.migration { change { create_table(:parts) { [primary_key(:id), column(:name, String)] } } }
+      migration = Sequel.migration do
+        change { create_table(:parts) { [primary_key(:id), column(:name, String)] } }
+      end
       migration.apply(@db, :up)
       part = Class.new(Sequel::Model(@db[:parts])) { plugin :timestamps }
       committed = []
-      join(Array.new(30) { |number| fiber { part.db.transaction { part.create(name: number.to_s).tap { |it| @db.after_commit { committed << it.name } } } } })
+      fibers = Array.new(30) do |number|
+        fiber do
+          part.db.transaction do
+            made = part.create(name: number.to_s)
+            @db.after_commit { committed << made.name }
+          end
+        end
+      end
+      join(fibers)
       assert_equal part.select_order_map(:name), committed.sort
       assert_equal 30, committed.size
       migration.apply(@db, :down)
@@ -294,11 +329,14 @@ module SequelMariadbTests
 
   def setup
     super
-    assert_equal 1, keeper.get(Sequel.function(:get_lock, LOCK, Patience::SECONDS)) # the server may not have seen yet that the test before has gone
+    # The server may not have seen yet that the test before has gone.
+    assert_equal 1, keeper.get(Sequel.function(:get_lock, LOCK, Patience::SECONDS))
   end
 
   def wait_in_database(number)
-    @db["select is_used_lock('#{LOCK}'), get_lock('#{LOCK}', 1e6), release_lock('#{LOCK}'), ? as number", number].first[:number]
+    sql = "select is_used_lock('#{LOCK}'), get_lock('#{LOCK}', 1e6), release_lock('#{LOCK}'), " \
+          "? as number"
+    @db[sql, number].first[:number]
   end
 
   def let_go
@@ -320,7 +358,9 @@ module SequelMariadbTests
   def test_a_query_that_is_left_in_the_middle_costs_its_connection_and_nobody_elses
     in_loop do
       before = @db["select connection_id()"].get
-      victim = fiber { assert_raises(SequelDriversCase::Failure) { @db.transaction { wait_in_database(1) } } }
+      victim = fiber do
+        assert_raises(SequelDriversCase::Failure) { @db.transaction { wait_in_database(1) } }
+      end
       NB.offload { await("it waits") { waiting == 1 } }
       victim.raise(SequelDriversCase::Failure)
       join(victim)
@@ -360,7 +400,11 @@ class SequelSqliteTest < VerbsCase
     db = Sequel.connect("sqlite:/", keep_reference: false)
     run_loop do
       db.create_table(:numbers) { Integer :number }
-      fibers = Array.new(20) { |number| Fiber.schedule { db.transaction { sleep(0) && db[:numbers].insert(number: number) } } }
+      fibers = Array.new(20) do |number|
+        Fiber.schedule do
+          db.transaction { sleep(0) && db[:numbers].insert(number: number) }
+        end
+      end
       sleep(0) while fibers.any?(&:alive?)
       assert_raises(Failure) { db[:numbers].each { |row| raise Failure if row } }
       assert_raises(NB::DeadlineExceeded) { NB.deadline(0.001) { db.transaction { sleep } } }
@@ -370,7 +414,8 @@ class SequelSqliteTest < VerbsCase
 
   def test_writers_wait_in_turn_for_a_database_in_a_file
     Dir.mktmpdir do |folder|
-      db = Sequel.connect("sqlite://#{folder}/numbers.db", max_connections: 4, keep_reference: false)
+      db = Sequel.connect("sqlite://#{folder}/numbers.db",
+                          max_connections: 4, keep_reference: false)
       run_loop do
         db.create_table(:numbers) { Integer :number }
         fibers = Array.new(20) { |number| Fiber.schedule { db[:numbers].insert(number: number) } }
@@ -384,23 +429,34 @@ end
 
 # In a process and a bundle of its own: sequel_pg changes Sequel for good.
 class SequelPgTest < SequelDriversCase
-  BUNDLE = GemBundle.new(File.expand_path("../../gemfiles/hanami.gemfile", __dir__), "bundle-hanami")
+  BUNDLE = GemBundle.new(
+    File.expand_path("../../gemfiles/hanami.gemfile", __dir__), "bundle-hanami"
+  )
   SCRIPT = <<~'RUBY'
     require "neverblock"
     require "sequel"
     DB = Sequel.connect(ARGV.fetch(0), max_connections: 2)
     DB.extension :pg_streaming
     DB.stream_all_queries = true
-    abort "sequel_pg is not there" unless Sequel::Postgres.respond_to?(:supports_streaming?) && Sequel::Postgres.supports_streaming?
+    unless Sequel::Postgres.respond_to?(:supports_streaming?) &&
+           Sequel::Postgres.supports_streaming?
+      abort "sequel_pg is not there"
+    end
 
     NB.run do
-      rows = ->(from) { DB["select ?::int + n as n from generate_series(1, 2000) n", from].map(:n) }
-      found = Array.new(6) { |number| Fiber.schedule { print rows.call(number) == [*(number + 1)..(number + 2000)] ? "." : "wrong" } }
+      sql = "select ?::int + n as n from generate_series(1, 2000) n"
+      rows = ->(from) { DB[sql, from].map(:n) }
+      found = Array.new(6) do |number|
+        Fiber.schedule do
+          print rows.call(number) == [*(number + 1)..(number + 2000)] ? "." : "wrong"
+        end
+      end
       sleep(0.001) while found.any?(&:alive?)
 
       DB["select n from generate_series(1, 5000) n"].each { |row| break if row[:n] == 10 }
       begin
-        NB.deadline(0.05) { DB["select n, pg_sleep(case when n > 5 then 60 else 0 end) from generate_series(1, 10) n"].each { |row| row } }
+        sql = "select n, pg_sleep(case when n > 5 then 60 else 0 end) from generate_series(1, 10) n"
+        NB.deadline(0.05) { DB[sql].each { |row| row } }
       rescue NB::DeadlineExceeded
         print "ended"
       end
@@ -413,7 +469,8 @@ class SequelPgTest < SequelDriversCase
   end
 
   def test_rows_that_sequel_pg_streams_are_whole_and_a_stream_that_is_cut_costs_its_connection
-    command = [BUNDLE.env, RbConfig.ruby, "-W0", "-rbundler/setup", "-I", File.expand_path("../../lib", __dir__), "-e", SCRIPT, url]
+    lib = File.expand_path("../../lib", __dir__)
+    command = [BUNDLE.env, RbConfig.ruby, "-W0", "-rbundler/setup", "-I", lib, "-e", SCRIPT, url]
     out, status = Timeout.timeout(SECONDS) { Open3.capture2e(*command) }
     assert status.success?, out
     assert_match(/\A\.{6}ended2000[12]\z/, out)

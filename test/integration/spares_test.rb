@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Executors that help out: while a call without Ruby's lock keeps the thread of the executor, requests go on in the same process; and what it means for
-# what requests share. Where a request is held, nothing but its release can end it, so an answer that comes meanwhile has come from a spare.
+# Executors that help out. While a call without Ruby's lock keeps the thread of the executor,
+# requests go on in the same process. And what it means for what requests share. Where a request is
+# held, nothing but its release can end it, so an answer that comes meanwhile has come from a spare.
 
 require_relative "../support/held_requests"
 require_relative "../support/server_process"
@@ -73,7 +74,8 @@ class SparesTest < Minitest::Test
     assert_equal 3_000_000, ask("/long").bytesize
   end
 
-  # The connection goes from a fiber of one scheduler to one of the other, which waits in its own; the lock likewise.
+  # The connection goes from a fiber of one scheduler to one of the other, which waits in its own.
+  # The lock likewise.
   def test_a_pool_and_a_mutex_are_handed_over_between_executors
     pool = NeverBlock::Pool::FiberedConnectionPool.new(size: 1) { Object.new }
     mutex = Mutex.new
@@ -111,7 +113,8 @@ class SparesTest < Minitest::Test
     hold
     client("/die")
     Patience.await("the end") { @server.failure }
-    assert_match(/the executor of nb-spare-0 has failed and ends the server/, @log_reader.readpartial(4096))
+    assert_match(/the executor of nb-spare-0 has failed and ends the server/,
+                 @log_reader.readpartial(4096))
     @release << true
     assert @server.wait(Patience::SECONDS)
   end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# ActiveRecord's SQLite adapter in a loop, with its own ways of waiting for a write lock. ActiveRecord is loaded, and the driver with it, by a fiber of the loop, as a
-# Rails application in development does.
+# ActiveRecord's SQLite adapter in a loop, with its own ways of waiting for a write lock. A fiber of
+# the loop loads ActiveRecord, and the driver with it, as a Rails application in development does.
 
 require "minitest/autorun"
 require "json"
@@ -13,7 +13,8 @@ class SqliteActiveRecordTest < Minitest::Test
   ROOT = File.expand_path("../..", __dir__)
   FIBERS = 50
 
-  # Another connection has the write lock until all fibers have come to it; then each writes once more, in a transaction that it waits in.
+  # Another connection has the write lock until all fibers have come to it. Then each writes once
+  # more, in a transaction that it waits in.
   PROGRAM = <<~'RUBY'
     require "active_support"
     require "json"
@@ -22,8 +23,11 @@ class SqliteActiveRecordTest < Minitest::Test
 
     fibers = Integer(ARGV.fetch(0))
     write = lambda do |path, options|
-      ActiveRecord::Base.establish_connection(adapter: "sqlite3", database: path, pool: fibers, checkout_timeout: 60, **options)
-      ActiveRecord::Base.connection.execute("create table if not exists notes (id integer primary key, text text)")
+      settings = { adapter: "sqlite3", database: path, pool: fibers, checkout_timeout: 60 }
+      ActiveRecord::Base.establish_connection(**settings, **options)
+      ActiveRecord::Base.connection.execute(
+        "create table if not exists notes (id integer primary key, text text)"
+      )
       note = Class.new(ActiveRecord::Base) { self.table_name = "notes" }
       note.count
       holder = SQLite3::Database.new(path)
@@ -47,14 +51,18 @@ class SqliteActiveRecordTest < Minitest::Test
       NB.run do
         require "active_record"
         ActiveSupport::IsolatedExecutionState.isolation_level = :fiber
-        told = { timeout: { timeout: 30_000 }, retries: { retries: 30_000 } }.to_h { |name, options| [name, write.call(File.join(folder, name.to_s), options)] }
+        settings = { timeout: { timeout: 30_000 }, retries: { retries: 30_000 } }
+        told = settings.to_h do |name, options|
+          [name, write.call(File.join(folder, name.to_s), options)]
+        end
         puts JSON.generate(told)
       end
     end
   RUBY
 
   def test_fifty_fibers_write_at_once_and_none_is_refused
-    output, status = Open3.capture2e("timeout", Patience::SECONDS.to_s, RbConfig.ruby, "-I", File.join(ROOT, "lib"), "-rbundler/setup", "-e", PROGRAM, FIBERS.to_s)
+    ruby = [RbConfig.ruby, "-I", File.join(ROOT, "lib"), "-rbundler/setup", "-e", PROGRAM]
+    output, status = Open3.capture2e("timeout", Patience::SECONDS.to_s, *ruby, FIBERS.to_s)
     assert_predicate status, :success?, output
     all = { "refused" => [], "written" => 2 * FIBERS, "come" => FIBERS }
     assert_equal({ "timeout" => all, "retries" => all }, JSON.parse(output.lines.last))

@@ -64,7 +64,9 @@ class StacksTest < ServerProcessCase
   end
 
   LEVELS.each do |kind, levels|
-    define_method("test_#{kind}_of_so_many_levels") { assert_operator parsed(ask("/#{kind}?#{levels}")).first, :>=, levels - 1 }
+    define_method("test_#{kind}_of_so_many_levels") do
+      assert_operator parsed(ask("/#{kind}?#{levels}")).first, :>=, levels - 1
+    end
   end
 
   def test_requests_that_go_too_deep_fail_alone

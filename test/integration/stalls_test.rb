@@ -21,8 +21,12 @@ class StallsCase < ServerProcessCase
     end
 
     def server_options
-      one = options.include?("-w") ? [] : ServerProcess.one_process("a stall in Ruby code is told while requests of its process wait")
-      { options: ["--admin", "http://127.0.0.1:0", *options, *one], wrap: ["sh", "-c", "cd #{stalls.directory} && exec \"$@\"", "sh"] }
+      reason = "a stall in Ruby code is told while requests of its process wait"
+      one = options.include?("-w") ? [] : ServerProcess.one_process(reason)
+      {
+        options: ["--admin", "http://127.0.0.1:0", *options, *one],
+        wrap: ["sh", "-c", "cd #{stalls.directory} && exec \"$@\"", "sh"]
+      }
     end
 
     def run(...)
@@ -38,7 +42,8 @@ class StallsCase < ServerProcessCase
 
   private
 
-  # A request that stalls, and others that wait for it, until the block, which is given its path, returns.
+  # A request that stalls, and others that wait for it, until the block returns. The block is given
+  # its path.
   # @return [String] its path
   def hold(place, kind)
     tag = new_tag
@@ -65,14 +70,23 @@ class StallsCase < ServerProcessCase
 
   # Of /metrics, those of a kind and a place.
   def counted(family, place, kind)
-    admin("/metrics")[/^neverblock_#{family}\{kind="#{kind}",culprit="#{Regexp.escape(self.class.stalls.culprit(place, kind))}"\} (\S+)$/, 1].to_f
+    culprit = Regexp.escape(self.class.stalls.culprit(place, kind))
+    line = /^neverblock_#{family}\{kind="#{kind}",culprit="#{culprit}"\} (\S+)$/
+    admin("/metrics")[line, 1].to_f
   end
 end
 
-# A stall is told while it lasts, with who is to blame: each kind at each kind of place. Without time slices, which would cut the ones in Ruby code short. Each stall lasts until
-# the test, which has read what is told of it, lets it go. A kind has a server of its own, since the figures name 32 culprits.
+# A stall is told while it lasts, with who is to blame: each kind at each kind of place. Without
+# time slices, which would cut the ones in Ruby code short. Each stall lasts until the test, which
+# has read what is told of it, lets it go. A kind has a server of its own, since the figures name 32
+# culprits.
 class StallCasesTest < StallsCase
-  WORDS = { "ruby" => "Ruby code", "gc" => "garbage collection", "c_call" => "a C call that holds Ruby's lock", "blocking_call" => "a blocking call" }.freeze
+  WORDS = {
+    "ruby" => "Ruby code",
+    "gc" => "garbage collection",
+    "c_call" => "a C call that holds Ruby's lock",
+    "blocking_call" => "a blocking call"
+  }.freeze
 
   def self.options
     %w[--cooperative]
@@ -86,7 +100,10 @@ class StallCasesTest < StallsCase
   # @param places [Array<String>]
   def self.cases(kind, places)
     places.each do |place|
-      define_method("test_#{kind}_stall_in_#{place}_is_told_once_while_it_lasts_with_the_right_culprit_and_once_when_it_is_over") { stall(kind, place) }
+      define_method("test_#{kind}_stall_in_#{place}_is_told_once_while_it_lasts_with_the_right_" \
+                    "culprit_and_once_when_it_is_over") do
+        stall(kind, place)
+      end
     end
   end
 
@@ -94,15 +111,23 @@ class StallCasesTest < StallsCase
 
   def stall(kind, place)
     culprit = self.class.stalls.culprit(place, kind)
-    method = place == "native" ? "(?:StallsNative\\.)?#{StallsApp::NATIVE.fetch(kind)}" : "[^,]+" # a function in C is named, though no file has a line of it
+    method =
+      if place == "native"
+        # A function in C is named, though no file has a line of it.
+        "(?:StallsNative\\.)?#{StallsApp::NATIVE.fetch(kind)}"
+      else
+        "[^,]+"
+      end
     blame = "#{WORDS.fetch(kind)}, in #{method}, by #{Regexp.escape(culprit)}$"
     path = hold(place, kind) do |held|
       entry = server.await_stderr(/ warning: GET #{held} .*\n(?:    .*\n)+/)[0]
-      assert_match(/ warning: GET #{held} \([\w-]+\) has kept its executor for \d+ ms so far: #{blame}/, entry)
+      so_far = /has kept its executor for \d+ ms so far: #{blame}/
+      assert_match(/ warning: GET #{held} \([\w-]+\) #{so_far}/, entry)
       assert_match(/^    .*#{Regexp.escape(culprit[/\S+\z/])}:in /, entry)
       Patience.await("the stall in the figures") { counted("stalls_total", place, kind).positive? }
     end
-    assert_match(/ kept its executor for \d+ ms, which is over: #{blame}/, server.await_stderr(/ info: .*GET #{path} .*$/)[0])
+    entry = server.await_stderr(/ info: .*GET #{path} .*$/)[0]
+    assert_match(/ kept its executor for \d+ ms, which is over: #{blame}/, entry)
     Patience.await("its time in the figures") { counted("stall_seconds_total", place, kind) >= 0.1 }
     assert_equal 2, server.stderr.scan(path).size
   end
@@ -129,27 +154,39 @@ class StallsInCCallsTest < StallCasesTest
   cases "c_call", [*StallsApp::PLACES, "native"]
 
   # poll(2) ends with EINTR where a signal comes, and many a library takes that for a failure.
-  def test_a_call_that_a_signal_would_cut_short_is_left_alone_and_told_with_its_culprit_when_it_is_over
+  define_method("test_a_call_that_a_signal_would_cut_short_is_left_alone_and_told_with_its_" \
+                "culprit_when_it_is_over") do
     path = "/application/poll/#{tag = new_tag}"
     self.class.stalls.close_gate(tag)
     connect do |held|
       held.write(request(path))
-      server.await_stderr(/ warning: a fiber has kept its executor for \d+ ms so far: a C call that holds Ruby's lock, in poll\(2\)$/)
+      call = /a C call that holds Ruby's lock, in poll\(2\)/
+      server.await_stderr(
+        / warning: a fiber has kept its executor for \d+ ms so far: #{call}$/
+      )
       self.class.stalls.open_gate(tag)
       assert_equal "1", held.response["x-polled"]
     ensure
       self.class.stalls.open_gate(tag)
     end
-    culprit = self.class.stalls.culprit("application", "poll")
-    server.await_stderr(/ info: GET #{path} .* kept its executor for \d+ ms, which is over: a C call that holds Ruby's lock, in poll\(2\), by #{Regexp.escape(culprit)}$/)
-    assert_match(/^neverblock_stalls_total\{kind="c_call",culprit="#{Regexp.escape(culprit)}"\} 1$/, admin("/metrics"))
+    culprit = Regexp.escape(self.class.stalls.culprit("application", "poll"))
+    blame = /a C call that holds Ruby's lock, in poll\(2\), by #{culprit}/
+    server.await_stderr(
+      / info: GET #{path} .* kept its executor for \d+ ms, which is over: #{blame}$/
+    )
+    assert_match(/^neverblock_stalls_total\{kind="c_call",culprit="#{culprit}"\} 1$/,
+                 admin("/metrics"))
   end
 
   # Attaches as gdb and strace do, and stops nothing.
   DEBUGGER = <<~RUBY
     require "fiddle"
-    ptrace = Fiddle::Function.new(Fiddle::Handle::DEFAULT["ptrace"], [Fiddle::TYPE_LONG, Fiddle::TYPE_LONG, Fiddle::TYPE_VOIDP, Fiddle::TYPE_VOIDP], Fiddle::TYPE_LONG)
-    puts ptrace.call(0x4206, Integer(ARGV[0]), nil, nil).zero? ? "attached" : "refused" # PTRACE_SEIZE (ptrace(2)); the end of the tracer detaches
+    long = Fiddle::TYPE_LONG
+    pointer = Fiddle::TYPE_VOIDP
+    function = Fiddle::Handle::DEFAULT["ptrace"]
+    ptrace = Fiddle::Function.new(function, [long, long, pointer, pointer], long)
+    # PTRACE_SEIZE (ptrace(2)). The end of the tracer detaches.
+    puts ptrace.call(0x4206, Integer(ARGV[0]), nil, nil).zero? ? "attached" : "refused"
     $stdout.flush
     $stdin.read
   RUBY
@@ -157,7 +194,9 @@ class StallsInCCallsTest < StallCasesTest
   def test_nothing_is_told_while_a_debugger_is_attached
     IO.popen([RbConfig.ruby, "-e", DEBUGGER, server.pid.to_s], "r+") do |debugger|
       skip "this machine lets no process trace another" unless debugger.gets == "attached\n"
-      path = hold("debugged", "c_call") { Patience.await("a stall that would have been told") { busy_for_s > 0.5 } }
+      path = hold("debugged", "c_call") do
+        Patience.await("a stall that would have been told") { busy_for_s > 0.5 }
+      end
       refute_includes server.stderr, path
     end
     stall("c_call", "debugged")
@@ -233,10 +272,14 @@ class StallsOfASlowHeapTest < StallsCase
   end
 
   def self.stalls
-    @stalls ||= super.tap { |app| app.configure("executor { stall_ms 5 }\nroute \"/lane/*\", lane: :thread, at_once: #{LANE_THREADS}\n") }
+    @stalls ||= super.tap do |app|
+      app.configure("executor { stall_ms 5 }\n" \
+                    "route \"/lane/*\", lane: :thread, at_once: #{LANE_THREADS}\n")
+    end
   end
 
-  # Who sleeps runs the job that takes the traces, and Ruby makes nobody yield who is about to sleep.
+  # Who sleeps runs the job that takes the traces, and Ruby makes nobody yield who is about to
+  # sleep.
   def test_traces_that_take_long_leave_rubys_lock_to_others
     assert_equal "done", ask("/").body
     waiting = Array.new(LANE_THREADS) { |number| Thread.new { ask("/lane/#{number}").body } }
@@ -262,26 +305,42 @@ class StallsOfWorkersTest < StallsCase
   def test_a_worker_tells_of_its_stall_while_it_lasts_and_the_front_has_the_figures
     path = hold("gem", "c_call") do |held|
       entry = entry_of(/"level":"warning".*#{held}/)
-      expected = { "stall" => "c_call", "culprit" => self.class.stalls.culprit("gem", "c_call"), "method" => "GET", "path" => held,
-"in" => entry["backtrace"][0][/in .(.*)'\z/, 1] }
+      expected = {
+        "stall" => "c_call",
+        "culprit" => self.class.stalls.culprit("gem", "c_call"),
+        "method" => "GET",
+        "path" => held,
+        "in" => entry["backtrace"][0][/in .(.*)'\z/, 1]
+      }
       assert_equal expected, entry.slice(*expected.keys)
       assert_includes [0, 1], entry["worker"]
       assert_match(/\A[\w-]+\z/, entry["request_id"])
-      Patience.await("the stall in the front's figures") { counted("stalls_total", "gem", "c_call") >= 1 }
+      Patience.await("the stall in the front's figures") do
+        counted("stalls_total", "gem", "c_call") >= 1
+      end
       page = JSON.parse(admin("/status.json")).fetch("stalls")
       assert_operator page["total"], :>=, 1
-      assert_includes page["by"].map { |row| row.values_at("kind", "culprit") }, ["c_call", self.class.stalls.culprit("gem", "c_call")]
+      assert_includes page["by"].map { |row| row.values_at("kind", "culprit") },
+                      ["c_call", self.class.stalls.culprit("gem", "c_call")]
     end
     assert_operator entry_of(/"level":"info".*#{path}.*which is over/).fetch("stall_ms"), :>=, 100
-    Patience.await("its time in the front's figures") { counted("stall_seconds_total", "gem", "c_call") >= 0.1 }
+    Patience.await("its time in the front's figures") do
+      counted("stall_seconds_total", "gem", "c_call") >= 0.1
+    end
   end
 
   def test_what_an_ended_worker_has_counted_stays
     hold("middleware", "blocking_call") { |held| entry_of(/"level":"warning".*#{held}/) }
-    before = Patience.await("the stall in the front's figures") { counted("stalls_total", "middleware", "blocking_call").then { |count| count if count.positive? } }
+    before = Patience.await("the stall in the front's figures") do
+      count = counted("stalls_total", "middleware", "blocking_call")
+      count if count.positive?
+    end
     pids = JSON.parse(admin("/status.json"))["executors"].map { |executor| executor["pid"] }
     pids.each { |pid| Process.kill(:KILL, pid) }
-    Patience.await("other workers") { now = JSON.parse(admin("/status.json"))["executors"].map { |executor| executor["pid"] } and now.size == 2 && (now & pids).empty? }
+    Patience.await("other workers") do
+      now = JSON.parse(admin("/status.json"))["executors"].map { |executor| executor["pid"] }
+      now.size == 2 && (now & pids).empty?
+    end
     assert_operator counted("stalls_total", "middleware", "blocking_call"), :>=, before
   end
 

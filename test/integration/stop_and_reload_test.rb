@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# `neverblock stop` and `neverblock reload` as processes against a server of one process, and of several: what they say, what they end with, and what becomes of the
-# server. (That no client notices a reload is proven in workers_reload_test.rb.)
+# `neverblock stop` and `neverblock reload` as processes against a server of one process, and of
+# several: what they say, what they end with, and what becomes of the server.
+# (workers_reload_test.rb proves that no client notices a reload.)
 
 require "minitest/autorun"
 require "net/http"
@@ -13,7 +14,10 @@ require_relative "../support/server_process"
 require "neverblock/server/control/client"
 
 class StopAndReloadTest < Minitest::Test
-  COMMAND = [RbConfig.ruby, "-I", File.join(ServerProcess::ROOT, "lib"), File.join(ServerProcess::ROOT, "exe/neverblock")].freeze
+  COMMAND = [
+    RbConfig.ruby, "-I", File.join(ServerProcess::ROOT, "lib"),
+    File.join(ServerProcess::ROOT, "exe/neverblock")
+  ].freeze
   # Answers when the file that the query names is there.
   APP = <<~'RACKUP'
     run(lambda do |env|
@@ -35,7 +39,9 @@ class StopAndReloadTest < Minitest::Test
   def more_options
     return %w[-w 2] if name.include?("workers")
 
-    name.include?("one_process") ? ServerProcess.one_process("reload of one process says that it cannot be done") : []
+    return [] unless name.include?("one_process")
+
+    ServerProcess.one_process("reload of one process says that it cannot be done")
   end
 
   def teardown
@@ -89,13 +95,16 @@ class StopAndReloadTest < Minitest::Test
   def test_another_stop_finds_nothing
     invoke("stop")
     status, _, err = invoke("stop")
-    assert_equal [1, "neverblock: there is no pidfile #{@pidfile}; check that the server runs, and was started with this pidfile\n"], [status, err]
+    told = "neverblock: there is no pidfile #{@pidfile}; " \
+           "check that the server runs, and was started with this pidfile\n"
+    assert_equal [1, told], [status, err]
   end
 
   def test_reload_of_one_process_says_what_it_takes_and_changes_nothing
     status, out, err = invoke("reload")
     assert_equal [1, ""], [status, out]
-    assert_match(/\Aneverblock: a server of one process cannot load new code without closing its port; start it with -w 2 or more .*\n\z/, err)
+    reason = /a server of one process cannot load new code without closing its port/
+    assert_match(/\Aneverblock: #{reason}; start it with -w 2 or more .*\n\z/, err)
     assert_predicate @server, :running?
   end
 
@@ -104,7 +113,8 @@ class StopAndReloadTest < Minitest::Test
     rewrite('run ->(_env) { [200, {}, ["new"]] }')
     status, out, err = invoke("reload")
     assert_equal [0, ""], [status, err]
-    now = out[/^reloaded in \d+\.\d s; the workers are processes ([\d, ]+)$/, 1].to_s.split(", ").map(&:to_i)
+    listed = out[/^reloaded in \d+\.\d s; the workers are processes ([\d, ]+)$/, 1].to_s
+    now = listed.split(", ").map(&:to_i)
     assert_equal 2, now.size
     assert_empty now & before
     assert_equal "new", Net::HTTP.get(URI(@server.url))
@@ -141,7 +151,8 @@ class StopAndReloadTest < Minitest::Test
   end
 
   def workers
-    ask("status")[:workers].select { |worker| worker[:state] == "serving" }.map { |worker| worker[:pid] }
+    serving = ask("status")[:workers].select { |worker| worker[:state] == "serving" }
+    serving.map { |worker| worker[:pid] }
   end
 
   def rewrite(text)

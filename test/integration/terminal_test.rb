@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# A server that was started from a terminal ends with it; a SIGHUP while the terminal is there, or where there is none, asks for a reload.
+# A server that was started from a terminal ends with it. A SIGHUP while the terminal is there, or
+# where there is none, asks for a reload.
 
 require "minitest/autorun"
 require "pty"
@@ -27,7 +28,12 @@ class TerminalTest < Minitest::Test
         port = Integer(said[/Listening on \S+:(\d+)/, 1])
         close.call
         Process.kill("HUP", pid)
-        3.times { TCPSocket.open("127.0.0.1", port) { |socket| socket.write("GET / HTTP/1.0\r\n\r\n") && assert_match(/200/, socket.read) } }
+        3.times do
+          TCPSocket.open("127.0.0.1", port) do |socket|
+            socket.write("GET / HTTP/1.0\r\n\r\n")
+            assert_match(/200/, socket.read)
+          end
+        end
         Process.kill("TERM", pid)
         assert_equal 0, status(pid)
       end
@@ -43,12 +49,20 @@ class TerminalTest < Minitest::Test
     Dir.mktmpdir do |folder|
       rackup = File.join(folder, "config.ru")
       File.write(rackup, "run ->(_env) { [200, {}, ['hello']] }\n")
-      reader, writer, pid = PTY.spawn(*wrap, RbConfig.ruby, "-I", File.join(ServerProcess::ROOT, "lib"), File.join(ServerProcess::ROOT, "exe/neverblock"), rackup, "-p", "0",
-                                      *words, chdir: folder)
+      root = ServerProcess::ROOT
+      ruby = [RbConfig.ruby, "-I", File.join(root, "lib"), File.join(root, "exe/neverblock")]
+      reader, writer, pid = PTY.spawn(*wrap, *ruby, rackup, "-p", "0", *words, chdir: folder)
       said = +""
-      listening = Thread.new { loop { said << reader.readpartial(4096) } rescue nil } # rubocop:disable Style/RescueModifier -- EIO, IOError: closed
-      await("it listens", said) { said.include?("Listening on") || File.exist?("#{folder}/nohup.out") }
-      await("it listens", said) { said.replace(File.read("#{folder}/nohup.out")).include?("Listening on") } if File.exist?("#{folder}/nohup.out")
+      listening = Thread.new do
+        loop { said << reader.readpartial(4096) }
+      rescue StandardError
+        nil # EIO, IOError: closed
+      end
+      nohup = "#{folder}/nohup.out"
+      await("it listens", said) { said.include?("Listening on") || File.exist?(nohup) }
+      if File.exist?(nohup)
+        await("it listens", said) { said.replace(File.read(nohup)).include?("Listening on") }
+      end
       yield said, pid, -> { [writer, reader].each(&:close) }
     ensure
       listening&.kill

@@ -1,13 +1,15 @@
 # frozen_string_literal: true
 
-# Clients that take too long. Transfers are judged by progress, heads by their total time, and an application that takes its time by nothing at all.
+# Clients that take too long. Transfers are judged by progress, heads by their total time, and an
+# application that takes its time by nothing at all.
 
 require "tempfile"
 
 require_relative "../support/server_process_case"
 
 class TimeoutsTest < ServerProcessCase
-  # Nothing here is late: what comes is awaited, and shown to come before a client that goes on for ever has ended.
+  # Nothing here is late: what comes is awaited, and shown to come before a client that goes on for
+  # ever has ended.
   FOR_EVER = 2000
 
   def setup
@@ -34,7 +36,8 @@ class TimeoutsTest < ServerProcessCase
     !ready.nil?
   end
 
-  # A client that stands still itself, because the machine does, is ended rightly, and shows nothing: then it begins anew.
+  # A client that stands still itself, because the machine does, is ended rightly, and shows
+  # nothing: then it begins anew.
   def keeping_pace(limit_ms, **options, &block)
     @longest = 0
     @last = now
@@ -67,7 +70,12 @@ class TimeoutsSoonTest < TimeoutsTest
   RATE_MIN = 2000
 
   def self.server_options
-    { settings: { header_timeout_ms: HEADER_MS, body_timeout_ms: BODY_MS, idle_timeout_ms: 350, rate_min: RATE_MIN, fibers: 32 } }
+    {
+      settings: {
+        header_timeout_ms: HEADER_MS, body_timeout_ms: BODY_MS, idle_timeout_ms: 350,
+        rate_min: RATE_MIN, fibers: 32
+      }
+    }
   end
 
   def test_half_a_head_is_answered_with_408 # RFC 9110 section 15.5.9
@@ -80,7 +88,8 @@ class TimeoutsSoonTest < TimeoutsTest
     assert_operator took, :>=, HEADER_MS / 1000.0 * 0.7, "too early"
   end
 
-  def test_a_head_that_drips_has_a_total_time # a timer for each byte is defeated by a byte each time it is nearly up
+  # A timer for each byte is defeated by a byte each time it is nearly up.
+  def test_a_head_that_drips_has_a_total_time
     connect do |client|
       drip(client, "GET / HTTP/1.1\r\nX: #{"a" * FOR_EVER}")
       assert_408(client)
@@ -106,7 +115,8 @@ class TimeoutsSoonTest < TimeoutsTest
   def test_a_body_that_stops_is_answered_with_408
     tag = new_tag
     connect do |client|
-      client.write("POST /upload?tag=#{tag} HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n\r\nabc")
+      client.write("POST /upload?tag=#{tag} HTTP/1.1\r\nHost: test\r\n" \
+                   "Content-Length: 1000\r\n\r\nabc")
       assert_408(client)
     end
     assert_empty events.all("call", tag)
@@ -136,7 +146,12 @@ class TimeoutsLaterTest < TimeoutsTest
   RATE_MIN = 2000
 
   def self.server_options
-    { settings: { header_timeout_ms: 1000 * Patience::SECONDS, body_timeout_ms: BODY_MS, idle_timeout_ms: IDLE_MS, rate_min: RATE_MIN, fibers: 32 } }
+    {
+      settings: {
+        header_timeout_ms: 1000 * Patience::SECONDS, body_timeout_ms: BODY_MS,
+        idle_timeout_ms: IDLE_MS, rate_min: RATE_MIN, fibers: 32
+      }
+    }
   end
 
   def test_an_idle_connection_is_ended_without_a_word # RFC 9112 section 9.5
@@ -164,7 +179,8 @@ class TimeoutsLaterTest < TimeoutsTest
     keeping_pace(BODY_MS) do |client|
       parts = 30
       part = "x" * 400 # 8000 bytes a second
-      client.write("POST /upload HTTP/1.1\r\nHost: test\r\nContent-Length: #{parts * part.bytesize}\r\n\r\n")
+      client.write("POST /upload HTTP/1.1\r\nHost: test\r\n" \
+                   "Content-Length: #{parts * part.bytesize}\r\n\r\n")
       took = seconds { parts.times { client.write(part) && pace(client, 0.05) } }
       assert_equal parts * part.bytesize, parsed(client.response(method: "POST"))["bytes"]
       assert_operator took, :>, BODY_MS / 1000.0
@@ -192,7 +208,8 @@ class TimeoutsLaterTest < TimeoutsTest
     end
   end
 
-  # The end cannot be seen without reading, and reading is progress: the kernel knows (tcp(7), TCP_INFO: state 1 is established).
+  # The end cannot be seen without reading, and reading is progress. The kernel knows (tcp(7),
+  # TCP_INFO: state 1 is established).
   def wait_until_cut(client)
     limit = now + Patience::SECONDS
     while client.socket.getsockopt(Socket::IPPROTO_TCP, Socket::TCP_INFO).data.unpack1("C") == 1
@@ -230,7 +247,9 @@ class TimeoutsLaterTest < TimeoutsTest
   end
 
   def test_a_hundred_slow_clients_do_not_delay_a_quick_one
-    slow = Array.new(100) { Wire::Client.new(server.url).tap { |client| client.write("GET / HTTP/1.1\r\nHost: te") } }
+    slow = Array.new(100) do
+      Wire::Client.new(server.url).tap { |client| client.write("GET / HTTP/1.1\r\nHost: te") }
+    end
     20.times { assert_equal "hello", ask("/").body }
     assert slow.none? { |client| client.socket.wait_readable(0) }, "they were not slow"
     slow.each { |client| client.write("st\r\n\r\n") }
@@ -246,7 +265,10 @@ class TimeoutsShutdownTest < Minitest::Test
     skip "the settings are NeverBlock's own" unless ServerProcess.server_name == "neverblock"
     Dir.mktmpdir do |directory|
       path = File.join(directory, "events")
-      server = ServerProcess.new(ServerProcessCase.app, settings: { shutdown_timeout_ms: 300 }, env: { "NB_TEST_EVENTS" => path }).start
+      server = ServerProcess.new(
+        ServerProcessCase.app, settings: { shutdown_timeout_ms: 300 },
+        env: { "NB_TEST_EVENTS" => path }
+      ).start
       Wire::Client.open(server.url) do |client|
         client.get("/wait?gate=never&tag=never")
         AppEvents::Reader.new(path).await("waiting", "never")

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Code that was written for threads gives the answers it gives there: what belongs to a thread is each request's own, and limits end work that does not wait.
+# Code that was written for threads gives the answers it gives there. What belongs to a thread is
+# each request's own, and limits end work that does not wait.
 
 require "socket"
 
@@ -21,8 +22,13 @@ class UnchangedTest < ServerProcessCase
     end
 
     def server_options
-      { options: ["-C", configuration, *ServerProcess.one_process("all requests are to be inside of one process")],
-        env: { "NB_TEST_DATABASE" => "mock://postgres" } }
+      {
+        options: [
+          "-C", configuration,
+          *ServerProcess.one_process("all requests are to be inside of one process")
+        ],
+        env: { "NB_TEST_DATABASE" => "mock://postgres" }
+      }
     end
 
     def configuration
@@ -48,8 +54,10 @@ class UnchangedTest < ServerProcessCase
   def test_thread_variables_are_their_requests_own_and_their_enumerators
     answers = at_once("variables") { |me| { me: me } }
     own = (0...AT_ONCE).map { |me| [me.to_s, true, me.to_s, me.to_s] }
-    assert_equal(own.map { |values| [[nil, [], nil, 0], values, values] }, answers.map { |(name, _, mdc, local), *rest| [[name, [], mdc, local], *rest] })
-    assert_equal [nil, nil, 0], parsed(ask("/variables?me=last")).first.values_at(0, 2, 3), "nothing is left for the next request"
+    found = answers.map { |(name, _, mdc, local), *rest| [[name, [], mdc, local], *rest] }
+    assert_equal(own.map { |values| [[nil, [], nil, 0], values, values] }, found)
+    last = parsed(ask("/variables?me=last")).first
+    assert_equal [nil, nil, 0], last.values_at(0, 2, 3), "nothing is left for the next request"
   end
 
   def test_a_kept_client_is_kept_and_state_is_not
@@ -57,7 +65,9 @@ class UnchangedTest < ServerProcessCase
     TCPServer.open("127.0.0.1", 0) do |echo|
       serving = Thread.new { loop { echo_to(echo.accept).tap { accepted += 1 } } }
       6.times do |round|
-        answers = at_once("client", held: false) { |me| { me: "#{me}.#{round}", port: echo.addr[1] } }
+        answers = at_once("client", held: false) do |me|
+          { me: "#{me}.#{round}", port: echo.addr[1] }
+        end
         assert_equal((0...AT_ONCE).map { |me| ["#{me}.#{round}", [nil, nil]] }, answers)
       end
       # A client has its answer before its fiber is free: the next request may meet it still busy.
@@ -68,12 +78,18 @@ class UnchangedTest < ServerProcessCase
   end
 
   WORKS.each do |work|
-    define_method("test_a_timeout_ends_#{work}") { assert_equal "over", parsed(ask("/limited?work=#{work}")) }
-    define_method("test_a_deadline_ends_#{work}") { assert_equal "over", parsed(ask("/deadline?work=#{work}")) }
+    define_method("test_a_timeout_ends_#{work}") do
+      assert_equal "over", parsed(ask("/limited?work=#{work}"))
+    end
+    define_method("test_a_deadline_ends_#{work}") do
+      assert_equal "over", parsed(ask("/deadline?work=#{work}"))
+    end
   end
 
   def test_limits_beside_each_other_and_beside_others_that_compute_end_their_own_work_only
-    answers = WORKS.cycle.first(AT_ONCE).map { |work| Thread.new { parsed(ask("/limited?work=#{work}")) } }
+    answers = WORKS.cycle.first(AT_ONCE).map do |work|
+      Thread.new { parsed(ask("/limited?work=#{work}")) }
+    end
     others = at_once("status") { |me| { me: me } }
     assert_equal ["over"] * AT_ONCE, answers.map(&:value)
     assert_equal((0...AT_ONCE).map { |me| [nil, me, me, me] }, others)
@@ -90,7 +106,8 @@ class UnchangedTest < ServerProcessCase
         client.write(request("#{target}?work=wait_in_enumerator&tag=#{tag}"))
         events.await("began", tag)
       end
-      assert_equal ["NeverBlock::ClientGone"], events.await("ended", tag).map { |event| event["error"] }
+      assert_equal ["NeverBlock::ClientGone"],
+                   events.await("ended", tag).map { |event| event["error"] }
     end
   end
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Connections that go over to another protocol by the way of Rack 3.1: a response of status 101, or with rack.protocol, whose body is called with the connection.
-# On one process, and behind a front.
+# Connections that go over to another protocol by the way of Rack 3.1: a response of status 101, or
+# with rack.protocol, whose body is called with the connection. On one process, and behind a front.
 
 require_relative "../support/server_process_case"
 
@@ -32,7 +32,8 @@ module UpgradeTests
       "sleep" => ->(stream) { sleep(0.01) and stream.write(stream.read(3)) and stream.close },
       "raise" => ->(stream) { stream.write("begun") and raise("on purpose") },
       "methods" => ->(stream) {
-        stream.write(%%i[read write << flush close close_read close_write closed?].map { |name| stream.respond_to?(name) }.uniq.inspect) and stream.close
+        names = %%i[read write << flush close close_read close_write closed?]
+        stream.write(names.map { |name| stream.respond_to?(name) }.uniq.inspect) and stream.close
       }
     }
     # Of those that are iterated and called, files and arrays: the call counts.
@@ -44,21 +45,33 @@ module UpgradeTests
       def close = AppEvents.put("close", "both")
     end
     HEADERS = {
-      "upgrade" => { "upgrade" => "Any", "connection" => "Upgrade" }, "protocol" => { "rack.protocol" => "any" }, "last" => { "rack.protocol" => "any/2" },
-      "case" => { "rack.protocol" => "ANY" }, "both" => { "rack.protocol" => "any", "upgrade" => "any" }, "length" => { "upgrade" => "any", "content-length" => "5" },
-      "other" => { "rack.protocol" => "other" }, "symbol" => { "rack.protocol" => :any }, "none" => {}, "newline" => { "rack.protocol" => "any\n" }
+      "upgrade" => { "upgrade" => "Any", "connection" => "Upgrade" },
+      "protocol" => { "rack.protocol" => "any" },
+      "last" => { "rack.protocol" => "any/2" },
+      "case" => { "rack.protocol" => "ANY" },
+      "both" => { "rack.protocol" => "any", "upgrade" => "any" },
+      "length" => { "upgrade" => "any", "content-length" => "5" },
+      "other" => { "rack.protocol" => "other" },
+      "symbol" => { "rack.protocol" => :any },
+      "none" => {},
+      "newline" => { "rack.protocol" => "any\n" }
     }
     run(lambda do |env|
-      env["rack.response_finished"] << ->(_env, status, _headers, error) { AppEvents.put("finished", env["HTTP_X_TAG"], status: status, error: error&.class) }
+      env["rack.response_finished"] << ->(_env, status, _headers, error) do
+        AppEvents.put("finished", env["HTTP_X_TAG"], status: status, error: error&.class)
+      end
       query = env["QUERY_STRING"]
       case env["PATH_INFO"]
-      when "/tokens" then [200, {}, [JSON.generate([env.key?("rack.protocol"), env["rack.protocol"]])]]
+      when "/tokens"
+        [200, {}, [JSON.generate([env.key?("rack.protocol"), env["rack.protocol"]])]]
       when "/plain" then [200, {}, ["plain"]]
       when "/both" then [101, { "upgrade" => "any" }, Both.new]
       when "/array" then [101, { "upgrade" => "any" }, ["x"]]
       when "/status" then [query.to_i, { "rack.protocol" => "any" }, BODIES["echo"]]
       when "/headers" then [101, HEADERS.fetch(query), BODIES["echo"]]
-      when "/hijack" then [101, { "rack.protocol" => "any", "rack.hijack" => BODIES["echo"] }, ->(_stream) { raise "not this" }]
+      when "/hijack"
+        fields = { "rack.protocol" => "any", "rack.hijack" => BODIES["echo"] }
+        [101, fields, ->(_stream) { raise "not this" }]
       else [101, { "upgrade" => "any" }, BODIES.fetch(env["PATH_INFO"].delete_prefix("/"))]
       end
     end)
@@ -143,7 +156,8 @@ module UpgradeTests
         assert_equal "plain", ask("/plain").body
       end
     end
-    assert_equal "abc", upgraded("/sleep", early: "abc") { |client, _head| client.take_to_end.first }
+    said = upgraded("/sleep", early: "abc") { |client, _head| client.take_to_end.first }
+    assert_equal "abc", said
   end
 
   def test_a_client_that_closes_its_half_is_still_answered
@@ -181,7 +195,10 @@ module UpgradeTests
 
   # RFC 9110 section 7.8: protocols' names have no case; one of those that were asked for.
   def test_rack_protocol_of_the_response_is_the_upgrade
-    { "upgrade" => "Any", "protocol" => "any", "last" => "any/2", "case" => "ANY", "both" => "any", "length" => "any" }.each do |name, protocol|
+    {
+      "upgrade" => "Any", "protocol" => "any", "last" => "any/2", "case" => "ANY",
+      "both" => "any", "length" => "any"
+    }.each do |name, protocol|
       head, said = converse("/headers?#{name}")
       assert_switched head
       assert_equal ["upgrade: #{protocol}"], head.grep(/\Aupgrade:/i), name
@@ -189,7 +206,8 @@ module UpgradeTests
     end
   end
 
-  # The answer to HTTP/2's extended CONNECT (RFC 8441), by a library that does not ask which version it is.
+  # The answer to HTTP/2's extended CONNECT (RFC 8441), by a library that does not ask which version
+  # it is.
   def test_a_success_with_rack_protocol_is_101
     head, said = converse("/status?200", "X-Tag: #{tag = new_tag}")
     assert_switched head
@@ -210,10 +228,16 @@ module UpgradeTests
     end
   end
 
-  # One that the request did not ask for, that nothing can be called for, without a name, or with a status that says no.
-  REFUSED = { "/array" => /responds to call/, "/headers?none" => /names the protocol/, "/headers?other" => /rack\.protocol is one of/,
-              "/headers?symbol" => /rack\.protocol is one of/, "/headers?newline" => /rack\.protocol is one of/,
-              "/status?404" => /has status 101; the application gave 404/ }.freeze
+  # One that the request did not ask for, that nothing can be called for, without a name, or with a
+  # status that says no.
+  REFUSED = {
+    "/array" => /responds to call/,
+    "/headers?none" => /names the protocol/,
+    "/headers?other" => /rack\.protocol is one of/,
+    "/headers?symbol" => /rack\.protocol is one of/,
+    "/headers?newline" => /rack\.protocol is one of/,
+    "/status?404" => /has status 101; the application gave 404/
+  }.freeze
 
   def test_what_cannot_be_is_500_and_the_log_says_why
     REFUSED.each do |target, why|
@@ -225,7 +249,9 @@ module UpgradeTests
 
   def test_nobody_is_upgraded_who_does_not_ask
     [[], ["Upgrade: any"], ["Connection: upgrade"]].each do |fields|
-      %w[/echo /status?200 /headers?protocol].each { |target| assert_equal 500, ask(target, *fields).status, [target, fields].inspect }
+      %w[/echo /status?200 /headers?protocol].each do |target|
+        assert_equal 500, ask(target, *fields).status, [target, fields].inspect
+      end
     end
     assert_equal 500, ask("/echo", *UPGRADE, version: "1.0").status
     server.await_stderr(/this one does not/)
@@ -233,13 +259,18 @@ module UpgradeTests
 
   TOKENS = [
     [["Connection: upgrade", "Upgrade: websocket"], ["websocket"]],
-    [["Connection: keep-alive, Upgrade", "Upgrade: h2c ,, HTTP/2.0\t, a"], ["h2c", "HTTP/2.0", "a"]],
+    [
+      ["Connection: keep-alive, Upgrade", "Upgrade: h2c ,, HTTP/2.0\t, a"],
+      ["h2c", "HTTP/2.0", "a"]
+    ],
     [["Connection: upgrade", "Upgrade: a", "Upgrade: b"], %w[a b]]
   ].freeze
 
   def test_the_environment_says_what_the_request_asks_for
     TOKENS.each { |fields, tokens| assert_equal [true, tokens], parsed(ask("/tokens", *fields)) }
-    [[], ["Upgrade: any"], ["Connection: upgrade"]].each { |fields| assert_equal [false, nil], parsed(ask("/tokens", *fields)) }
+    [[], ["Upgrade: any"], ["Connection: upgrade"]].each do |fields|
+      assert_equal [false, nil], parsed(ask("/tokens", *fields))
+    end
     assert_equal [false, nil], parsed(ask("/tokens", *UPGRADE, version: "1.0"))
   end
 

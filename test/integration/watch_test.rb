@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# `neverblock status` and `neverblock top` as processes: what they print and end with, and that a terminal is given back as it was found.
+# `neverblock status` and `neverblock top` as processes: what they print and end with, and that a
+# terminal is given back as it was found.
 
 require "json"
 require "minitest/autorun"
@@ -42,7 +43,8 @@ class WatchTest < Minitest::Test
 
   def test_status_as_json_is_the_servers_document
     serve(answer: Figures.answer(%({"state" : "running",  "new":[1]})))
-    assert_equal [0, %({"state" : "running",  "new":[1]}\n), ""], invoke("status", "--json", "--admin", @admin)
+    assert_equal [0, %({"state" : "running",  "new":[1]}\n), ""],
+                 invoke("status", "--json", "--admin", @admin)
   end
 
   def test_status_of_a_server_that_takes_no_requests_is_1_with_its_page
@@ -54,7 +56,8 @@ class WatchTest < Minitest::Test
 
   def test_the_page_may_go_to_nobody
     serve
-    status, err = Open3.pipeline_rw([QUIET, *COMMAND, "status", "--admin", @admin, { err: %i[child out] }], "true") do |_, out, threads|
+    command = [QUIET, *COMMAND, "status", "--admin", @admin, { err: %i[child out] }]
+    status, err = Open3.pipeline_rw(command, "true") do |_, out, threads|
       [threads.first.value.exitstatus, out.read]
     end
     assert_equal [0, ""], [status, err]
@@ -62,14 +65,18 @@ class WatchTest < Minitest::Test
 
   # Words => what the one line says.
   WRONG = {
-    %w[status] => "no admin address: there is no config/neverblock.rb here. Start the server with --admin",
+    %w[status] =>
+      "no admin address: there is no config/neverblock.rb here. Start the server with --admin",
     %w[top] => "no admin address",
     %w[status -C -] => "no configuration file is read",
     %w[status -C nowhere.rb] => "no configuration file",
     %w[status --admin] => "--admin takes a value",
     %w[status --admin localhost:1] => "write http://localhost:1",
-    %w[status --admin http://127.0.0.1:0] => "the server prints the real one when it starts",
-    %w[status --admin unix:///no/such.sock] => "there is no answer from unix:///no/such.sock: there is no such socket; check that the server runs",
+    %w[status --admin http://127.0.0.1:0] =>
+      "the server prints the real one when it starts",
+    %w[status --admin unix:///no/such.sock] =>
+      "there is no answer from unix:///no/such.sock: there is no such socket; " \
+      "check that the server runs",
     %w[top --admin unix:///no/such.sock] => "there is no such socket",
     %w[status http://127.0.0.1:1] => "write --admin http://127.0.0.1:1",
     %w[status config.ru] => "neverblock status takes options only; got config.ru",
@@ -97,7 +104,9 @@ class WatchTest < Minitest::Test
     %w[status top].each do |command|
       status, out, err = invoke(command, "--help")
       assert_equal [0, ""], [status, err]
-      ["Usage: neverblock #{command}", "--admin", "-C", "Examples:"].each { |words| assert_includes out, words }
+      ["Usage: neverblock #{command}", "--admin", "-C", "Examples:"].each do |words|
+        assert_includes out, words
+      end
       assert_operator out.lines.map { |line| line.chomp.length }.max, :<=, 120
     end
   end
@@ -115,7 +124,8 @@ class WatchTest < Minitest::Test
 
   def test_top_ends_when_its_reader_has_enough
     serve
-    out, status = Open3.popen2(QUIET, *COMMAND, "top", "--interval", "0.1", "--admin", @admin) do |_, output, thread|
+    command = [*COMMAND, "top", "--interval", "0.1", "--admin", @admin]
+    out, status = Open3.popen2(QUIET, *command) do |_, output, thread|
       [output.gets, (output.close || bounded { thread.value })]
     end
     assert_match(/running/, out)
@@ -153,11 +163,16 @@ class WatchTest < Minitest::Test
     serve
     broken = File.join(@directory, "broken.rb")
     # The second drawing fails.
-    File.write(broken, "require 'neverblock/watch/dashboard'\nNeverBlock::Watch::Dashboard.prepend(Module.new { " \
-                       "def screen(...) = (@drawn = @drawn.to_i + 1) > 1 ? raise('no screen today') : super })\n")
+    File.write(broken, <<~RUBY)
+      require "neverblock/watch/dashboard"
+      NeverBlock::Watch::Dashboard.prepend(Module.new do
+        def screen(...) = (@drawn = @drawn.to_i + 1) > 1 ? raise("no screen today") : super
+      end)
+    RUBY
     on_terminal(before: ["-r", broken]) do |terminal|
       text = assert_given_back(terminal, 1)
-      assert_match(/neverblock: unexpected RuntimeError: no screen today/, text[text.index(LEAVE)..])
+      assert_match(/neverblock: unexpected RuntimeError: no screen today/,
+                   text[text.index(LEAVE)..])
     end
   end
 
@@ -212,7 +227,9 @@ class WatchTest < Minitest::Test
   # Ten seconds of the server's clock and a thousand requests pass between two questions.
   def serve(answer: nil, **changes)
     @server = Figures::Server.open(listener: UNIXServer.new(@path)) do |number|
-      answer || Figures.answer(Figures.document(uptime_s: 7_980 + (number * 0.5), requests: { total: 1_000 + (number * 50) }, **changes))
+      uptime_s = 7_980 + (number * 0.5)
+      requests = { total: 1_000 + (number * 50) }
+      answer || Figures.answer(Figures.document(uptime_s: uptime_s, requests: requests, **changes))
     end
   end
 
@@ -229,7 +246,8 @@ class WatchTest < Minitest::Test
 
   def on_terminal(*words, env: {}, before: [], &block)
     ruby, *rest = COMMAND
-    Terminal.open(QUIET.merge(env), [ruby, *before, *rest, "top", "--interval", "0.1", "--admin", @admin, *words], &block)
+    command = [ruby, *before, *rest, "top", "--interval", "0.1", "--admin", @admin, *words]
+    Terminal.open(QUIET.merge(env), command, &block)
   end
 
   # @return [String] all it wrote
@@ -245,7 +263,8 @@ class WatchTest < Minitest::Test
     text
   end
 
-  # A terminal of 24 by 80 with a program that notes the terminal's mode before and after the command.
+  # A terminal of 24 by 80 with a program that notes the terminal's mode before and after the
+  # command.
   class Terminal
     AROUND = <<~'RUBY'
       trap("INT") {}
@@ -272,7 +291,8 @@ class WatchTest < Minitest::Test
     def initialize(env, command)
       @bytes = +"".b
       @text = ""
-      @reader, @writer, @around = PTY.spawn(env, RbConfig.ruby, "-e", "$stdout.sync = true; STDIN.getc; #{AROUND}", *command)
+      script = "$stdout.sync = true; STDIN.getc; #{AROUND}"
+      @reader, @writer, @around = PTY.spawn(env, RbConfig.ruby, "-e", script, *command)
       @reader.winsize = [24, 80]
       type("\n")
       @pid = await(/^pid (\d+)/)[1].to_i
@@ -323,7 +343,9 @@ class WatchTest < Minitest::Test
       limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + DEADLINE_S
       until yield
         left = limit - Process.clock_gettime(Process::CLOCK_MONOTONIC)
-        raise "not seen within #{DEADLINE_S} s:\n#{@text.inspect[-4000..]}" unless left.positive? && @reader.wait_readable(left)
+        unless left.positive? && @reader.wait_readable(left)
+          raise "not seen within #{DEADLINE_S} s:\n#{@text.inspect[-4000..]}"
+        end
 
         @bytes << @reader.read_nonblock(65_536)
         @text = @bytes.dup.force_encoding(Encoding::UTF_8).scrub("?")

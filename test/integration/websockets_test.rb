@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# WebSockets by the gems that applications have, each as its own documentation says, over bodies that are called with the connection: async-websocket, protocol-websocket,
-# websocket-driver. On one process, and behind a front.
+# WebSockets by the gems that applications have, each as its own documentation says, over bodies
+# that are called with the connection: async-websocket, protocol-websocket, websocket-driver. On one
+# process, and behind a front.
 
 require "json"
 require "open3"
@@ -13,6 +14,10 @@ require_relative "../support/server_process_case"
 module WebSocketTests
   BUNDLE = GemBundle.new(File.expand_path("websockets.gemfile", __dir__), "bundle-websockets")
   CLIENT = File.expand_path("../support/websocket_client.rb", __dir__)
+  HANDSHAKE = [
+    "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
+  ].freeze
   APP = <<~'RACKUP'
     require "async/websocket/adapters/rack"
     require "protocol/websocket/connection"
@@ -41,10 +46,14 @@ module WebSocketTests
       ensure
         connection.close
       end
-      [101, { "rack.protocol" => env["rack.protocol"].first, "sec-websocket-accept" => accept }, body]
+      headers = {
+        "rack.protocol" => env["rack.protocol"].first, "sec-websocket-accept" => accept
+      }
+      [101, headers, body]
     end
 
-    # The driver writes the head of the response too: what it says is read off it, and it is given only what comes after.
+    # The driver writes the head of the response too: what it says is read off it, and it is given
+    # only what comes after.
     class Peer
       attr_reader :env, :head
       def initialize(env) = (@env, @head = env, +"")
@@ -63,7 +72,8 @@ module WebSocketTests
       rescue EOFError
         stream.close
       end
-      fields = peer.head.lines("\r\n", chomp: true).drop(1).reject(&:empty?).to_h { |line| line.split(": ", 2) }
+      lines = peer.head.lines("\r\n", chomp: true).drop(1).reject(&:empty?)
+      fields = lines.to_h { |line| line.split(": ", 2) }
       [101, fields.transform_keys(&:downcase), body]
     end
     BY = { "/async" => ASYNC, "/protocol" => PROTOCOL, "/driver" => DRIVER }
@@ -85,7 +95,8 @@ module WebSocketTests
   # @return [Array<Array<String>>] of each connection what it heard
   def heard(path, connections, words)
     env = BUNDLE.env.merge("RUBYOPT" => "-rbundler/setup")
-    out, err, status = Open3.capture3(env, RbConfig.ruby, CLIENT, "#{server.url}#{path}", connections.to_s, *words)
+    command = [RbConfig.ruby, CLIENT, "#{server.url}#{path}", connections.to_s, *words]
+    out, err, status = Open3.capture3(env, *command)
     assert status.success?, err
     JSON.parse(out)
   end
@@ -99,9 +110,8 @@ module WebSocketTests
   end
 
   def test_one_that_waits_keeps_nobody_from_being_served
-    fields = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="]
     connect do |idle|
-      idle.get("/async", *fields)
+      idle.get("/async", *HANDSHAKE)
       idle.await_bytes("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=") # RFC 6455 section 1.3
       assert_equal "plain", ask("/").body
       assert_equal [["HELLO 0"]], heard("/async", 1, ["hello"])
@@ -113,10 +123,9 @@ module WebSocketTests
   end
 
   def test_a_stop_does_not_wait_for_them # as for any hijacked connection
-    fields = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="]
     ServerProcess.run(APP, **self.class.server_options) do |server|
       server.connect do |idle|
-        idle.get("/driver", *fields)
+        idle.get("/driver", *HANDSHAKE)
         idle.await_bytes("\r\n\r\n")
         idle.close
         assert server.stop

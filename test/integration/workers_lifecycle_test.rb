@@ -10,7 +10,9 @@ class WorkersLifecycleTest < WorkersCase
       front, mold, *workers = %w[front mold worker].flat_map { |role| processes(server, role) }
       assert_equal [server.pid, 3], [front, workers.size]
       assert_includes workers, pid_from(server)
-      server.await_stderr(/info: version \S+, .*process #{front}, production, 3 workers with 7 fibers each$/)
+      server.await_stderr(
+        /info: version \S+, .*process #{front}, production, 3 workers with 7 fibers each$/
+      )
       assert_equal ["Listening on #{server.url}\n"], server.stdout.lines
       server.stop
       [mold, *workers].each { |pid| assert gone?(pid), pid }
@@ -21,14 +23,16 @@ class WorkersLifecycleTest < WorkersCase
   def test_the_application_is_loaded_once_and_not_in_the_front
     app = "$stderr.puts \"loaded by \#{Process.pid}\"\n#{HELLO}"
     serve(app, workers: 3) do |server|
-      assert_equal processes(server, "mold"), server.stderr.scan(/loaded by (\d+)/).flatten.map(&:to_i)
+      assert_equal processes(server, "mold"),
+                   server.stderr.scan(/loaded by (\d+)/).flatten.map(&:to_i)
     end
   end
 
   def test_without_preload_app_each_worker_loads_it
     app = "$stderr.puts \"loaded by \#{Process.pid}\"\n#{HELLO}"
     serve(app, options: ["-C", config("preload_app false")]) do |server|
-      assert_equal processes(server, "worker").sort, server.stderr.scan(/loaded by (\d+)/).flatten.map(&:to_i).sort
+      assert_equal processes(server, "worker").sort,
+                   server.stderr.scan(/loaded by (\d+)/).flatten.map(&:to_i).sort
     end
   end
 
@@ -40,7 +44,10 @@ class WorkersLifecycleTest < WorkersCase
     serve(options: ["-C", config(hooks)]) do |server|
       mold = processes(server, "mold").first
       assert_equal ["before in #{mold}"] * 2, server.stderr.scan(/before in \d+/)
-      assert_equal [0, 1].map { |number| "after #{number} in #{processes(server, "worker #{number} ").first}" }, server.stderr.scan(/after \d in \d+/).sort
+      after = [0, 1].map do |number|
+        "after #{number} in #{processes(server, "worker #{number} ").first}"
+      end
+      assert_equal after, server.stderr.scan(/after \d in \d+/).sort
     end
   end
 
@@ -56,12 +63,14 @@ class WorkersLifecycleTest < WorkersCase
   def test_what_hangs_at_the_end_is_left_behind
     serve("at_exit { sleep }\n#{HELLO}") do |server|
       assert_predicate server.stop, :success?
-      assert_match(/warning: worker \d: at_exit blocks of the application took longer than 5 s: the worker exits without them/, server.stderr)
+      late = /at_exit blocks of the application took longer than 5 s/
+      assert_match(/warning: worker \d: #{late}: the worker exits without them/, server.stderr)
     end
   end
 
   def test_chance_is_another_in_each_worker
-    app = "srand(1)\nrequire 'socket'\nrun ->(env) { [200, {}, [\"\#{Process.pid} \#{$number ||= rand(1 << 62)}\"]] }\n"
+    app = "srand(1)\nrequire 'socket'\n" \
+          "run ->(env) { [200, {}, [\"\#{Process.pid} \#{$number ||= rand(1 << 62)}\"]] }\n"
     serve(app) do |server|
       numbers = {}
       await("an answer of each worker", server) do
@@ -99,7 +108,8 @@ class WorkersLifecycleTest < WorkersCase
   # As a terminal and a service manager do.
   def test_a_signal_that_all_processes_get_is_one_drain
     with_held_request do |server, client, held|
-      %w[front mold worker].flat_map { |role| processes(server, role) }.each { |pid| Process.kill("TERM", pid) }
+      pids = %w[front mold worker].flat_map { |role| processes(server, role) }
+      pids.each { |pid| Process.kill("TERM", pid) }
       server.await_stderr(/SIGTERM: draining/)
       held.close
       assert_equal "let go", client.value.body
@@ -126,7 +136,10 @@ class WorkersLifecycleTest < WorkersCase
         workers = processes(server, "worker")
         client = Thread.new { attempt { get_response(server) } }
         gate.arrival.close
-        2.times { |count| Process.kill("TERM", server.pid) && server.await_stderr(count.zero? ? /draining/ : /closing all connections/) }
+        [/draining/, /closing all connections/].each do |said|
+          Process.kill("TERM", server.pid)
+          server.await_stderr(said)
+        end
         assert_equal 1, server.wait(Patience::SECONDS)&.exitstatus
         assert_kind_of StandardError, client.value
         workers.each { |pid| await("#{pid} to be gone") { gone?(pid) } }
@@ -144,10 +157,15 @@ class WorkersLifecycleTest < WorkersCase
   end
 
   def test_a_front_that_is_killed_takes_with_it_what_hangs_while_it_starts
-    { "after_fork { hang }" => "worker", "preload_app false" => "worker", "preload_app true" => "mold" }.each do |line, role|
+    {
+      "after_fork { hang }" => "worker",
+      "preload_app false" => "worker",
+      "preload_app true" => "mold"
+    }.each do |line, role|
       gate = Gate.new
       hook = line.sub("hang", gate.wait_expression)
-      server = ServerProcess.new(hook == line ? "#{gate.wait_expression}\n" : HELLO, options: ["-w", "2", "-C", config(hook)]).launch
+      app = hook == line ? "#{gate.wait_expression}\n" : HELLO
+      server = ServerProcess.new(app, options: ["-w", "2", "-C", config(hook)]).launch
       inside = gate.arrival
       hanging = processes(server, role)
       refute_empty hanging
@@ -162,7 +180,8 @@ class WorkersLifecycleTest < WorkersCase
 
   def test_an_application_that_traps_sigterm_while_it_is_loaded_does_not_end_its_worker_by_it
     %w[true false].each do |preload|
-      serve("trap('TERM') { exit!(9) }\n#{HELLO}", options: ["-C", config("preload_app #{preload}")]) do |server|
+      app = "trap('TERM') { exit!(9) }\n#{HELLO}"
+      serve(app, options: ["-C", config("preload_app #{preload}")]) do |server|
         old = processes(server, "worker 1").first
         Process.kill("TERM", old)
         server.await_stderr(/worker 1 \(process #{old}\) got SIGTERM: another worker replaces it/)
@@ -177,15 +196,19 @@ class WorkersLifecycleTest < WorkersCase
       server = ServerProcess.new(HELLO, options: ["-w", "2", "-C", config("#{hook} { exit 3 }")])
       error = assert_raises(ServerProcess::Failed) { server.start }
       assert_match(/exit 1/, error.message)
-      assert_match(/\Aneverblock: exit\(3\) was called at \S+:1:in [`'](Kernel#)?exit'\n\z/, server.stderr)
+      assert_match(/\Aneverblock: exit\(3\) was called at \S+:1:in [`'](Kernel#)?exit'\n\z/,
+                   server.stderr)
     end
   end
 
   def test_an_application_that_keeps_all_descriptors_is_a_failed_start_in_one_line
     app = "$kept = []\n1000.times { $kept << (File.open('/dev/null') rescue break) }\n#{HELLO}"
-    server = ServerProcess.new(app, options: %w[-w 2], wrap: ["sh", "-c", 'ulimit -n 200; exec "$@"', "sh"])
+    few = ["sh", "-c", 'ulimit -n 200; exec "$@"', "sh"]
+    server = ServerProcess.new(app, options: %w[-w 2], wrap: few)
     assert_raises(ServerProcess::Failed) { server.start }
-    assert_match(/\Aneverblock: the process that has loaded the application has no descriptors left for a worker: .*\n\z/, server.stderr)
+    mold = /the process that has loaded the application/
+    assert_match(/\Aneverblock: #{mold} has no descriptors left for a worker: .*\n\z/,
+                 server.stderr)
   end
 
   def test_an_application_that_cannot_be_loaded_is_a_failed_start
@@ -203,7 +226,9 @@ class WorkersLifecycleTest < WorkersCase
 
   def test_a_busy_port_is_told_before_anything_is_loaded
     TCPServer.open("127.0.0.1", 0) do |other|
-      server = ServerProcess.new("File.write('loaded', '')\n#{HELLO}", binds: ["http://127.0.0.1:#{other.local_address.ip_port}"], options: %w[-w 2])
+      binds = ["http://127.0.0.1:#{other.local_address.ip_port}"]
+      app = "File.write('loaded', '')\n#{HELLO}"
+      server = ServerProcess.new(app, binds: binds, options: %w[-w 2])
       error = assert_raises(ServerProcess::Failed) { server.start }
       assert_match(/is busy/, error.message)
     end
@@ -234,7 +259,8 @@ class WorkersLifecycleTest < WorkersCase
 
   def test_threads_that_do_not_live_in_workers_are_named
     serve("Thread.new { sleep }.name = 'ticker'\n#{HELLO}") do |server|
-      server.await_stderr(/warning: the application started 1 thread while it was loaded: .*ticker \(at .*config\.ru:1/)
+      started = /the application started 1 thread while it was loaded/
+      server.await_stderr(/warning: #{started}: .*ticker \(at .*config\.ru:1/)
     end
   end
 
@@ -264,7 +290,8 @@ class WorkersLifecycleTest < WorkersCase
 
   def with_held_request
     Gate.open do |gate|
-      serve("require 'socket'\nrun ->(_env) { #{gate.wait_expression}; [200, {}, ['let go']] }\n") do |server|
+      app = "require 'socket'\nrun ->(_env) { #{gate.wait_expression}; [200, {}, ['let go']] }\n"
+      serve(app) do |server|
         client = Thread.new { attempt { get_response(server) } }
         yield server, client, gate.arrival
       ensure

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Workers that die, hang, grow, or never come up: what it costs, what is said, and who takes their place.
+# Workers that die, hang, grow, or never come up: what it costs, what is said, and who takes their
+# place.
 
 require_relative "../support/workers_case"
 
@@ -36,7 +37,11 @@ class WorkersLossTest < WorkersCase
         assert_equal "502", held.value.code
         assert_equal "200", idle.get("/").code
       end
-      number = server.await_stderr(%r{error: worker (\d) \(process #{pid}\) was killed by SIGKILL; it was running GET /held HTTP/1.1; 1 got 502$})[1].to_i
+      running = %r{it was running GET /held HTTP/1.1; 1 got 502}
+      said = server.await_stderr(
+        /error: worker (\d) \(process #{pid}\) was killed by SIGKILL; #{running}$/
+      )
+      number = said[1].to_i
       other = await_other(server, number, pid)
       server.await_stderr(/worker #{number} \(process #{other}\) serves/)
     ensure
@@ -48,19 +53,31 @@ class WorkersLossTest < WorkersCase
     define_method("test_a_request_that_ends_its_process #{path}") do
       with_app do |server, _gate|
         assert_equal "502", get_response(server, path).code
-        server.await_stderr(/worker \d \(process \d+\) (was )?#{words}.*; it was running GET #{path} HTTP/)
+        server.await_stderr(
+          /worker \d \(process \d+\) (was )?#{words}.*; it was running GET #{path} HTTP/
+        )
         assert_equal "200", get_response(server).code
       end
     end
   end
 
-  { "/raise" => "boo \\(RuntimeError\\)", "/close" => ".*descriptor.*|.*stream.*" }.each do |path, words|
-    define_method("test_a_request_that_disturbs_the_main_thread_ends_its_worker_without_a_stack_trace #{path}") do
+  {
+    "/raise" => "boo \\(RuntimeError\\)",
+    "/close" => ".*descriptor.*|.*stream.*"
+  }.each do |path, words|
+    named = "test_a_request_that_disturbs_the_main_thread_ends_its_worker_without_a_stack_trace " \
+            "#{path}"
+    define_method(named) do
       with_app do |server, _gate|
-        asked = Thread.new { get_response(server, path) rescue nil } # rubocop:disable Style/RescueModifier -- /close closes what answers
+        asked = Thread.new do
+          get_response(server, path)
+        rescue StandardError
+          nil # /close closes what answers
+        end
         pid = server.await_stderr(/error: worker \d \(process (\d+)\) has ended with status 1/)[1]
         asked.value
-        assert_match(/error: worker \d: the worker ends, because its main thread was interrupted or has lost its descriptors: #{words}/, server.stderr)
+        reason = "its main thread was interrupted or has lost its descriptors: #{words}"
+        assert_match(/error: worker \d: the worker ends, because #{reason}/, server.stderr)
         refute_match(/worker\.rb/, server.stderr)
         await("the worker's process ends", server) { gone?(pid) }
         assert_equal "200", get_response(server).code
@@ -71,8 +88,12 @@ class WorkersLossTest < WorkersCase
   def test_a_request_that_ends_the_executors_thread_ends_its_worker_alone
     with_app do |server, _gate|
       assert_equal "500", get_response(server, "/thread").code
-      number, pid = server.await_stderr(/error: worker (\d) \(process (\d+)\) has ended with status 1$/).captures.map { |text| Integer(text, 10) }
-      server.await_stderr(/error: worker #{number}: its executor has failed, and the worker ends: NeverBlock::Error: its thread was ended/)
+      said = server.await_stderr(/error: worker (\d) \(process (\d+)\) has ended with status 1$/)
+      number, pid = said.captures.map { |text| Integer(text, 10) }
+      reason = /its executor has failed, and the worker ends/
+      server.await_stderr(
+        /error: worker #{number}: #{reason}: NeverBlock::Error: its thread was ended/
+      )
       await_other(server, number, pid)
       assert_equal "200", get_response(server).code
     end
@@ -86,7 +107,10 @@ class WorkersLossTest < WorkersCase
       100.times do
         pid = pid_from(server)
         Process.kill("KILL", pid)
-        await("#{pid} to be replaced", server) { processes(server, "worker").then { |pids| pids.size == 2 && !pids.include?(pid) } }
+        await("#{pid} to be replaced", server) do
+          pids = processes(server, "worker")
+          pids.size == 2 && !pids.include?(pid)
+        end
       end
       await("all to serve", server) { server.stderr.scan(/ serves$/).size >= 100 }
       await("all descriptors to be closed", server) { server.open_descriptors <= before }
@@ -100,7 +124,8 @@ class WorkersLossTest < WorkersCase
       mold = processes(server, "mold").first
       Process.kill("KILL", mold)
       await("another mold", server) { (processes(server, "mold") - [mold]).first }
-      server.await_stderr(/the process that workers are forked from \(#{mold}\) was killed by SIGKILL; its workers continue, another one is started/)
+      lost = /the process that workers are forked from \(#{mold}\) was killed by SIGKILL/
+      server.await_stderr(/#{lost}; its workers continue, another one is started/)
       pid = pid_from(server)
       Process.kill("KILL", pid)
       number = server.await_stderr(/worker (\d) \(process #{pid}\) was killed by SIGKILL/)[1].to_i
@@ -109,7 +134,8 @@ class WorkersLossTest < WorkersCase
     end
   end
 
-  def test_a_worker_that_dies_while_its_mold_stands_still_is_seen_to_and_replaced_when_the_mold_goes_on
+  define_method("test_a_worker_that_dies_while_its_mold_stands_still_is_seen_to_and_replaced_" \
+                "when_the_mold_goes_on") do
     with_app do |server, gate|
       mold = processes(server, "mold").first
       held = Thread.new { get_response(server, "/held") }
@@ -131,9 +157,13 @@ class WorkersLossTest < WorkersCase
       client = Thread.new { get_response(server, "/loop") }
       gate.arrival.close
       assert_equal "502", client.value.code
-      server.await_stderr(%r{has run one request for longer than 0\.5 s without a pause \(timeouts worker\) and is replaced; it runs GET /loop HTTP/1\.1; at\n.*config\.ru:\d+}m)
+      stuck = /has run one request for longer than 0\.5 s without a pause \(timeouts worker\)/
+      server.await_stderr(
+        %r{#{stuck} and is replaced; it runs GET /loop HTTP/1\.1; at\n.*config\.ru:\d+}m
+      )
       server.await_stderr(/was killed by SIGKILL; it was stuck; it was running GET/)
-      await("an answer", server) { get_response(server).code == "200" } # on a machine that stands still, the next may seem stuck too
+      # On a machine that stands still, the next may seem stuck too.
+      await("an answer", server) { get_response(server).code == "200" }
     end
   end
 
@@ -151,7 +181,8 @@ class WorkersLossTest < WorkersCase
   def test_a_worker_that_has_grown_too_large_retires_without_an_error
     with_app("limits { worker_bytes 134_217_728 }") do |server, _gate|
       pid = pid_from(server, "/grow")
-      number = server.await_stderr(/info: worker (\d) \(process #{pid}\) has \d+ MB, more than 128 MB/)[1].to_i
+      large = /has \d+ MB, more than 128 MB/
+      number = server.await_stderr(/info: worker (\d) \(process #{pid}\) #{large}/)[1].to_i
       await_other(server, number, pid)
       await("the large one to be gone", server) { gone?(pid) }
       refute_match(/error/, server.stderr)
@@ -161,14 +192,20 @@ class WorkersLossTest < WorkersCase
   def test_a_worker_that_crashes_at_boot_is_tried_again_and_the_port_answers_503_meanwhile
     Dir.mktmpdir do |directory|
       fixed = File.join(directory, "fixed")
-      app = "Process.kill('SEGV', Process.pid) && sleep unless File.exist?(#{fixed.inspect})\n#{HELLO}"
+      app = "Process.kill('SEGV', Process.pid) && sleep unless File.exist?(#{fixed.inspect})\n" \
+            "#{HELLO}"
       port = TCPServer.open("127.0.0.1", 0) { |socket| socket.local_address.ip_port }
-      { "preload_app true" => /the process that loads the application was killed by SIG\w+ before it had loaded it.*next attempt is in \d+ s/,
-        "preload_app false" => /worker \d \(process \d+\) was killed by SIG\w+ before it was ready; the next attempt is in \d+ s/ }.each do |setting, words|
+      loader = /the process that loads the application was killed by SIG\w+/
+      worker = /worker \d \(process \d+\) was killed by SIG\w+/
+      {
+        "preload_app true" => /#{loader} before it had loaded it.*next attempt is in \d+ s/,
+        "preload_app false" => /#{worker} before it was ready; the next attempt is in \d+ s/
+      }.each do |setting, words|
         FileUtils.rm_f(fixed)
         file = File.join(directory, "neverblock.rb")
         File.write(file, setting)
-        server = ServerProcess.new(app, binds: ["http://127.0.0.1:#{port}"], options: ["-w", "2", "-C", file])
+        binds = ["http://127.0.0.1:#{port}"]
+        server = ServerProcess.new(app, binds: binds, options: ["-w", "2", "-C", file])
         starting = Thread.new { server.start }
         response = await("a 503") { busy(port) }
         assert_operator response["retry-after"].to_i, :>, 0
@@ -188,12 +225,22 @@ class WorkersLossTest < WorkersCase
       loaded = File.join(directory, "loaded")
       app = "sleep 0.01 until File.exist?(#{loaded.inspect})\n#{HELLO}"
       port = TCPServer.open("127.0.0.1", 0) { |socket| socket.local_address.ip_port }
-      server = ServerProcess.new(app, binds: ["http://127.0.0.1:#{port}"], options: ["-w", "2"], wrap: ["sh", "-c", 'ulimit -n 128 && exec "$@"', "sh"]).launch
+      server = ServerProcess.new(
+        app, binds: ["http://127.0.0.1:#{port}"], options: ["-w", "2"],
+        wrap: ["sh", "-c", 'ulimit -n 128 && exec "$@"', "sh"]
+      ).launch
       await("its port", server) { connects?(port) }
-      Array.new(200) { TCPSocket.new("127.0.0.1", port).tap { |client| client.write("GET / HTTP/1.1\r\nHost: test\r\n\r\n") } }.each(&:close)
+      clients = Array.new(200) do
+        TCPSocket.new("127.0.0.1", port).tap do |client|
+          client.write("GET / HTTP/1.1\r\nHost: test\r\n\r\n")
+        end
+      end
+      clients.each(&:close)
       server.await_stderr(/no descriptor left for another connection/)
       File.write(loaded, "")
-      await("both workers", server) { server.stdout.include?("Listening on") && processes(server, "worker 1 ").any? }
+      await("both workers", server) do
+        server.stdout.include?("Listening on") && processes(server, "worker 1 ").any?
+      end
       assert_match(/\A\d+\z/, Net::HTTP.get("127.0.0.1", "/", port))
     ensure
       server&.stop
@@ -215,8 +262,14 @@ class WorkersLossTest < WorkersCase
   # The process at the other end of a connection to the gate.
   def worker_at(socket)
     port = format("%04X", socket.remote_address.ip_port)
-    inode = File.readlines("/proc/net/tcp").map(&:split).find { |fields| fields[1].to_s.end_with?(":#{port}") && fields[9] != "0" }[9]
-    Dir.glob("/proc/[0-9]*/fd/*").find { |link| File.readlink(link) == "socket:[#{inode}]" rescue false }[%r{\d+}].to_i # rubocop:disable Style/RescueModifier -- processes come and go
+    sockets = File.readlines("/proc/net/tcp").map(&:split)
+    inode = sockets.find { |fields| fields[1].to_s.end_with?(":#{port}") && fields[9] != "0" }[9]
+    link = Dir.glob("/proc/[0-9]*/fd/*").find do |path|
+      File.readlink(path) == "socket:[#{inode}]"
+    rescue StandardError
+      false # processes come and go
+    end
+    link[%r{\d+}].to_i
   end
 
   def connects?(port)

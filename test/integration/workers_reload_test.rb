@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# A new version in the place of the old one, under requests that run: HUP at the front, and what a version that does not boot changes (nothing).
+# A new version in the place of the old one, under requests that run: HUP at the front, and what a
+# version that does not boot changes (nothing).
 
 require "fileutils"
 require "open3"
@@ -38,14 +39,24 @@ class WorkersReloadTest < WorkersCase
       stop = true
       answers = clients.map(&:value)
       assert_equal [[200]] * 4, answers.map(&:uniq)
-      await("the old ones to be gone", server) { processes(server, "worker").size == 2 && processes(server, "mold").size == 1 }
+      await("the old ones to be gone", server) do
+        processes(server, "worker").size == 2 && processes(server, "mold").size == 1
+      end
       await("their descriptors to be closed", server) { server.open_descriptors <= before }
     end
   end
 
-  { "raise 'no such table'\n" => /the reload has failed: config\.ru:1: no such table \(RuntimeError\); nothing has changed, the old version still serves/,
-    "Process.kill(:KILL, Process.pid)\n" => /the reload has failed: the process that loads the application was killed by SIGKILL before it had loaded it/,
-    "run(\n" => /the reload has failed: config\.ru:\d: syntax error/ }.each do |text, words|
+  {
+    "raise 'no such table'\n" => Regexp.new(
+      'the reload has failed: config\.ru:1: no such table \(RuntimeError\); ' \
+      "nothing has changed, the old version still serves"
+    ),
+    "Process.kill(:KILL, Process.pid)\n" => Regexp.new(
+      "the reload has failed: the process that loads the application was killed by SIGKILL " \
+      "before it had loaded it"
+    ),
+    "run(\n" => /the reload has failed: config\.ru:\d: syntax error/
+  }.each do |text, words|
     define_method("test_a_version_that_does_not_load changes nothing: #{text.strip}") do
       serve do |server|
         before = processes(server, "worker") + processes(server, "mold")
@@ -67,23 +78,30 @@ class WorkersReloadTest < WorkersCase
       file = File.join(directory, "neverblock.rb")
       File.write(file, "fibers 3\n")
       serve(options: ["-C", file]) do |server|
-        File.write(file, "fibers 5\ntimeouts { idle 7 }\nafter_fork { |number| $stderr.puts \"hook \#{number}\" }\n")
+        File.write(file, "fibers 5\ntimeouts { idle 7 }\n" \
+                         "after_fork { |number| $stderr.puts \"hook \#{number}\" }\n")
         reload(server)
         server.await_stderr(/hook 1/)
-        server.await_stderr(/warning: the new configuration differs in timeouts idle: the front has these settings and keeps their old values/)
+        kept = /the front has these settings and keeps their old values/
+        server.await_stderr(/warning: the new configuration differs in timeouts idle: #{kept}/)
         File.write(file, "fibres 5\n")
         Process.kill("HUP", server.pid)
-        server.await_stderr(/the reload has failed: .*neverblock\.rb:1: unknown setting fibres; did you mean fibers\?/)
+        server.await_stderr(
+          /the reload has failed: .*neverblock\.rb:1: unknown setting fibres; did you mean fibers\?/
+        )
         assert_match(/\A\d+\z/, get(server))
       end
     end
   end
 
-  # How a server is started in a release: words before the command, and its own, by the link. systemd sets no PWD.
+  # How a server is started in a release: words before the command, and its own, by the link.
+  # systemd sets no PWD.
   STARTS = {
     "in the link, by a shell" => ->(current) { [["env", "-C", current, "PWD=#{current}"], []] },
     "in the link, by systemd" => ->(current) { [["env", "-C", current, "-u", "PWD"], []] },
-    "elsewhere, with the rackup file by the link" => ->(current) { [["env", "-C", File.realpath(current), "-u", "PWD"], [File.join(current, "config.ru")]] },
+    "elsewhere, with the rackup file by the link" => lambda { |current|
+      [["env", "-C", File.realpath(current), "-u", "PWD"], [File.join(current, "config.ru")]]
+    },
     "elsewhere, with directory in a configuration file" => lambda { |current|
       file = File.join(File.dirname(current), "neverblock.rb")
       File.write(file, "directory #{File.join(File.dirname(current), "live").dump}\n")
@@ -93,7 +111,9 @@ class WorkersReloadTest < WorkersCase
 
   # As deployments do: `current` is a link to the release.
   STARTS.each do |how, start|
-    define_method("test_a_reload_goes_to_where_the_link_leads_by_then: #{how}") { assert_followed(start) }
+    define_method("test_a_reload_goes_to_where_the_link_leads_by_then: #{how}") do
+      assert_followed(start)
+    end
   end
 
   def assert_followed(start)
@@ -139,7 +159,8 @@ class WorkersReloadTest < WorkersCase
     private
 
     def words(_rackup)
-      [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock"), "-p", "0", *@options]
+      executable = File.join(ROOT, "exe/neverblock")
+      [RbConfig.ruby, "-I", File.join(ROOT, "lib"), executable, "-p", "0", *@options]
     end
   end
 
@@ -155,7 +176,8 @@ class WorkersReloadTest < WorkersCase
   private
 
   def version(number, gate)
-    "require 'socket'\nrun ->(env) { #{gate.wait_expression} if env['PATH_INFO'] == '/held'; [200, {}, ['#{number}']] }\n"
+    "require 'socket'\nrun ->(env) { #{gate.wait_expression} if env['PATH_INFO'] == '/held'; " \
+      "[200, {}, ['#{number}']] }\n"
   end
 
   def write(server, text)
@@ -190,25 +212,39 @@ class WorkersReloadTest < WorkersCase
   def make_gem(directory, number)
     folder = File.join(directory, "nb_sample-#{number}")
     FileUtils.mkdir_p(File.join(folder, "lib"))
-    File.write(File.join(folder, "lib/nb_sample.rb"), "module NbSample; VERSION = '#{number}'; end\n")
+    File.write(File.join(folder, "lib/nb_sample.rb"),
+               "module NbSample; VERSION = '#{number}'; end\n")
     File.write(File.join(folder, "nb_sample.gemspec"), <<~RUBY)
-      Gem::Specification.new { |s| s.name = "nb_sample"; s.version = "#{number}"; s.summary = "a sample"; s.authors = ["test"]; s.files = ["lib/nb_sample.rb"] }
+      Gem::Specification.new do |s|
+        s.name = "nb_sample"
+        s.version = "#{number}"
+        s.summary = "a sample"
+        s.authors = ["test"]
+        s.files = ["lib/nb_sample.rb"]
+      end
     RUBY
   end
 
   # A Gemfile without any other source than this machine.
   def lock(directory, number, make: true)
-    File.write(File.join(directory, "Gemfile"), "gem 'rack'\ngem 'nb_sample', path: '#{directory}/nb_sample-#{number}'\n")
+    File.write(File.join(directory, "Gemfile"),
+               "gem 'rack'\ngem 'nb_sample', path: '#{directory}/nb_sample-#{number}'\n")
     FileUtils.rm_f(File.join(directory, "Gemfile.lock"))
     return unless make
 
-    output, status = Open3.capture2e(bundle(directory).merge("RUBYOPT" => nil), "bundle", "lock", "--local")
+    env = bundle(directory).merge("RUBYOPT" => nil)
+    output, status = Open3.capture2e(env, "bundle", "lock", "--local")
     assert_predicate status, :success?, output
   end
 
   def bundle(directory)
     setup = Gem.find_files("bundler/setup.rb").first || "bundler/setup"
-    { "BUNDLE_GEMFILE" => File.join(directory, "Gemfile"), "RUBYOPT" => "-r#{setup.delete_suffix(".rb")}", "RUBYLIB" => nil, "BUNDLE_PATH" => nil, "BUNDLE_FROZEN" => nil,
-      "BUNDLE_LOCKFILE" => nil } # of Bundler 4: the caller's own, which would be written over
+    {
+      "BUNDLE_GEMFILE" => File.join(directory, "Gemfile"),
+      "RUBYOPT" => "-r#{setup.delete_suffix(".rb")}",
+      "RUBYLIB" => nil, "BUNDLE_PATH" => nil, "BUNDLE_FROZEN" => nil,
+      # Of Bundler 4: the caller's own, which would be written over.
+      "BUNDLE_LOCKFILE" => nil
+    }
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Calls that keep a worker's thread: without Ruby's lock a spare of the same process goes on, with it the other workers do, and the front in any case.
+# Calls that keep a worker's thread: without Ruby's lock a spare of the same process goes on, with
+# it the other workers do, and the front in any case.
 
 require_relative "../support/workers_case"
 
@@ -8,13 +9,21 @@ class WorkersSparesTest < WorkersCase
   APP = <<~RUBY
     require "fiddle"
     require "socket"
-    READ = Fiddle::Function.new(Fiddle::Handle::DEFAULT["read"], [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T], Fiddle::TYPE_SSIZE_T, need_gvl: true)
+    READ = Fiddle::Function.new(
+      Fiddle::Handle::DEFAULT["read"],
+      [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T],
+      Fiddle::TYPE_SSIZE_T, need_gvl: true
+    )
     ROOM = "x" * 8
     run lambda { |env|
       gate = Integer(env["QUERY_STRING"]) unless env["QUERY_STRING"].empty?
       case env["PATH_INFO"]
-      when "/keep" then NeverBlock::Compat.blocking { TCPSocket.open("127.0.0.1", gate) { |io| io.read } }
-      when "/lock" then NeverBlock::Compat.blocking { TCPSocket.open("127.0.0.1", gate) { |io| READ.call(io.fileno, ROOM, 8) } }
+      when "/keep"
+        NeverBlock::Compat.blocking { TCPSocket.open("127.0.0.1", gate) { |io| io.read } }
+      when "/lock"
+        NeverBlock::Compat.blocking do
+          TCPSocket.open("127.0.0.1", gate) { |io| READ.call(io.fileno, ROOM, 8) }
+        end
       when "/park" then TCPSocket.open("127.0.0.1", gate) { |io| io.read }
       end
       [200, {}, ["\#{Process.pid} \#{Thread.current.name}"]]
@@ -35,11 +44,14 @@ class WorkersSparesTest < WorkersCase
       arrivals << gate.arrival # in one of the two; the other's spare still runs
       5.times { assert_match(/\A\d+ nb-spare-\d\z/, get(server)) }
       assert_equal "200", Net::HTTP.get_response(URI("#{server.admin_url}/health")).code
-      assert_match(/^neverblock_executor_helped_total\{executor="\d"\} [1-9]/, Net::HTTP.get(URI("#{server.admin_url}/metrics")))
+      assert_match(/^neverblock_executor_helped_total\{executor="\d"\} [1-9]/,
+                   Net::HTTP.get(URI("#{server.admin_url}/metrics")))
       arrivals.each(&:close)
       assert_match(/\A\d+ nb-spare-0\z/, parked.value)
       assert_match(/\A\d+ nb-/, locked.value)
-      await("the workers' own executors serve again", server) { get(server).end_with?("nb-executor-0") }
+      await("the workers' own executors serve again", server) do
+        get(server).end_with?("nb-executor-0")
+      end
     end
   end
 
@@ -58,7 +70,9 @@ class WorkersSparesTest < WorkersCase
 
   def serve_two(**others, &block)
     Gate.open do |gate|
-      serve(APP, options: %w[--admin http://127.0.0.1:0], **others) { |server| block.call(server, gate) }
+      serve(APP, options: %w[--admin http://127.0.0.1:0], **others) do |server|
+        block.call(server, gate)
+      end
     end
   end
 
