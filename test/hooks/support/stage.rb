@@ -62,7 +62,7 @@ module HookTable
 
     private
 
-    # --- what a row is written in ----------------------------------------------------------------------------------------------------
+    # --- what a row is written in -----------------------------------------------------------------
 
     # The call that waits, made by fiber A.
     def inside(&call)
@@ -108,7 +108,7 @@ module HookTable
       raise Unavailable, reason
     end
 
-    # --- the loop's thread -----------------------------------------------------------------------------------------------------------
+    # --- the loop's thread ------------------------------------------------------------------------
 
     def run_loop
       @loop_thread = Thread.current
@@ -197,7 +197,7 @@ module HookTable
       event ? raise : false
     end
 
-    # --- the watchdog ----------------------------------------------------------------------------------------------------------------
+    # --- the watchdog -----------------------------------------------------------------------------
 
     def watch(thread)
       deadline = clock + @patience_s
