@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# "Every way to wait" is checked: each public method of Ruby's core classes that deal with the world or with other threads has a row or is named among those
-# that do not wait. A new Ruby's new method makes this fail until somebody decides.
+# "Every way to wait" is checked: each public method of Ruby's core classes that deal with the world
+# or with other threads has a row or is named among those that do not wait. A new Ruby's new method
+# makes this fail until somebody decides.
 
 require "test_helper"
 require "io/console"
@@ -14,11 +15,18 @@ require "hooks/support/hook_table"
 require "hooks/support/no_waits"
 
 class HookCompletenessTest < Minitest::Test
-  CLASSES = [IO, IO::Buffer, File, File::Stat, Dir, BasicSocket, Socket, IPSocket, TCPSocket, TCPServer, UDPSocket, UNIXSocket, UNIXServer, Addrinfo, Thread, Thread::Queue,
-             Thread::SizedQueue, Thread::Mutex, Thread::ConditionVariable, Monitor, MonitorMixin::ConditionVariable, Enumerator, Enumerator::Lazy, Fiber, Ractor, Kernel].freeze
-  MODULES = [IO, IO::Buffer, File, Dir, BasicSocket, Socket, IPSocket, TCPSocket, TCPServer, UNIXSocket, Addrinfo, Thread, Enumerator, Fiber, Ractor, Process, Process::Status,
-             Timeout, Signal].freeze
-  # The parts of these classes that are written in Ruby; other libraries add methods too, and so do this project and the tests' tools.
+  CLASSES = [
+    IO, IO::Buffer, File, File::Stat, Dir, BasicSocket, Socket, IPSocket, TCPSocket, TCPServer,
+    UDPSocket, UNIXSocket, UNIXServer, Addrinfo, Thread, Thread::Queue, Thread::SizedQueue,
+    Thread::Mutex, Thread::ConditionVariable, Monitor, MonitorMixin::ConditionVariable,
+    Enumerator, Enumerator::Lazy, Fiber, Ractor, Kernel
+  ].freeze
+  MODULES = [
+    IO, IO::Buffer, File, Dir, BasicSocket, Socket, IPSocket, TCPSocket, TCPServer, UNIXSocket,
+    Addrinfo, Thread, Enumerator, Fiber, Ractor, Process, Process::Status, Timeout, Signal
+  ].freeze
+  # The parts of these classes that are written in Ruby. Other libraries add methods too, and so do
+  # this project and the tests' tools.
   IN_RUBY = %r{\A<internal:|/(socket|monitor|timeout|io/console/size)\.rb\z}
 
   CLASSES.each do |klass|
@@ -31,7 +39,8 @@ class HookCompletenessTest < Minitest::Test
 
   MODULES.each do |klass|
     define_method("test_every_method_of_#{klass}_itself_has_a_row_or_does_not_wait") do
-      decided("#{klass}.", klass.singleton_methods(false).select { |name| rubys_own?(klass.method(name)) })
+      methods = klass.singleton_methods(false)
+      decided("#{klass}.", methods.select { |name| rubys_own?(klass.method(name)) })
     end
   end
 
@@ -40,7 +49,10 @@ class HookCompletenessTest < Minitest::Test
   end
 
   def test_nothing_stands_among_those_that_do_not_wait_and_has_a_row
-    both = HookTable::NO_WAITS.flat_map { |prefix, names| names == :all ? [] : names.map { |name| "#{prefix}#{name}" } } & rows
+    quiet = HookTable::NO_WAITS.flat_map do |prefix, names|
+      names == :all ? [] : names.map { |name| "#{prefix}#{name}" }
+    end
+    both = quiet & rows
     assert_empty both
   end
 
@@ -48,7 +60,8 @@ class HookCompletenessTest < Minitest::Test
 
   def decided(prefix, names)
     missing = undecided(prefix, names)
-    assert_empty missing, "new in Ruby #{RUBY_VERSION}? Write a row, or name it in test/hooks/support/no_waits.rb"
+    assert_empty missing, "new in Ruby #{RUBY_VERSION}? Write a row, or name it in " \
+                          "test/hooks/support/no_waits.rb"
   end
 
   def undecided(prefix, names)

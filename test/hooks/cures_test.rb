@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# A row that is said to yield by a file of lib/neverblock/compat does not without it: it blocks, or fails.
+# A row that is said to yield by a file of lib/neverblock/compat does not without it: it blocks, or
+# fails.
 
 require "test_helper"
 require "json"
@@ -17,7 +18,8 @@ class HookCuresTest < Minitest::Test
 
   def uncured(file)
     script = File.expand_path("support/uncured.rb", __dir__)
-    output, = Open3.capture2(RbConfig.ruby, "-W0", "-Itest", "-Ilib", script, file, chdir: HookTable::ROOT, err: File::NULL)
+    output, = Open3.capture2(RbConfig.ruby, "-W0", "-Itest", "-Ilib", script, file,
+                             chdir: HookTable::ROOT, err: File::NULL)
     JSON.parse(output)
   end
 end

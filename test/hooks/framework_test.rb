@@ -185,7 +185,8 @@ class HookFrameworkTest < Minitest::Test
   end
 
   def test_what_cannot_be_played_here_says_why
-    assert_equal({ "verdict" => "unavailable", "detail" => "no moon" }, played { unavailable "no moon" })
+    assert_equal({ "verdict" => "unavailable", "detail" => "no moon" },
+                 played { unavailable "no moon" })
   end
 
   def test_blocking_needs_an_excuse_and_an_excuse_needs_blocking
@@ -195,7 +196,8 @@ class HookFrameworkTest < Minitest::Test
     assert_match(/and does not/, HookTable.objection(excused, { "verdict" => "yields" }))
     assert_nil HookTable.objection(excused, { "verdict" => "blocks" })
     assert_nil HookTable.objection(plain, { "verdict" => "yields" })
-    assert_match(/lost/, HookTable.objection(excused, { "verdict" => "failed", "detail" => "lost" }))
+    failed = { "verdict" => "failed", "detail" => "lost" }
+    assert_match(/lost/, HookTable.objection(excused, failed))
   end
 
   def test_an_excuse_without_a_reference_and_a_cure_without_a_file_are_refused
@@ -204,8 +206,11 @@ class HookFrameworkTest < Minitest::Test
   end
 
   def test_an_excuse_holds_for_the_rubies_it_names
-    sample = row(blocks: { "< 3.2" => "Bug #1", ">= 3.4, < 4.0" => "Bug #2" }, since: "3.1", until: "4.0") { nil }
-    assert_equal ["Bug #1", nil, "Bug #2"], %w[3.1.2 3.3.8 3.4.11].map { |ruby| sample.excuse(ruby) }
-    assert_equal [false, true, true, false], %w[3.0.9 3.1.0 3.4.11 4.0.0].map { |ruby| sample.present?(ruby) }
+    excuses = { "< 3.2" => "Bug #1", ">= 3.4, < 4.0" => "Bug #2" }
+    sample = row(blocks: excuses, since: "3.1", until: "4.0") { nil }
+    assert_equal ["Bug #1", nil, "Bug #2"],
+                 %w[3.1.2 3.3.8 3.4.11].map { |ruby| sample.excuse(ruby) }
+    assert_equal [false, true, true, false],
+                 %w[3.0.9 3.1.0 3.4.11 4.0.0].map { |ruby| sample.present?(ruby) }
   end
 end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Every row of the table, as one test each: it yields, or it blocks for the reason it gives, or this Ruby does not have it. What came out is written to
-# tmp/hooks/<Ruby>.json when the run ends.
+# Every row of the table, as one test each: it yields, or it blocks for the reason it gives, or this
+# Ruby does not have it. What came out is written to tmp/hooks/<Ruby>.json when the run ends.
 
 require "test_helper"
 require "hooks/support/hook_table"
@@ -19,9 +19,15 @@ class HookTableTest < Minitest::Test
   private
 
   def hold(row)
-    played = row.present? ? HookTable::Isolation.prove(row) : { "verdict" => "absent", "detail" => row.absence }
+    played =
+      if row.present?
+        HookTable::Isolation.prove(row)
+      else
+        { "verdict" => "absent", "detail" => row.absence }
+      end
     verdict = played["verdict"]
-    RESULTS.record(row, verdict, played["detail"] || { "blocks" => row.excuse, "yields" => row.cure }[verdict], locked: played["locked"])
+    note = played["detail"] || { "blocks" => row.excuse, "yields" => row.cure }[verdict]
+    RESULTS.record(row, verdict, note, locked: played["locked"])
     skip(played["detail"]) if verdict == "unavailable"
     assert_nil HookTable.objection(row, played)
   end

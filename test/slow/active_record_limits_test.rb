@@ -7,15 +7,17 @@ require "neverblock"
 require "pg"
 require "timeout"
 
-# Fibers whose limits end them wherever they are, in what ActiveRecord's pool notes and in the driver, beside two that compute: afterwards the pool has all its
-# places, and no descriptor was closed that was another's.
+# Fibers whose limits end them wherever they are, in what ActiveRecord's pool notes and in the
+# driver, beside two that compute. Afterwards the pool has all its places, and no descriptor was
+# closed that was another's.
 class ActiveRecordLimitsTest < Minitest::Test
   include Timeslices
 
   SECONDS_OF_LOAD = Float(ENV.fetch("NB_LIMITS_SECONDS", 15))
   FIBERS = 24
   SIZE = 4
-  # Shorter than a connection takes to be made on a busy machine, up to about as long as it takes with a query.
+  # Shorter than a connection takes to be made on a busy machine, up to about as long as it takes
+  # with a query.
   LIMIT_S = (0.001..0.02)
 
   class Record < ActiveRecord::Base
@@ -50,14 +52,20 @@ class ActiveRecordLimitsTest < Minitest::Test
   }.freeze
 
   # What may be seen: the limit's own, or what ActiveRecord has made of it.
-  SEEN = [Timeout::Error, Over, NB::DeadlineExceeded, ActiveRecord::StatementInvalid, ActiveRecord::ConnectionNotEstablished].freeze
+  SEEN = [
+    Timeout::Error, Over, NB::DeadlineExceeded,
+    ActiveRecord::StatementInvalid, ActiveRecord::ConnectionNotEstablished
+  ].freeze
 
   LIMITS.each do |name, limit|
     define_method("test_a_pool_has_all_its_places_whatever_was_ended_by_#{name}") do
       in_scheduler(SECONDS_OF_LOAD + SECONDS) do
         Fiber.scheduler.slice_ms = 1
-        Record.establish_connection(adapter: "neverblock_postgresql", host: "127.0.0.1", port: Services.postgresql.port, username: "postgres", database: "postgres",
-                                    pool: SIZE, reaping_frequency: nil, idle_timeout: 0)
+        Record.establish_connection(
+          adapter: "neverblock_postgresql", host: "127.0.0.1", port: Services.postgresql.port,
+          username: "postgres", database: "postgres",
+          pool: SIZE, reaping_frequency: nil, idle_timeout: 0
+        )
         pool = Record.connection_pool
         works = under_load(pool, limit)
         fiber do

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# The gems of the bundle for the children of a test process: those that Bundler has found, without Bundler. It would resolve the bundle again in each child.
+# The gems of the bundle for the children of a test process: those that Bundler has found, without
+# Bundler. It would resolve the bundle again in each child.
 
 require "tempfile"
 
@@ -9,7 +10,8 @@ module ActivatedGems
 
   module_function
 
-  # Changes RUBYOPT: what it says beside Bundler stays. GEM_PATH, which Bundler has emptied, is where Bundler itself is found.
+  # Changes RUBYOPT: what it says beside Bundler stays. GEM_PATH, which Bundler has emptied, is
+  # where Bundler itself is found.
   def install
     file = Tempfile.create(%w[nb-gems .rb])
     file.write(text)
@@ -22,7 +24,12 @@ module ActivatedGems
 
   # @return [String] a program. Rails needs Bundler, too: the one that a child would require.
   def text
-    specifications = Bundler.load.specs.to_a.reject { |one| one.source.is_a?(Bundler::Source::Path) || one.name == "bundler" }
-    ["gem \"bundler\", \"= #{Bundler::VERSION}\"\n", *specifications.map { |one| "Gem::Specification.load(#{one.loaded_from.dump}).activate\n" }].join
+    specifications = Bundler.load.specs.to_a.reject do |one|
+      one.source.is_a?(Bundler::Source::Path) || one.name == "bundler"
+    end
+    activations = specifications.map do |one|
+      "Gem::Specification.load(#{one.loaded_from.dump}).activate\n"
+    end
+    ["gem \"bundler\", \"= #{Bundler::VERSION}\"\n", *activations].join
   end
 end

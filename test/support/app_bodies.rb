@@ -19,7 +19,8 @@ module AppBodies
     end
   end
 
-  # Yields its parts. raise_at: the number of parts after which it raises; close_error: what close raises.
+  # Yields its parts. raise_at: the number of parts after which it raises. close_error: what close
+  # raises.
   class Parts
     include Told
 

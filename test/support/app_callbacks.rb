@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Libraries in C that call Ruby in the middle of what they do: the callbacks compute, wait, and raise. /NAME is answered by Callbacks#NAME, `me` tells who asks, and odd ones
-# meet what is wrong.
+# Libraries in C that call Ruby in the middle of what they do: the callbacks compute, wait, and
+# raise. /NAME is answered by Callbacks#NAME, `me` tells who asks, and odd ones meet what is wrong.
 
 require "ffi"
 require "json"
@@ -43,7 +43,8 @@ class Callbacks
   class << self
     # @return [String] a document with `errors` mismatched tags
     def document(me, errors)
-      "<all>#{Array.new(ELEMENTS) { |number| "<e#{me}>#{number}</e#{me}>" }.join}#{"<wrong></rong>" * errors}</all>"
+      elements = Array.new(ELEMENTS) { |number| "<e#{me}>#{number}</e#{me}>" }
+      "<all>#{elements.join}#{"<wrong></rong>" * errors}</all>"
     end
   end
 
@@ -76,7 +77,8 @@ class Callbacks
 
   def sax(me, _env)
     elements = Elements.new { wait }
-    Nokogiri::XML::SAX::Parser.new(elements).parse(self.class.document(me, errors_of(me)).sub(/<e#{me}>.*(?=<e#{me}>)/, ""))
+    document = self.class.document(me, errors_of(me)).sub(/<e#{me}>.*(?=<e#{me}>)/, "")
+    Nokogiri::XML::SAX::Parser.new(elements).parse(document)
     [elements.names.uniq.size, elements.errors.size]
   end
 
@@ -92,8 +94,13 @@ class Callbacks
   end
 
   def xpath(me, _env)
-    handler = Class.new { define_method(:odd) { |nodes| sleep(0.0005) && nodes.select { |node| node.content.to_i.odd? } } }.new
-    Nokogiri::XML("<a>#{(1..20).map { |number| "<b>#{number * me}</b>" }.join}</a>").xpath("//b[odd(.)]", handler).size
+    handler = Class.new do
+      define_method(:odd) do |nodes|
+        sleep(0.0005) && nodes.select { |node| node.content.to_i.odd? }
+      end
+    end.new
+    elements = (1..20).map { |number| "<b>#{number * me}</b>" }
+    Nokogiri::XML("<a>#{elements.join}</a>").xpath("//b[odd(.)]", handler).size
   end
 
   # --- ffi: the frames of its callbacks are the thread's ---
@@ -111,8 +118,13 @@ class Callbacks
 
   def sqlite(me, _env)
     database = SQLite3::Database.new(":memory:")
-    database.create_function("slowly", 1) { |function, value| spin and function.result = value * me }
-    database.execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20) SELECT sum(slowly(i)) FROM n").flatten.first
+    database.create_function("slowly", 1) do |function, value|
+      spin and function.result = value * me
+    end
+    database.execute(
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20) " \
+      "SELECT sum(slowly(i)) FROM n"
+    ).flatten.first
   ensure
     database&.close
   end
@@ -139,7 +151,8 @@ class Callbacks
   def send_document(client)
     Thread.new do
       me = Integer(client.gets)
-      self.class.document(me, errors_of(me)).scan(/.{1,8192}/m) { |piece| client.write(piece) && sleep(0.001) }
+      document = self.class.document(me, errors_of(me))
+      document.scan(/.{1,8192}/m) { |piece| client.write(piece) && sleep(0.001) }
     ensure
       client.close
     end

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# What an application under test tells the test about, without going through the server: one JSON line a happening, appended to the file that
-# NB_TEST_EVENTS names. The application's half is AppEvents.put, the test's is AppEvents::Reader.
+# What an application under test tells the test about, without going through the server: one JSON
+# line a happening, appended to the file that NB_TEST_EVENTS names. The application's half is
+# AppEvents.put, the test's is AppEvents::Reader.
 
 require "json"
 require_relative "patience"
@@ -9,7 +10,9 @@ require_relative "patience"
 module AppEvents
   class Missing < StandardError; end
 
-  @file = File.open(ENV["NB_TEST_EVENTS"], File::WRONLY | File::APPEND | File::CREAT) if ENV.key?("NB_TEST_EVENTS")
+  if ENV.key?("NB_TEST_EVENTS")
+    @file = File.open(ENV["NB_TEST_EVENTS"], File::WRONLY | File::APPEND | File::CREAT)
+  end
 
   # @param name [String] what happened
   # @param tag [String] which request it belongs to
@@ -32,7 +35,8 @@ module AppEvents
     def of(tag)
       File.exist?(@path) or return []
 
-      File.read(@path).lines.select { |line| line.end_with?("\n") }.map { |line| JSON.parse(line) }.select { |event| event["tag"] == tag }
+      complete = File.read(@path).lines.select { |line| line.end_with?("\n") }
+      complete.map { |line| JSON.parse(line) }.select { |event| event["tag"] == tag }
     end
 
     # Waits until it has happened that often.
@@ -40,7 +44,10 @@ module AppEvents
     def await(name, tag, count: 1, seconds: Patience::SECONDS)
       limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
       until (found = all(name, tag)).size >= count
-        raise Missing, "#{name} of #{tag} happened #{found.size} times within #{seconds} s, expected #{count}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+        if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+          raise Missing, "#{name} of #{tag} happened #{found.size} times within #{seconds} s, " \
+                         "expected #{count}"
+        end
 
         sleep POLL_S
       end

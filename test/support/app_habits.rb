@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Habits of code that was written for threads: what it keeps for "the thread", and limits around work that does not wait. /NAME is answered by Habits#NAME.
+# Habits of code that was written for threads: what it keeps for "the thread", and limits around
+# work that does not wait. /NAME is answered by Habits#NAME.
 
 require "concurrent"
 require "json"
@@ -35,7 +36,8 @@ class Habits
 
   def call(env)
     query = env["QUERY_STRING"].split("&").to_h { |pair| pair.split("=", 2) }
-    [200, { "content-type" => "application/json" }, [JSON.generate(public_send(env["PATH_INFO"].delete_prefix("/"), query))]]
+    answer = public_send(env["PATH_INFO"].delete_prefix("/"), query)
+    [200, { "content-type" => "application/json" }, [JSON.generate(answer)]]
   end
 
   # --- What belongs to the thread ---
@@ -52,16 +54,19 @@ class Habits
   def variables(query)
     me = query["me"]
     thread = Thread.current
-    before = [thread.thread_variable_get(:me), thread.thread_variables, Logging.mdc["me"], LOCAL.value]
+    before = [
+      thread.thread_variable_get(:me), thread.thread_variables, Logging.mdc["me"], LOCAL.value
+    ]
     thread.thread_variable_set("me", me)
     Logging.mdc["me"] = me
     LOCAL.value = me
     wait(query)
-    [before, *Array.new(2) { |inside| inside == 1 ? Enumerator.new { |yielder| yielder << read_variables }.next : read_variables }]
+    [before, read_variables, Enumerator.new { |yielder| yielder << read_variables }.next]
   end
 
   def read_variables
-    [Thread.current.thread_variable_get(:me), Thread.current.thread_variable?(:me), Logging.mdc["me"], LOCAL.value]
+    thread = Thread.current
+    [thread.thread_variable_get(:me), thread.thread_variable?(:me), Logging.mdc["me"], LOCAL.value]
   end
 
   # A client that is kept where libraries keep theirs, and state that is not to be.

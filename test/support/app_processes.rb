@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-# What the processes that run an application under test have in common, so that its gates, counts and records work across them: words that all of them
-# hear, counts and lists they make together. A server that is one process keeps all of it in memory; with workers (ServerProcess tells the application by
-# NB_TEST_WORKERS) it lies in files beside the one that NB_TEST_EVENTS names.
+# What the processes that run an application under test have in common, so that its gates, counts
+# and records work across them: words that all of them hear, counts and lists they make together. A
+# server that is one process keeps all of it in memory. With workers (ServerProcess tells the
+# application by NB_TEST_WORKERS) it lies in files beside the one that NB_TEST_EVENTS names.
 
 require "json"
 
@@ -19,7 +20,8 @@ module AppProcesses
       @hearer = block
     end
 
-    # Makes sure that this process hears what was and will be said. To be called before a request waits for a word.
+    # Makes sure that this process hears what was and will be said. To be called before a request
+    # waits for a word.
     def attend
       @lock.synchronize { @listener ||= Thread.new { follow } } if several?
     end
@@ -55,7 +57,9 @@ module AppProcesses
     def take_kept
       return @lock.synchronize { @kept.slice!(0..) } unless several?
 
-      with_file("kept") { |file| file.readlines.map { |line| JSON.parse(line) }.tap { file.truncate(0) } }
+      with_file("kept") do |file|
+        file.readlines.map { |line| JSON.parse(line) }.tap { file.truncate(0) }
+      end
     end
 
     private
@@ -66,7 +70,8 @@ module AppProcesses
 
     # Held against the other processes meanwhile.
     def with_file(name)
-      File.open("#{ENV.fetch("NB_TEST_EVENTS")}.#{name}", File::RDWR | File::APPEND | File::CREAT) do |file|
+      path = "#{ENV.fetch("NB_TEST_EVENTS")}.#{name}"
+      File.open(path, File::RDWR | File::APPEND | File::CREAT) do |file|
         file.flock(File::LOCK_EX)
         yield file
       end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# The application of the integration suites. /NAME is answered by RackApp#on_NAME; `tag` in the query names the request in the events.
+# The application of the integration suites. /NAME is answered by RackApp#on_NAME; `tag` in the
+# query names the request in the events.
 
 require "json"
 require "digest"
@@ -39,18 +40,26 @@ class RackApp
     # -- env --------------------------------------------------------------
 
     def on_env(env, _tag)
-      strings = env.select { |_, value| value.is_a?(String) }
-      others = env.reject { |_, value| value.is_a?(String) }.transform_values { |value| value.class.name }
-      json(strings: strings.transform_values { |value| value.b.inspect[1..-2] }, encodings: strings.transform_values { |value| value.encoding.name }, others: others,
-           body: env["rack.input"]&.read.to_s.b.inspect[1..-2], hijack: [env["rack.hijack?"], env["rack.hijack"].respond_to?(:call)],
+      strings, others = env.partition { |_, value| value.is_a?(String) }.map(&:to_h)
+      json(strings: strings.transform_values { |value| value.b.inspect[1..-2] },
+           encodings: strings.transform_values { |value| value.encoding.name },
+           others: others.transform_values { |value| value.class.name },
+           body: env["rack.input"]&.read.to_s.b.inspect[1..-2],
+           hijack: [env["rack.hijack?"], env["rack.hijack"].respond_to?(:call)],
            finished: env["rack.response_finished"].is_a?(Array), frozen: env.frozen?)
     end
 
     # Leaves traces in the env of this request and says whether it finds any of an earlier one.
     def on_env_leak(env, _tag)
-      found = [env["test.leak"], env["PATH_INFO"].include?("spoilt"), env["rack.url_scheme"] != "http", env["SERVER_PROTOCOL"] != "HTTP/1.1"]
+      found = [
+        env["test.leak"], env["PATH_INFO"].include?("spoilt"), env["rack.url_scheme"] != "http",
+        env["SERVER_PROTOCOL"] != "HTTP/1.1"
+      ]
       env["test.leak"] = true
-      %w[PATH_INFO SCRIPT_NAME rack.url_scheme SERVER_PROTOCOL REQUEST_METHOD HTTP_HOST SERVER_NAME QUERY_STRING].each { |key| env[key] << "spoilt" unless env[key].frozen? }
+      %w[
+        PATH_INFO SCRIPT_NAME rack.url_scheme SERVER_PROTOCOL REQUEST_METHOD HTTP_HOST SERVER_NAME
+        QUERY_STRING
+      ].each { |key| env[key] << "spoilt" unless env[key].frozen? }
       json(found: found.any?)
     end
 
@@ -65,7 +74,8 @@ class RackApp
       rest = []
       input.each { |part| rest << part }
       input.rewind
-      json(all: all, encoding: all.encoding.name, start: start, buffer: buffer, line: line, rest: rest, again: input.read, at_end: [input.read, input.read(1), input.gets])
+      json(all: all, encoding: all.encoding.name, start: start, buffer: buffer, line: line,
+           rest: rest, again: input.read, at_end: [input.read, input.read(1), input.gets])
     end
 
     def on_upload(env, _tag)
@@ -75,7 +85,8 @@ class RackApp
         digest << part
         bytes += part.bytesize
       end
-      json(bytes: bytes, sha256: digest.hexdigest, length: env["CONTENT_LENGTH"], spooled: spooled_files)
+      json(bytes: bytes, sha256: digest.hexdigest, length: env["CONTENT_LENGTH"],
+           spooled: spooled_files)
     end
 
     def on_errors(env, tag)
@@ -124,7 +135,8 @@ class RackApp
     end
 
     def on_file(env, tag)
-      [200, text(env.key?("HTTP_X_LENGTH") ? { "content-length" => env["HTTP_X_LENGTH"] } : {}), AppBodies::FileByPath.new(tag, env.fetch("HTTP_X_FILE"))]
+      headers = env.key?("HTTP_X_LENGTH") ? { "content-length" => env["HTTP_X_LENGTH"] } : {}
+      [200, text(headers), AppBodies::FileByPath.new(tag, env.fetch("HTTP_X_FILE"))]
     end
 
     def on_status_with_body(env, tag)
@@ -145,7 +157,8 @@ class RackApp
     end
 
     def on_raise_in_close(_env, tag)
-      [200, text, AppBodies::Parts.new(tag, %w[a b], close_error: RuntimeError.new("close of #{tag} failed"))]
+      error = RuntimeError.new("close of #{tag} failed")
+      [200, text, AppBodies::Parts.new(tag, %w[a b], close_error: error)]
     end
 
     def on_part_not_a_string(_env, tag)
@@ -177,7 +190,8 @@ class RackApp
     end
 
     def on_upgrade_please(_env, _tag)
-      [200, text("connection" => "upgrade", "upgrade" => "websocket", "keep-alive" => "timeout=5"), ["body"]]
+      headers = { "connection" => "upgrade", "upgrade" => "websocket", "keep-alive" => "timeout=5" }
+      [200, text(headers), ["body"]]
     end
 
     def on_big_each(_env, tag)
@@ -246,7 +260,10 @@ class RackApp
 
     def on_isolation(_env, _tag)
       storage = Fiber.respond_to?(:[])
-      found = { local: Thread.current[:left], storage: storage && Fiber[:left], error: $!&.message, variable: Fiber.current.instance_variable_get(:@left) }
+      found = {
+        local: Thread.current[:left], storage: storage && Fiber[:left], error: $!&.message,
+        variable: Fiber.current.instance_variable_get(:@left)
+      }
       Thread.current[:left] = "left"
       Fiber[:left] = "left" if storage
       Fiber.current.instance_variable_set(:@left, "left")
@@ -319,7 +336,9 @@ class RackApp
     end
 
     def on_waits_in_enumerator(_env, _tag)
-      numbers = Enumerator.new { |yielder| 3.times { |number| yielder << (sleep(0.002) && number) } }
+      numbers = Enumerator.new do |yielder|
+        3.times { |number| yielder << (sleep(0.002) && number) }
+      end
       [200, text, Array.new(3) { numbers.next.to_s }]
     end
 
@@ -356,7 +375,8 @@ class RackApp
     end
 
     def on_echo(env, _tag)
-      [200, text, [env["REQUEST_METHOD"], " ", env["QUERY_STRING"], " ", env["rack.input"]&.read.to_s]]
+      [200, text,
+       [env["REQUEST_METHOD"], " ", env["QUERY_STRING"], " ", env["rack.input"]&.read.to_s]]
     end
   end
 
@@ -368,7 +388,8 @@ class RackApp
     env["QUERY_STRING"][/gate=(\w+)/, 1]
   end
 
-  # With workers a word opens the gate of that name in each process: such a gate may hold no more requests than it is opened for, but in one of them.
+  # With workers a word opens the gate of that name in each process. Such a gate may hold no more
+  # requests than it is opened for, but in one of them.
   # @return [Queue] which gives the request that pops it leave to go
   def gate(name)
     AppProcesses.attend
@@ -389,8 +410,10 @@ class RackApp
 
   def teller(tag, fiber, order)
     lambda do |env, status, headers, error|
-      AppEvents.put("finished", tag, order: order, same_fiber: Fiber.current.object_id == fiber, path: env["PATH_INFO"], status: status,
-                                     told: headers && headers["x-told"], error: error && "#{error.class}: #{error.message}")
+      same_fiber = Fiber.current.object_id == fiber
+      AppEvents.put("finished", tag, order: order, same_fiber: same_fiber, path: env["PATH_INFO"],
+                                     status: status, told: headers && headers["x-told"],
+                                     error: error && "#{error.class}: #{error.message}")
     end
   end
 

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-# The application behind the conformance vectors: it keeps a record of each request it is shown and answers with that record as JSON, so that a
-# test can say which bytes reached it. GET /-/seen answers with all records since the last time and forgets them. Paths under /bad/ misbehave
-# on purpose, as an application might.
+# The application behind the conformance vectors. It keeps a record of each request it is shown and
+# answers with that record as JSON, so that a test can say which bytes reached it. GET /-/seen
+# answers with all records since the last time and forgets them. Paths under /bad/ misbehave on
+# purpose, as an application might.
 
 require "json"
 require_relative "app_processes"
@@ -14,11 +15,15 @@ class RecorderApp
     "value-lf" => -> { [200, { "x-bad" => "a\nInjected: yes\x01" }, ["body"]] },
     "value-cr" => -> { [200, { "x-bad" => "a\rInjected: yes" }, ["body"]] },
     "value-nul" => -> { [200, { "x-bad" => "a\0b" }, ["body"]] },
-    "value-array-crlf" => -> { [200, { "set-cookie" => ["a=1", "b=2\r\nInjected: yes"] }, ["body"]] },
+    "value-array-crlf" => -> {
+      [200, { "set-cookie" => ["a=1", "b=2\r\nInjected: yes"] }, ["body"]]
+    },
     "name-crlf" => -> { [200, { "x-bad\r\nInjected" => "yes" }, ["body"]] },
     "name-space" => -> { [200, { "x bad" => "yes" }, ["body"]] },
     "name-empty" => -> { [200, { "" => "yes" }, ["body"]] },
-    "content-type-crlf" => -> { [200, { "content-type" => "text/plain\r\nInjected: yes" }, ["body"]] },
+    "content-type-crlf" => -> {
+      [200, { "content-type" => "text/plain\r\nInjected: yes" }, ["body"]]
+    },
     "status-text" => -> { ["200 OK\r\nInjected: yes", {}, ["body"]] },
     "status-99" => -> { [99, {}, ["body"]] },
     "status-1000" => -> { [1000, {}, ["body"]] },
@@ -29,8 +34,12 @@ class RecorderApp
     "length-below-array" => -> { [200, { "content-length" => "3" }, ["1234567890"]] },
     "length-beyond-each" => -> { [200, { "content-length" => "10" }, Each.new(["12345"])] },
     "length-below-each" => -> { [200, { "content-length" => "3" }, Each.new(%w[12 34567890])] },
-    "length-and-coding" => -> { [200, { "content-length" => "5", "transfer-encoding" => "chunked" }, ["12345"]] },
-    "coding-alone" => -> { [200, { "transfer-encoding" => "chunked" }, Each.new(["5\r\n12345\r\n0\r\n\r\n"])] },
+    "length-and-coding" => -> {
+      [200, { "content-length" => "5", "transfer-encoding" => "chunked" }, ["12345"]]
+    },
+    "coding-alone" => -> {
+      [200, { "transfer-encoding" => "chunked" }, Each.new(["5\r\n12345\r\n0\r\n\r\n"])]
+    },
     "length-text" => -> { [200, { "content-length" => "5x" }, ["12345"]] },
     "body-on-204" => -> { [204, {}, ["body"]] },
     "length-on-204" => -> { [204, { "content-length" => "4" }, ["body"]] },
@@ -61,8 +70,14 @@ class RecorderApp
 
   def record_of(env)
     body = env["rack.input"] ? env["rack.input"].read.to_s : ""
-    { "method" => env["REQUEST_METHOD"], "path" => text(env["PATH_INFO"]), "query" => text(env["QUERY_STRING"]), "body" => text(body),
-      "env" => env.select { |key, value| key.match?(/\A[A-Z_]/) && value.is_a?(String) }.to_h { |key, value| [text(key), text(value)] } }
+    strings = env.select { |key, value| key.match?(/\A[A-Z_]/) && value.is_a?(String) }
+    {
+      "method" => env["REQUEST_METHOD"],
+      "path" => text(env["PATH_INFO"]),
+      "query" => text(env["QUERY_STRING"]),
+      "body" => text(body),
+      "env" => strings.to_h { |key, value| [text(key), text(value)] }
+    }
   end
 
   # JSON holds no arbitrary bytes: one character for each.

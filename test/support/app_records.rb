@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# The application of the ActiveRecord tests: the same routes on three databases, /pg, /mysql2, /trilogy, each with pools as NB_TEST_RECORDS says (JSON: class to
-# configuration). It requires nothing of ours, as an application that has only the word in its database.yml.
+# The application of the ActiveRecord tests: the same routes on three databases, /pg, /mysql2,
+# /trilogy, each with pools as NB_TEST_RECORDS says (JSON: class to configuration). It requires
+# nothing of ours, as an application that has only the word in its database.yml.
 
 require "active_record"
 require "json"
@@ -18,12 +19,15 @@ class RecordsApp
     [name, model]
   end
   # Asked before the workers are forked: what a connection of the mold's must not become.
-  LOADED = POOLS.values.each { |model| model.with_connection { |connection| connection.select_value("select 1") } }
+  LOADED = POOLS.values.each do |model|
+    model.with_connection { |connection| connection.select_value("select 1") }
+  end
 
   def call(env)
     _, name, route = env["PATH_INFO"].split("/", 3)
     model = POOLS[name] or return [200, {}, ["#{Process.pid}"]]
-    query = env["QUERY_STRING"].split("&").to_h { |pair| pair.split("=", 2) }.transform_values { |value| value.tr("+", " ").gsub(/%(\h\h)/) { $1.hex.chr } }
+    query = env["QUERY_STRING"].split("&").to_h { |pair| pair.split("=", 2) }
+    query.transform_values! { |value| value.tr("+", " ").gsub(/%(\h\h)/) { $1.hex.chr } }
     inside(route, query) { [200, {}, [send(route, model, query).to_json]] }
   end
 
@@ -89,7 +93,9 @@ class RecordsApp
     found = nil
     model.transaction do
       model.lease_connection.execute(query.fetch("write"))
-      found = Enumerator.new { |yielder| yielder << model.lease_connection.select_value(query.fetch("sql")) }.next
+      found = Enumerator.new do |yielder|
+        yielder << model.lease_connection.select_value(query.fetch("sql"))
+      end.next
       raise ActiveRecord::Rollback
     end
     found
@@ -122,7 +128,9 @@ class RecordsApp
   end
 
   def limited(model, sql)
-    model.with_connection { |connection| Timeout.timeout(0.01, Over) { connection.select_value(sql) } }
+    model.with_connection do |connection|
+      Timeout.timeout(0.01, Over) { connection.select_value(sql) }
+    end
   end
 
   def stat(model, _query)
@@ -130,6 +138,10 @@ class RecordsApp
   end
 
   def what(model, _query)
-    { adapter: model.connection_db_config.adapter, class: model.with_connection { |connection| connection.class.name }, isolation: ActiveSupport::IsolatedExecutionState.isolation_level }
+    {
+      adapter: model.connection_db_config.adapter,
+      class: model.with_connection { |connection| connection.class.name },
+      isolation: ActiveSupport::IsolatedExecutionState.isolation_level
+    }
   end
 end

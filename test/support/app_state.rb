@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
-# What a request may leave lying about, in every place that libraries use for it, and a barrier that holds requests until all are inside. For applications under test:
+# What a request may leave lying about, in every place that libraries use for it, and a barrier that
+# holds requests until all are inside. For applications under test:
 #
-#   AppState.visit(me, at_once)   # => what it found, and what it read back after it had been parked, twice
+#   AppState.visit(me, at_once) # => what it found, and what it read back after it had been parked,
+#                               #    twice
 
 require "i18n"
 require "active_support"
@@ -59,7 +61,8 @@ module AppState
     first = read
     row = DB["select ?::int as me", me].get
     BARRIERS.last.pass(at_once)
-    { me: me, found: found, shared: shared, first: first, second: read, row: row, expected: expected(me) }
+    { me: me, found: found, shared: shared, first: first, second: read, row: row,
+      expected: expected(me) }
   end
 
   def write(me)
@@ -76,15 +79,32 @@ module AppState
   end
 
   def read
-    { local: Thread.current[:app_state], storage: (Fiber[:app_state] if Fiber.respond_to?(:[])), variable: Fiber.current.instance_variable_get(:@app_state),
-      attribute: Current.me, store: RequestStore.store[:me], locale: I18n.locale, zone: Time.zone&.name, tags: LOGGER.formatter.current_tags.dup,
-      trace: (OpenTelemetry::Context.current.value(TRACE) if TRACE) }
+    {
+      local: Thread.current[:app_state],
+      storage: (Fiber[:app_state] if Fiber.respond_to?(:[])),
+      variable: Fiber.current.instance_variable_get(:@app_state),
+      attribute: Current.me,
+      store: RequestStore.store[:me],
+      locale: I18n.locale,
+      zone: Time.zone&.name,
+      tags: LOGGER.formatter.current_tags.dup,
+      trace: (OpenTelemetry::Context.current.value(TRACE) if TRACE)
+    }
   end
 
   # @param me [Integer, nil] nil: of a request that has left nothing
   def expected(me)
-    { local: me, storage: (me if Fiber.respond_to?(:[])), variable: me, attribute: me, store: me, locale: me ? "l#{me}" : "en", zone: me && zone(me),
-      tags: [*me&.to_s], trace: (me if TRACE) }
+    {
+      local: me,
+      storage: (me if Fiber.respond_to?(:[])),
+      variable: me,
+      attribute: me,
+      store: me,
+      locale: me ? "l#{me}" : "en",
+      zone: me && zone(me),
+      tags: [*me&.to_s],
+      trace: (me if TRACE)
+    }
   end
 
   def zone(me)

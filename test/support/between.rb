@@ -2,7 +2,8 @@
 
 require "socket"
 
-# Calls the fiber's block after a socket was made of a descriptor, before its maker has told it anything.
+# Calls the fiber's block after a socket was made of a descriptor, before its maker has told it
+# anything.
 module Between
   module Calls
     def for_fd(*)

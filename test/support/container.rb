@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# The real command as the first process of a PID namespace, with the file systems of this machine: what an engine of containers makes of it, as far as processes,
-# signals and a read-only root go. Needs root, or user namespaces that anybody may make, and unshare(1) of util-linux.
+# The real command as the first process of a PID namespace, with the file systems of this machine:
+# what an engine of containers makes of it, as far as processes, signals and a read-only root go.
+# Needs root, or user namespaces that anybody may make, and unshare(1) of util-linux.
 
 require "open3"
 require "pty"
@@ -28,7 +29,9 @@ class Container
 
   def self.unusable
     _, status = Open3.capture2e(*UNSHARE, "true")
-    "no namespaces here (unshare --mount --pid ends with #{status.exitstatus})" unless status.success?
+    unless status.success?
+      "no namespaces here (unshare --mount --pid ends with #{status.exitstatus})"
+    end
   rescue Errno::ENOENT
     "unshare(1) is not here"
   end
@@ -64,7 +67,9 @@ class Container
   # The same with a terminal for all its streams.
   # @return [self] listening
   def start_on_terminal
-    @output, @keyboard, @pid = PTY.spawn({ "BUNDLE_GEMFILE" => File.join(ROOT, "Gemfile") }, *UNSHARE, *COMMAND, "-p", "0", *@options, chdir: @directory)
+    env = { "BUNDLE_GEMFILE" => File.join(ROOT, "Gemfile") }
+    @output, @keyboard, @pid = PTY.spawn(env, *UNSHARE, *COMMAND, "-p", "0", *@options,
+                                         chdir: @directory)
     await(LISTENING)
     @url = @screen[LISTENING, 1]
     self
@@ -81,7 +86,8 @@ class Container
     memory = "#{@directory}.memory"
     Dir.mkdir(memory) if @read_only
     shell = @read_only ? ["sh", "-c", READ_ONLY, memory] : []
-    env = { "BUNDLE_GEMFILE" => File.join(ROOT, "Gemfile"), **(@read_only ? { "TMPDIR" => @temporary } : {}) }
+    env = { "BUNDLE_GEMFILE" => File.join(ROOT, "Gemfile") }
+    env["TMPDIR"] = @temporary if @read_only
     @pid = Process.spawn(env, *UNSHARE, *shell, *COMMAND, "-p", "0", *@options,
                          chdir: @directory, out: writer, err: @stderr, in: File::NULL)
     writer.close
@@ -116,7 +122,8 @@ class Container
   # A further command of ours, inside.
   # @return [String] what it wrote
   def command(*words)
-    IO.popen(["nsenter", "-t", first.to_s, "-m", "-p", "--wd=#{@directory}", "--", *COMMAND, *words], err: %i[child out], &:read)
+    inside = ["nsenter", "-t", first.to_s, "-m", "-p", "--wd=#{@directory}", "--"]
+    IO.popen([*inside, *COMMAND, *words], err: %i[child out], &:read)
   end
 
   def connect
@@ -126,7 +133,8 @@ class Container
 
   # Inside.
   def writable?(path)
-    _, status = Open3.capture2e("nsenter", "-t", first.to_s, "-m", "--", "touch", File.join(path, "touched"))
+    touched = File.join(path, "touched")
+    _, status = Open3.capture2e("nsenter", "-t", first.to_s, "-m", "--", "touch", touched)
     status.success?
   end
 
@@ -134,7 +142,9 @@ class Container
 
   def await(pattern)
     @screen = +""
-    Timeout.timeout(Patience::SECONDS) { @screen << @output.readpartial(4_096) until @screen.match?(/#{pattern}.*\n/) }
+    Timeout.timeout(Patience::SECONDS) do
+      @screen << @output.readpartial(4_096) until @screen.match?(/#{pattern}.*\n/)
+    end
   end
 
   # The number that it has outside.

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Clients of another process and another loopback address, so many that a server runs out of places or descriptors for them. As a program it is one such process: it
-# connects, sends what its kind sends, and answers each line of its standard input.
+# Clients of another process and another loopback address, so many that a server runs out of places
+# or descriptors for them. As a program it is one such process: it connects, sends what its kind
+# sends, and answers each line of its standard input.
 #
 #   ruby crowd.rb ADDRESS PORT COUNT KIND
 
@@ -12,7 +13,10 @@ class Crowd
   # What they send, and what more of it when they are told to go on. None of it ends a request.
   KINDS = {
     "heads" => ["GET / HTTP/1.1\r\nHost: te", "st\r\nX: "],
-    "bodies" => ["POST /upload HTTP/1.1\r\nHost: test\r\nContent-Length: 500000\r\n\r\n#{"x" * 40_000}", "y" * 60_000],
+    "bodies" => [
+      "POST /upload HTTP/1.1\r\nHost: test\r\nContent-Length: 500000\r\n\r\n#{"x" * 40_000}",
+      "y" * 60_000
+    ],
     "downloads" => ["GET /large.bin HTTP/1.1\r\nHost: test\r\n\r\n", ""]
   }.freeze
   REFUSAL = %r{\AHTTP/1\.1 503 [^\n]*\r\n(?:.*\r\n)?Retry-After: \d+\r\n}mi
@@ -24,7 +28,8 @@ class Crowd
       @io = IO.popen([RbConfig.ruby, __FILE__, address, port.to_s, count.to_s, kind], "r+")
     end
 
-    # @return [Hash{String => Integer}] how many of them are there still, have been refused in full ("refused"), and what else has become of them
+    # @return [Hash{String => Integer}] how many of them are there still, have been refused in full
+    #   ("refused"), and what else has become of them
     def tally
       ask("tally")
     end
@@ -78,7 +83,8 @@ class Crowd
   # @return [String, Symbol, nil] what was asked; :left at the end
   def turn(seconds)
     open = @sockets.reject { |socket| @ends[socket] }
-    readable, writable, = IO.select([$stdin, *open], open.reject { |socket| @due[socket].empty? }, nil, seconds)
+    writing = open.reject { |socket| @due[socket].empty? }
+    readable, writable, = IO.select([$stdin, *open], writing, nil, seconds)
     writable&.each { |socket| write(socket) }
     readable&.each { |socket| read(socket) unless socket == $stdin }
     return unless readable&.include?($stdin)
@@ -93,7 +99,8 @@ class Crowd
     @due[socket] = +"" # what it has to say is read
   end
 
-  # A response is over for us with its first bytes: an answer of 200 is a download that stands still from here on.
+  # A response is over for us with its first bytes: an answer of 200 is a download that stands still
+  # from here on.
   def read(socket)
     text = socket.recv_nonblock(4096, exception: false)
     return if text == :wait_readable

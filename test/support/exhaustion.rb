@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# All descriptors of a server in use: connections of several processes and addresses, downloads that stand still, request bodies in files. What it then does for those
-# it has, for those who come, and for the one who asks how it is; and how it is when they have left. The sizes are the caller's.
+# All descriptors of a server in use: connections of several processes and addresses, downloads that
+# stand still, request bodies in files. What it then does for those it has, for those who come, and
+# for the one who asks how it is; and how it is when they have left. The sizes are the caller's.
 
 require "json"
 require "minitest/autorun"
@@ -25,15 +26,19 @@ module Exhaustion
     limits { connections 1_000_000 }
     timeouts { header 600; body 600; idle 600; accept 0.2 }
   CONFIGURATION
-  FILES = { "large.bin" => "x" * 20_000_000, "small.txt" => "small" }.merge((1..20).to_h { |n| ["#{n}.txt", "file #{n}"] })
+  FILES = {
+    "large.bin" => "x" * 20_000_000, "small.txt" => "small"
+  }.merge((1..20).to_h { |n| ["#{n}.txt", "file #{n}"] })
 
   # @param descriptors [Integer] of the process that listens
   # @param options [Array<String>] further words of the command
   def exhaust(descriptors, options: [])
     folder = ServedFolder.new(FILES)
     File.write(configuration = folder.beside("neverblock.rb"), CONFIGURATION)
-    command = ["-C", configuration, "--public", folder.path, "--admin", "unix://#{folder.beside("admin.sock")}", *options]
-    ServerProcess.run(APP, options: command, wrap: ["sh", "-c", "ulimit -n #{descriptors}; exec \"$@\"", "sh"]) do |server|
+    admin = "unix://#{folder.beside("admin.sock")}"
+    command = ["-C", configuration, "--public", folder.path, "--admin", admin, *options]
+    limited = ["sh", "-c", "ulimit -n #{descriptors}; exec \"$@\"", "sh"]
+    ServerProcess.run(APP, options: command, wrap: limited) do |server|
       exhausted = Exhausted.new(server, descriptors)
       begin
         yield exhausted
@@ -63,7 +68,9 @@ module Exhaustion
     def crowd_in(kind, share, processes: 1)
       each = (@descriptors * share).to_i
       before = connections["open"] + sum("refused")
-      processes.times { @crowds << Crowd::Process.new("127.0.0.#{@crowds.size + 2}", @port, each, kind) }
+      processes.times do
+        @crowds << Crowd::Process.new("127.0.0.#{@crowds.size + 2}", @port, each, kind)
+      end
       Patience.await("each is taken or refused", -> { [tallies, connections] }) do
         connections["open"] + sum("refused") == before + (processes * each)
       end
@@ -95,7 +102,9 @@ module Exhaustion
 
     # @return [(Integer, String)] status and body
     def admin(path)
-      Wire::Client.open(@server.admin_url) { |client| client.get(path) && client.response.then { |response| [response.status, response.body] } }
+      Wire::Client.open(@server.admin_url) do |client|
+        client.get(path) && client.response.then { |response| [response.status, response.body] }
+      end
     end
 
     # @return [Wire::Response] of a new connection
@@ -110,7 +119,8 @@ module Exhaustion
 
     # @return [Hash{String => Integer}] what the process that listens has open, by its kind
     def descriptors
-      Dir.children("/proc/#{@server.pid}/fd").map { |number| kind_of("/proc/#{@server.pid}/fd/#{number}") }.tally
+      folder = "/proc/#{@server.pid}/fd"
+      Dir.children(folder).map { |number| kind_of("#{folder}/#{number}") }.tally
     end
 
     def descriptors_open

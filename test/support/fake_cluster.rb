@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# What a supervisor of workers has around it, without processes: an engine whose channels note what they are told, molds and workers that a test plays by their
-# control sockets, a clock that stands. Every step is the test's.
+# What a supervisor of workers has around it, without processes: an engine whose channels note what
+# they are told, molds and workers that a test plays by their control sockets, a clock that stands.
+# Every step is the test's.
 
 require_relative "fake_native"
 require_relative "patience"
@@ -43,7 +44,11 @@ class FakeCluster
     def channel(number, _spares = 0)
       raise @failures.shift unless @failures.empty?
 
-      Channel.new(number, [], { failed: 0, cut: 0, again: 0, lines: [] }, { running: 0, taken: 0, busy_ns: 0 }, [], nil, IO.pipe + IO.pipe).tap { |channel| @channels << channel }
+      cost = { failed: 0, cut: 0, again: 0, lines: [] }
+      figures = { running: 0, taken: 0, busy_ns: 0 }
+      channel = Channel.new(number, [], cost, figures, [], nil, IO.pipe + IO.pipe)
+      @channels << channel
+      channel
     end
 
     def drain = @calls << :drain
@@ -89,7 +94,8 @@ class FakeCluster
 
   # A mold, played by the test.
   Mold = Struct.new(:pid, :control, :cluster, :handle) do
-    def loaded(settings: NeverBlock::Cluster::Settings.of(cluster.settings), threads: [], notices: [])
+    def loaded(settings: NeverBlock::Cluster::Settings.of(cluster.settings), threads: [],
+               notices: [])
       control.tell({ event: "loaded", settings: settings, threads: threads, notices: notices })
       cluster.step
     end
@@ -109,7 +115,8 @@ class FakeCluster
         pipes.each(&:close)
         pid = cluster.next_pid
         control.tell({ event: "forked", id: message[:id], pid: pid })
-        Worker.new(message[:id], message[:number], pid, NeverBlock::Cluster::Control.new(socket), self)
+        control = NeverBlock::Cluster::Control.new(socket)
+        Worker.new(message[:id], message[:number], pid, control, self)
       end.tap { cluster.step }
     end
 
@@ -187,8 +194,10 @@ class FakeCluster
     @now = 1_000.0
     @pid = 100
     @oom_kills = 0
-    @supervisor = NeverBlock::Cluster::Supervisor.new(engine: @engine, settings: @settings, log: @log, molds: method(:make_mold), again: again, processes: @processes,
-                                                      killed: self, clock: -> { @now })
+    @supervisor = NeverBlock::Cluster::Supervisor.new(
+      engine: @engine, settings: @settings, log: @log, molds: method(:make_mold), again: again,
+      processes: @processes, killed: self, clock: -> { @now }
+    )
     @supervisor.on_serving = -> { @events << :serving }
     step
   end

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# The native half as a server sees it, without sockets: an engine that notes what it is asked, executors that run until their engine is told to end,
-# a log that keeps its lines. Tests hold every switch.
+# The native half as a server sees it, without sockets: an engine that notes what it is asked,
+# executors that run until their engine is told to end, a log that keeps its lines. Tests hold every
+# switch.
 
 require_relative "unit"
 require "neverblock/log"
@@ -10,7 +11,8 @@ class FakeNative
   class Log < NeverBlock::Log
     attr_reader :flushed
 
-    def initialize(_fd = 2) # rubocop:disable Lint/MissingSuper -- the native part, where it is built, would write
+    # Without super: the native part, where it is built, would write.
+    def initialize(_fd = 2) # rubocop:disable Lint/MissingSuper
       @parts = Thread::Queue.new
       @text = +""
     end
@@ -92,7 +94,8 @@ class FakeNative
       @calls << [:start]
     end
 
-    # Executors end when the test says that the requests are done; a server that is cut ends at once.
+    # Executors end when the test says that the requests are done. A server that is cut ends at
+    # once.
     def drain
       @calls << [:drain]
     end
@@ -169,8 +172,14 @@ class FakeNative
     fake = self
     Module.new do
       const_set(:Log, Class.new(Log))
-      const_set(:Engine, Class.new { define_singleton_method(:new) { |**options| fake.make_engine(options) } })
-      const_set(:Executor, Class.new { define_singleton_method(:new) { |engine, app, **options| fake.make_executor(engine, app, options) } })
+      const_set(:Engine, Class.new do
+        define_singleton_method(:new) { |**options| fake.make_engine(options) }
+      end)
+      const_set(:Executor, Class.new do
+        define_singleton_method(:new) do |engine, app, **options|
+          fake.make_executor(engine, app, options)
+        end
+      end)
     end
   end
 

@@ -1,34 +1,69 @@
 # frozen_string_literal: true
 
-# A /status.json as the server writes it, and an address that serves it: for the tests of those who read it.
+# A /status.json as the server writes it, and an address that serves it: for the tests of those who
+# read it.
 
 require "json"
 require "socket"
 
 module Figures
-  LAG = { "count" => 10, "sum" => 0.001, "p50" => 0.00001, "p90" => 0.0001, "p99" => 0.0012, "max" => 0.002 }.freeze
-  HISTOGRAM = { "count" => 4000, "sum" => 8.0, "p50" => 0.00034, "p90" => 0.0021, "p99" => 0.0512, "max" => 1.25 }.freeze
-  EMPTY = { "count" => 0, "sum" => 0, "p50" => nil, "p90" => nil, "p99" => nil, "max" => nil }.freeze
+  LAG = {
+    "count" => 10, "sum" => 0.001,
+    "p50" => 0.00001, "p90" => 0.0001, "p99" => 0.0012, "max" => 0.002
+  }.freeze
+  HISTOGRAM = {
+    "count" => 4000, "sum" => 8.0,
+    "p50" => 0.00034, "p90" => 0.0021, "p99" => 0.0512, "max" => 1.25
+  }.freeze
+  EMPTY = {
+    "count" => 0, "sum" => 0,
+    "p50" => nil, "p90" => nil, "p99" => nil, "max" => nil
+  }.freeze
 
   DOCUMENT = {
-    "neverblock" => "2.0.9", "ruby" => "3.1.2", "pid" => 4711, "state" => "running", "started_at" => "2026-11-21T20:00:00Z", "uptime_s" => 7980.5,
+    "neverblock" => "2.0.9", "ruby" => "3.1.2", "pid" => 4711, "state" => "running",
+    "started_at" => "2026-11-21T20:00:00Z", "uptime_s" => 7980.5,
     "binds" => ["http://127.0.0.1:9292", "unix:///run/app.sock"],
-    "connections" => { "open" => 512, "idle" => 480, "reading" => 3, "answering" => 29, "limit" => 10_000, "accepted_total" => 12_345, "refused_total" => 1 },
-    "requests" => { "queued" => 2, "running" => 29, "writing" => 1, "total" => 1_234_567, "shed_total" => 4, "refused_total" => 6, "timed_out_total" => 8, "errors_total" => 5,
-                    "by_class" => { "1xx" => 0, "2xx" => 1_234_000, "3xx" => 500, "4xx" => 60, "5xx" => 7 } },
-    "latency_s" => { "head" => HISTOGRAM, "body" => EMPTY, "queue" => HISTOGRAM, "run" => HISTOGRAM, "write" => HISTOGRAM, "total" => HISTOGRAM },
-    "executors" => [{ "id" => 0, "fibers_limit" => 1024, "running" => 29, "parked" => 28, "ready" => 1, "turns_total" => 9_000, "requests_total" => 1_234_500,
-                      "busy_for_s" => 0.0, "lag_s" => LAG }],
-    "downloads" => { "active" => 3, "queued" => 1, "workers_busy" => 2, "workers_limit" => 50, "complete_total" => 1_500, "not_modified_total" => 70, "refused_total" => 4,
-                     "missing_total" => 5, "aborted_total" => 6, "timed_out_total" => 7, "shrunk_total" => 8, "stopped_total" => 9,
-                     "algorithms" => { "auto" => { "complete_total" => 1_400, "bytes_total" => 5_200_000_000, "bursts_total" => 9_100 },
-                                       "eba" => { "complete_total" => 100, "bytes_total" => 12_000_000, "bursts_total" => 200 },
-                                       "sba" => { "complete_total" => 0, "bytes_total" => 0, "bursts_total" => 0 } },
-                     "first_byte_s" => HISTOGRAM, "duration_s" => HISTOGRAM,
-                     "bytes_per_second" => { "count" => 20, "p50" => 1_000_000, "p90" => 12_000_000, "p99" => 9_000_000_000 } },
+    "connections" => {
+      "open" => 512, "idle" => 480, "reading" => 3, "answering" => 29, "limit" => 10_000,
+      "accepted_total" => 12_345, "refused_total" => 1
+    },
+    "requests" => {
+      "queued" => 2, "running" => 29, "writing" => 1, "total" => 1_234_567, "shed_total" => 4,
+      "refused_total" => 6, "timed_out_total" => 8, "errors_total" => 5,
+      "by_class" => { "1xx" => 0, "2xx" => 1_234_000, "3xx" => 500, "4xx" => 60, "5xx" => 7 }
+    },
+    "latency_s" => {
+      "head" => HISTOGRAM, "body" => EMPTY, "queue" => HISTOGRAM, "run" => HISTOGRAM,
+      "write" => HISTOGRAM, "total" => HISTOGRAM
+    },
+    "executors" => [{
+      "id" => 0, "fibers_limit" => 1024, "running" => 29, "parked" => 28, "ready" => 1,
+      "turns_total" => 9_000, "requests_total" => 1_234_500, "busy_for_s" => 0.0, "lag_s" => LAG
+    }],
+    "downloads" => {
+      "active" => 3, "queued" => 1, "workers_busy" => 2, "workers_limit" => 50,
+      "complete_total" => 1_500, "not_modified_total" => 70, "refused_total" => 4,
+      "missing_total" => 5, "aborted_total" => 6, "timed_out_total" => 7, "shrunk_total" => 8,
+      "stopped_total" => 9,
+      "algorithms" => {
+        "auto" => {
+          "complete_total" => 1_400, "bytes_total" => 5_200_000_000, "bursts_total" => 9_100
+        },
+        "eba" => { "complete_total" => 100, "bytes_total" => 12_000_000, "bursts_total" => 200 },
+        "sba" => { "complete_total" => 0, "bytes_total" => 0, "bursts_total" => 0 }
+      },
+      "first_byte_s" => HISTOGRAM, "duration_s" => HISTOGRAM,
+      "bytes_per_second" => {
+        "count" => 20, "p50" => 1_000_000, "p90" => 12_000_000, "p99" => 9_000_000_000
+      }
+    },
     "loop" => { "turns_total" => 8_000, "lag_s" => LAG, "guest_turns_total" => 7_000 },
     "dns" => { "lookups_total" => 12, "cached_total" => 3, "failed_total" => 1, "pending" => 0 },
-    "memory" => { "rss_bytes" => 80_123_456, "spool_bytes" => 0, "response_bytes" => 1_500, "ruby_heap_live_slots" => 123_456 },
+    "memory" => {
+      "rss_bytes" => 80_123_456, "spool_bytes" => 0, "response_bytes" => 1_500,
+      "ruby_heap_live_slots" => 123_456
+    },
     "gc" => { "count_total" => 20, "minor_total" => 15, "major_total" => 5, "time_s" => 0.034 },
     "bytes" => { "received_total" => 120_000_000, "sent_total" => 4_200_000_000 },
     "log" => { "dropped_total" => 0 }
@@ -40,7 +75,9 @@ module Figures
   end
 
   def self.merged(old, new)
-    old.merge(new) { |_, before, now| before.is_a?(Hash) && now.is_a?(Hash) ? merged(before, now) : now }
+    old.merge(new) do |_, before, now|
+      before.is_a?(Hash) && now.is_a?(Hash) ? merged(before, now) : now
+    end
   end
 
   # Answers every connection with what its block returns, until closed.
@@ -99,6 +136,7 @@ module Figures
   # @return [String] an HTTP answer
   def self.answer(body = DOCUMENT, status: "200 OK")
     body = JSON.generate(body) unless body.is_a?(String)
-    "HTTP/1.1 #{status}\r\nContent-Type: application/json\r\nContent-Length: #{body.bytesize}\r\nConnection: close\r\n\r\n#{body}"
+    "HTTP/1.1 #{status}\r\nContent-Type: application/json\r\n" \
+      "Content-Length: #{body.bytesize}\r\nConnection: close\r\n\r\n#{body}"
   end
 end

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Holds requests of a server in another process where a test wants them: a handler that calls Gate.wait connects to the test and reads until the test
-# lets go. So a test knows that a request is inside, without a clock.
+# Holds requests of a server in another process where a test wants them: a handler that calls
+# Gate.wait connects to the test and reads until the test lets go. So a test knows that a request is
+# inside, without a clock.
 
 require "socket"
 require "timeout"

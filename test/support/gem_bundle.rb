@@ -1,13 +1,17 @@
 # frozen_string_literal: true
 
-# Gems of a version of their own for one test: a gemfile of test/integration, installed once under tmp/, and the environment in which a child finds them.
+# Gems of a version of their own for one test: a gemfile of test/integration, installed once under
+# tmp/, and the environment in which a child finds them.
 
 require "fileutils"
 
 class GemBundle
   ROOT = File.expand_path("../..", __dir__)
   # As bin/setup does: what Debian has need not be compiled.
-  SYSTEM_LIBRARIES = { "BUNDLE_BUILD__NOKOGIRI" => "--use-system-libraries", "BUNDLE_BUILD__SQLITE3" => "--enable-system-libraries" }.freeze
+  SYSTEM_LIBRARIES = {
+    "BUNDLE_BUILD__NOKOGIRI" => "--use-system-libraries",
+    "BUNDLE_BUILD__SQLITE3" => "--enable-system-libraries"
+  }.freeze
 
   # @param gemfile [String] path
   # @param name [String] of the folder under tmp/
@@ -25,8 +29,11 @@ class GemBundle
       FileUtils.mkdir_p(@directory)
       FileUtils.cp(@gemfile, copy) unless File.exist?(copy) && FileUtils.identical?(@gemfile, copy)
       # BUNDLE_LOCKFILE is of Bundler 4: the caller's own lock file, which would be written over.
-      env = { "BUNDLE_GEMFILE" => copy, "BUNDLE_LOCKFILE" => nil, "BUNDLE_PATH" => @directory, "BUNDLE_FROZEN" => nil, "BUNDLE_WITHOUT" => nil,
-              "RUBYOPT" => nil, "RUBYLIB" => nil, "GEM_HOME" => nil, "GEM_PATH" => nil, **SYSTEM_LIBRARIES }
+      env = {
+        "BUNDLE_GEMFILE" => copy, "BUNDLE_LOCKFILE" => nil, "BUNDLE_PATH" => @directory,
+        "BUNDLE_FROZEN" => nil, "BUNDLE_WITHOUT" => nil, "RUBYOPT" => nil, "RUBYLIB" => nil,
+        "GEM_HOME" => nil, "GEM_PATH" => nil, **SYSTEM_LIBRARIES
+      }
       install(env)
       env
     end

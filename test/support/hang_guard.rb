@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Ends the test process when one test takes longer than it ever should, after writing the stack of every thread to standard error: a bug that
-# hangs then fails, and says where. A test that holds Ruby's lock in C cannot be seen from here; bin/test's own limit ends that one.
+# Ends the test process when one test takes longer than it ever should, after writing the stack of
+# every thread to standard error. A bug that hangs then fails, and says where. A test that holds
+# Ruby's lock in C cannot be seen from here; bin/test's own limit ends that one.
 
 module HangGuard
   # Reports when a test begins, from inside the test's own set-up and tear-down.
@@ -37,7 +38,8 @@ module HangGuard
 
     private
 
-    # One thread for the whole run, so that tests may count threads; a forked child starts its own when it runs tests.
+    # One thread for the whole run, so that tests may count threads. A forked child starts its own
+    # when it runs tests.
     def note
       start unless @pid == Process.pid
       @lock.synchronize do
@@ -66,7 +68,9 @@ module HangGuard
 
     def hang(test)
       warn "HANG: #{test.class}##{test.name} took over #{@seconds} s; the stacks of all threads:"
-      Thread.list.each { |thread| warn(thread.inspect, *thread.backtrace&.map { |line| "    #{line}" }) }
+      Thread.list.each do |thread|
+        warn(thread.inspect, *thread.backtrace&.map { |line| "    #{line}" })
+      end
       @on_hang.call
     end
 

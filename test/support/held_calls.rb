@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# For tests of a database driver on our loop: bytes between it and a real server are held, and another fiber has to see them held, and the call still inside, before
-# it lets go; so nothing is proven by a clock.
+# For tests of a database driver on our loop: bytes between it and a real server are held. Another
+# fiber has to see them held, and the call still inside, before it lets go. So nothing is proven by
+# a clock.
 
 require "neverblock"
 

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Stands between a client and a server, on threads of this process, and holds bytes where a test wants them: so it is known, without a clock, that a call waits,
-# and where in the server's answer, or in what is sent.
+# Stands between a client and a server, on threads of this process, and holds bytes where a test
+# wants them. So it is known, without a clock, that a call waits, and where in the server's answer,
+# or in what is sent.
 
 require "socket"
 
@@ -81,7 +82,9 @@ class HeldRelay
 
   def pass(bytes, sink, from)
     until bytes.empty?
-      count = @lock.synchronize { allowed(bytes.bytesize, from).tap { |allowed| @passed += allowed if from == :server } }
+      count = @lock.synchronize do
+        allowed(bytes.bytesize, from).tap { |allowed| @passed += allowed if from == :server }
+      end
       sink.write(bytes.byteslice(0, count))
       bytes = bytes.byteslice(count..)
     end

@@ -3,7 +3,8 @@
 require "net/http"
 require_relative "patience"
 
-# A server in this process whose application holds requests until the test releases them. An application calls @held.push with what tells of its thread, then @release.pop.
+# A server in this process whose application holds requests until the test releases them. An
+# application calls @held.push with what tells of its thread, then @release.pop.
 module HeldRequests
   def setup
     @log_reader, @log_writer = IO.pipe
@@ -22,7 +23,8 @@ module HeldRequests
   private
 
   def serve(app, **settings)
-    config = NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], log_fd: @log_writer.fileno, **settings)
+    config = NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], log_fd: @log_writer.fileno,
+                                    **settings)
     @server = NeverBlock::Server.new(config, app).start
   end
 
@@ -35,7 +37,11 @@ module HeldRequests
   end
 
   def client(path)
-    @clients << Thread.new { Net::HTTP.get(URI("#{url}#{path}")) rescue nil } # rubocop:disable Style/RescueModifier -- the server ends first where a test fails
+    @clients << Thread.new do
+      Net::HTTP.get(URI("#{url}#{path}"))
+    rescue StandardError
+      nil # the server ends first where a test fails
+    end
     @clients.last
   end
 

@@ -1,12 +1,16 @@
 # frozen_string_literal: true
 
-# The table of docs/METRICS.md, made from what /metrics of a running server with workers says; a test fails when the document has another. To bring it up to date:
+# The table of docs/METRICS.md, made from what /metrics of a running server with workers says. A
+# test fails when the document has another. To bring it up to date:
 #
 #   ruby test/support/metrics_document.rb
 
 module MetricsDocument
   PATH = File.expand_path("../../docs/METRICS.md", __dir__)
-  MARKS = ["<!-- families: made by test/support/metrics_document.rb -->\n", "<!-- end of families -->\n"].freeze
+  MARKS = [
+    "<!-- families: made by test/support/metrics_document.rb -->\n",
+    "<!-- end of families -->\n"
+  ].freeze
   # Of the server whose metrics they are: one that has them all.
   CONFIGURED = ["-C", File.expand_path("metrics_config.rb", __dir__)].freeze
   OPTIONS = ["-w", "2", *CONFIGURED].freeze
@@ -18,7 +22,8 @@ module MetricsDocument
     end
 
     def row
-      "| `#{name}`#{" by #{labels.map { |label| "`#{label}`" }.join(", ")}" unless labels.empty?} | #{type} | #{unit} | #{help} |\n"
+      by = " by #{labels.map { |label| "`#{label}`" }.join(", ")}" unless labels.empty?
+      "| `#{name}`#{by} | #{type} | #{unit} | #{help} |\n"
     end
   end
 
@@ -47,14 +52,16 @@ module MetricsDocument
   def renew(text)
     document = File.read(PATH)
     before, rest = document.split(MARKS[0])
-    File.write(PATH, "#{before}#{MARKS[0]}\n#{table(text)}\n#{MARKS[1]}#{rest.split(MARKS[1], 2).last}")
+    after = rest.split(MARKS[1], 2).last
+    File.write(PATH, "#{before}#{MARKS[0]}\n#{table(text)}\n#{MARKS[1]}#{after}")
   end
 end
 
 if $PROGRAM_NAME == __FILE__
   require_relative "server_process"
   require "net/http"
-  ServerProcess.run("run ->(_env) { [200, {}, []] }", options: ["--admin", "http://127.0.0.1:0", *MetricsDocument::OPTIONS]) do |server|
+  options = ["--admin", "http://127.0.0.1:0", *MetricsDocument::OPTIONS]
+  ServerProcess.run("run ->(_env) { [200, {}, []] }", options: options) do |server|
     MetricsDocument.renew(Net::HTTP.get(URI("#{server.admin_url}/metrics")))
   end
 end

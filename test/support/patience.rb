@@ -1,14 +1,16 @@
 # frozen_string_literal: true
 
-# The one bound of waits for what has to happen: so long that a machine on which any thread or process may stand still for seconds is no failure, and that a bug
-# fails and does not hang. Nothing may be proven by how much of it goes by.
+# The one bound of waits for what has to happen. It is so long that a machine on which any thread or
+# process may stand still for seconds is no failure, and that a bug fails and does not hang. Nothing
+# may be proven by how much of it goes by.
 
 module Patience
   SECONDS = Integer(ENV.fetch("NB_TEST_WAIT_SECONDS", "60"), 10)
   POLL_S = 0.01
 
-  # Seconds that somebody who asks again and again still has. Where the whole machine stood still in between (a stopped container, SIGSTOP), what is waited for
-  # has not had that time either: it counts as one second.
+  # Seconds that somebody who asks again and again still has. Where the whole machine stood still in
+  # between (a stopped container, SIGSTOP), what is waited for has not had that time either: it
+  # counts as one second.
   class Limit
     STANDSTILL_S = 1.0
 
@@ -35,7 +37,9 @@ module Patience
   def self.await(what, more = nil)
     limit = Limit.new
     until (found = yield)
-      raise Minitest::Assertion, ["not within #{SECONDS} s: #{what}", *more&.call].join("\n") if limit.over?
+      if limit.over?
+        raise Minitest::Assertion, ["not within #{SECONDS} s: #{what}", *more&.call].join("\n")
+      end
 
       sleep POLL_S
     end

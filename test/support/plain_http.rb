@@ -1,9 +1,11 @@
 # frozen_string_literal: true
 
-# What a test's own HTTP/1.1 service reads of a request. Well-formed ones only: the server's own parser is tested with the others.
+# What a test's own HTTP/1.1 service reads of a request. Well-formed ones only: the server's own
+# parser is tested with the others.
 module PlainHttp
   class << self
-    # @return [Array(String, String, Hash{String => String}), nil] method, target and fields by lower-case name; nil at the end of the connection
+    # @return [Array(String, String, Hash{String => String}), nil] method, target and fields by
+    #   lower-case name; nil at the end of the connection
     def head(input)
       verb, target, = input.gets&.split
       return unless verb

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# A Rails application as `rails new` makes it, with one line in its Gemfile for the server, and what the tests ask it for put on top (rails_app/). Generated
-# once for a process; each server gets a copy.
+# A Rails application as `rails new` makes it, with one line in its Gemfile for the server, and what
+# the tests ask it for put on top (rails_app/). Generated once for a process; each server gets a
+# copy.
 
 require "fileutils"
 require "rbconfig"
@@ -14,10 +15,15 @@ class RailsApplication
   ON_TOP = File.join(__dir__, "rails_app")
   GEMFILE = File.join(ROOT, "Gemfile")
   # Of a generated application that no test needs.
-  SKIP = %w[bundle git javascript asset-pipeline jbuilder test bootsnap docker ci].map { |name| "--skip-#{name}" }.freeze
+  SKIP = %w[
+    bundle git javascript asset-pipeline jbuilder test bootsnap docker ci
+  ].map { |name| "--skip-#{name}" }.freeze
   # Variables of the tests' own bundle, and of whoever runs them.
-  FOREIGN = %w[RUBYOPT RUBYLIB GEM_HOME GEM_PATH BUNDLER_SETUP BUNDLER_VERSION BUNDLE_LOCKFILE BUNDLE_BIN_PATH BUNDLE_FROZEN BUNDLE_WITHOUT RAILS_ENV RACK_ENV
-               PORT HOST BINDING PIDFILE DATABASE_URL WEB_CONCURRENCY].freeze
+  FOREIGN = %w[
+    RUBYOPT RUBYLIB GEM_HOME GEM_PATH BUNDLER_SETUP BUNDLER_VERSION BUNDLE_LOCKFILE BUNDLE_BIN_PATH
+    BUNDLE_FROZEN BUNDLE_WITHOUT RAILS_ENV RACK_ENV PORT HOST BINDING PIDFILE DATABASE_URL
+    WEB_CONCURRENCY
+  ].freeze
 
   class << self
     # @return [RailsApplication] the one with the gems of the checkout's Gemfile
@@ -29,7 +35,9 @@ class RailsApplication
   # @param gemfile [String] text of the application's
   # @param bundle [Hash{String => String, nil}] where its gems are
   # @param generator [Hash{String => String, nil}] a bundle that has rails
-  def initialize(gemfile: self.class.gemfile, bundle: { "BUNDLE_PATH" => File.join(ROOT, "vendor/bundle") }, generator: bundle.merge("BUNDLE_GEMFILE" => GEMFILE))
+  def initialize(gemfile: self.class.gemfile,
+                 bundle: { "BUNDLE_PATH" => File.join(ROOT, "vendor/bundle") },
+                 generator: bundle.merge("BUNDLE_GEMFILE" => GEMFILE))
     @gemfile = gemfile
     @bundle = bundle
     @generator = generator
@@ -37,7 +45,13 @@ class RailsApplication
 
   # @return [String] text of a Gemfile: the line for the server, and the versions of the checkout's
   def self.gemfile(more = [])
-    ["source Gem.sources.to_a.first", *pinned("rails", "sqlite3"), "gem \"neverblock\", path: #{ROOT.inspect}", *more, ""].join("\n")
+    [
+      "source Gem.sources.to_a.first",
+      *pinned("rails", "sqlite3"),
+      "gem \"neverblock\", path: #{ROOT.inspect}",
+      *more,
+      ""
+    ].join("\n")
   end
 
   # @param names [Array<String>] of gems
@@ -56,7 +70,8 @@ class RailsApplication
   # @param directory [String] where it was copied to
   # @return [Hash{String => String, nil}] the environment in which its commands run
   def env(directory)
-    FOREIGN.to_h { |name| [name, nil] }.merge(@bundle, "BUNDLE_GEMFILE" => File.join(directory, "Gemfile"))
+    FOREIGN.to_h { |name| [name, nil] }
+           .merge(@bundle, "BUNDLE_GEMFILE" => File.join(directory, "Gemfile"))
   end
 
   private
@@ -69,7 +84,8 @@ class RailsApplication
   end
 
   def generate(folder)
-    run(env(folder).merge(@generator), "bundle", "exec", "rails", "new", folder, "--name=probe", *SKIP)
+    run(env(folder).merge(@generator),
+        "bundle", "exec", "rails", "new", folder, "--name=probe", *SKIP)
     File.write(File.join(folder, "Gemfile"), @gemfile)
     FileUtils.cp_r("#{ON_TOP}/.", folder)
     run(env(folder), "bundle", "install", "--local", "--quiet", chdir: folder)
@@ -90,7 +106,11 @@ class RailsServer < ServerProcess
     super("", binds: [nil] * urls)
     @words = words
     application.copy_to(@directory)
-    write.each { |path, text| File.write(File.join(@directory, path).tap { |file| FileUtils.mkdir_p(File.dirname(file)) }, text) }
+    write.each do |path, text|
+      file = File.join(@directory, path)
+      FileUtils.mkdir_p(File.dirname(file))
+      File.write(file, text)
+    end
     @app = File.read(File.join(@directory, "config.ru"))
     @env = application.env(@directory).merge(env)
   end

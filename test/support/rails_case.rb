@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# What is asked of a freshly generated Rails application with one line in its Gemfile, served in development: one server for all these tests.
+# What is asked of a freshly generated Rails application with one line in its Gemfile, served in
+# development: one server for all these tests.
 
 require "json"
 require "minitest/autorun"
@@ -36,7 +37,8 @@ class RailsCase < Minitest::Test
     def server
       raise @problem if @problem
 
-      @server ||= RailsServer.new("bin/rails", "server", "-p", "0", "-b", "127.0.0.1", application: application, env: env).start
+      @server ||= RailsServer.new("bin/rails", "server", "-p", "0", "-b", "127.0.0.1",
+                                  application: application, env: env).start
     rescue StandardError => e
       raise @problem = e
     end
@@ -60,22 +62,31 @@ class RailsCase < Minitest::Test
   end
 
   def test_it_says_what_it_starts_and_where
-    assert_match(/=> Booting NeverBlock\n=> Rails \S+ application starting in development/, server.stdout)
+    assert_match(/=> Booting NeverBlock\n=> Rails \S+ application starting in development/,
+                 server.stdout)
     assert_equal "200", response("/up").code
-    await("the log on standard output, as it is written") { server.stdout.include?('Started GET "/up"') }
+    await("the log on standard output, as it is written") do
+      server.stdout.include?('Started GET "/up"')
+    end
   end
 
   def test_state_is_a_fibers_also_for_initializers
-    assert_equal({ "level" => "fiber", "initializers" => "fiber", "env" => "development" }, json("/state").slice("level", "initializers", "env"))
+    expected = { "level" => "fiber", "initializers" => "fiber", "env" => "development" }
+    assert_equal(expected, json("/state").slice("level", "initializers", "env"))
     refute_match(/isolation_level is :thread/, server.stderr)
   end
 
   def test_requests_that_are_inside_together_have_their_own_current_attributes
     await_reloaded
     Gate.open do |gate|
-      asks = Array.new(TOGETHER) { |number| Thread.new { json("/held?port=#{gate.port}&user=user#{number}") } }
+      asks = Array.new(TOGETHER) do |number|
+        Thread.new { json("/held?port=#{gate.port}&user=user#{number}") }
+      end
       Array.new(TOGETHER) { gate.arrival }.each(&:close)
-      assert_equal Array.new(TOGETHER) { |number| { "before" => "user#{number}", "after" => "user#{number}" } }, asks.map(&:value)
+      own = Array.new(TOGETHER) do |number|
+        { "before" => "user#{number}", "after" => "user#{number}" }
+      end
+      assert_equal own, asks.map(&:value)
     end
   end
 
@@ -86,14 +97,16 @@ class RailsCase < Minitest::Test
         await_reloaded
         asks = Array.new(8) { Thread.new { json("/greeting?port=#{gate.port}") } }
         inside = asks.map { gate.arrival }
-        File.write(server.in_directory("app/models/greeting.rb"), "class Greeting\n  TEXT = #{word.inspect}\nend\n")
+        File.write(server.in_directory("app/models/greeting.rb"),
+                   "class Greeting\n  TEXT = #{word.inspect}\nend\n")
         started = later_requests
         later = Array.new(8) { Thread.new { json("/greeting") } }
         await("one of them to be where classes are unloaded") { later_requests > started }
         inside.each(&:close)
         [asks, later].map { |threads| threads.map(&:value).uniq }
       end
-      assert_equal [%w[first second], %w[second third]], seen.map { |rounds| rounds.flatten.map { |answer| answer.fetch("text") } }
+      texts = seen.map { |rounds| rounds.flatten.map { |answer| answer.fetch("text") } }
+      assert_equal [%w[first second], %w[second third]], texts
       assert(seen.flatten.all? { |answer| answer.fetch("same") }, seen.inspect)
     end
   end
@@ -101,21 +114,29 @@ class RailsCase < Minitest::Test
   def test_an_action_may_hold_its_thread_and_says_so_once
     held = { "filter" => false, "action" => false }
     free = { "filter" => true, "action" => true }
-    answers = %w[export report gentle plain export].map { |action| json("/modes/#{action}").except("thread") }
+    answers = %w[export report gentle plain export].map do |action|
+      json("/modes/#{action}").except("thread")
+    end
     assert_equal [held, held, free, free, held], answers
     2.times { assert_equal held, json("/of/here/exports").except("thread") } # which stays in place
-    assert_includes 1..self.class.processes, server.log.scan("allowblock: while ModesController#export waits").size, "of each process"
+    said = server.log.scan("allowblock: while ModesController#export waits").size
+    assert_includes 1..self.class.processes, said, "of each process"
     assert_equal 0, server.log.scan("while ModesController#plain").size
   end
 
   # In development the first request that needs a controller loads it.
   def test_routes_that_lead_to_such_an_action_have_a_thread_of_their_own
     await("the routes to be told") { on_a_lane?("/modes/export") }
-    assert(%w[/exports/7 /exports/7.json /exports/7/ /modes/report].all? { |path| on_a_lane?(path) })
-    assert(%w[/exports/new /modes/gentle /modes/plain /of/there/exports].none? { |path| on_a_lane?(path) })
+    blocking = %w[/exports/7 /exports/7.json /exports/7/ /modes/report]
+    others = %w[/exports/new /modes/gentle /modes/plain /of/there/exports]
+    assert(blocking.all? { |path| on_a_lane?(path) })
+    assert(others.none? { |path| on_a_lane?(path) })
     refute on_a_lane?("/of/here/exports"), "path and method do not tell it from the route behind it"
-    assert_match(%r{allowblock: method and path alone do not tell GET /of/:host/exports}, server.log)
-    assert_match(%r{allowblock: run on a thread of their own, one at a time in each process: .*GET /exports/:id\(\.:format\) \(modes#export\)}, server.stderr)
+    assert_match(%r{allowblock: method and path alone do not tell GET /of/:host/exports},
+                 server.log)
+    told = "allowblock: run on a thread of their own, one at a time in each process: "
+    route = Regexp.escape("GET /exports/:id(.:format) (modes#export)")
+    assert_match(/#{told}.*#{route}/, server.stderr)
   end
 
   def test_routes_are_told_again_when_code_is_loaded_again
@@ -132,8 +153,11 @@ class RailsCase < Minitest::Test
 
   def test_a_form_is_taken_with_its_token_and_session
     page = response("/form")
-    fields = { "authenticity_token" => page.body[/name="authenticity_token" value="([^"]+)"/, 1], "note[text]" => "from a form" }
-    answer = Net::HTTP.post(uri("/form"), URI.encode_www_form(fields), "Cookie" => page["set-cookie"][/\A[^;]+/], "Content-Type" => "application/x-www-form-urlencoded")
+    token = page.body[/name="authenticity_token" value="([^"]+)"/, 1]
+    form = URI.encode_www_form("authenticity_token" => token, "note[text]" => "from a form")
+    answer = Net::HTTP.post(uri("/form"), form,
+                            "Cookie" => page["set-cookie"][/\A[^;]+/],
+                            "Content-Type" => "application/x-www-form-urlencoded")
     assert_equal "302", answer.code, answer.body[0, 500]
     assert_match(%r{/form\?saved=\d+\z}, answer["location"])
   end
@@ -161,7 +185,8 @@ class RailsCase < Minitest::Test
   def test_an_upload_goes_to_active_storage_and_comes_back
     bytes = Random.new(7).bytes(300_000)
     request = Net::HTTP::Post.new("/blobs")
-    request.set_form([["paper", bytes, { filename: "paper.bin", content_type: "application/octet-stream" }]], "multipart/form-data")
+    options = { filename: "paper.bin", content_type: "application/octet-stream" }
+    request.set_form([["paper", bytes, options]], "multipart/form-data")
     blob = JSON.parse(http { |client| client.request(request) }.body)
     assert_equal 300_000, blob.fetch("bytes")
     file = response(URI(response(blob.fetch("path"))["location"]).request_uri)
@@ -213,9 +238,13 @@ class RailsCase < Minitest::Test
 
   def test_a_fragment_that_one_request_has_made_is_there_for_all
     first = response("/fragment?text=first")
-    assert_match(/made for first/, first.body, "#{server.stderr}\n#{server.log.lines.last(30).join}")
+    assert_match(/made for first/, first.body,
+                 "#{server.stderr}\n#{server.log.lines.last(30).join}")
     pages = Array.new(8) { Thread.new { response("/fragment?text=second").body } }.map(&:value)
-    assert(pages.all? { |page| page.include?("made for first") && page.include?("asked by second") }, pages.inspect)
+    made = pages.all? do |page|
+      page.include?("made for first") && page.include?("asked by second")
+    end
+    assert(made, pages.inspect)
   end
 
   def test_cable_speaks_through_the_hijacked_connection
@@ -224,7 +253,8 @@ class RailsCase < Minitest::Test
       identifier = JSON.generate(channel: "EchoChannel")
       driver.text(JSON.generate(command: "subscribe", identifier: identifier))
       pump.call { messages.any? { |message| message["type"] == "confirm_subscription" } }
-      driver.text(JSON.generate(command: "message", identifier: identifier, data: JSON.generate(action: "say", text: "hello")))
+      data = JSON.generate(action: "say", text: "hello")
+      driver.text(JSON.generate(command: "message", identifier: identifier, data: data))
       pump.call { messages.any? { |message| message.dig("message", "text") == "hello" } }
       assert_equal "200", response("/up").code
     end
@@ -245,8 +275,8 @@ class RailsCase < Minitest::Test
     Array.new(4) { Thread.new { json("/state") } }.map(&:value)
   end
 
-  # With Rails, whatever serves it, the request that has loaded changed code again keeps all others of its process waiting until it ends: so it must be none
-  # that waits for others at a gate.
+  # With Rails, whatever serves it, the request that has loaded changed code again keeps all others
+  # of its process waiting until it ends. So it must be none that waits for others at a gate.
   def await_reloaded
     pids = []
     await("every process to have loaded the code that changed") do
@@ -284,14 +314,18 @@ class RailsCase < Minitest::Test
   # A WebSocket to /cable: its driver, what has come, and what reads until a condition holds.
   def cable
     socket = TCPSocket.new(uri("/").host, uri("/").port)
-    driver = WebSocket::Driver.client(Struct.new(:url, :socket) { def write(bytes) = socket.write(bytes) }.new("ws://#{uri("/").host}:#{uri("/").port}/cable", socket),
-                                      protocols: %w[actioncable-v1-json])
+    connection = Struct.new(:url, :socket) do
+      def write(bytes) = socket.write(bytes)
+    end.new("ws://#{uri("/").host}:#{uri("/").port}/cable", socket)
+    driver = WebSocket::Driver.client(connection, protocols: %w[actioncable-v1-json])
     driver.set_header("Origin", server.url)
     messages = []
     driver.on(:message) { |event| messages << JSON.parse(event.data) }
     driver.start
     yield driver, messages, lambda { |&done|
-      Timeout.timeout(Patience::SECONDS) { driver.parse(socket.readpartial(65_536)) until done.call }
+      Timeout.timeout(Patience::SECONDS) do
+        driver.parse(socket.readpartial(65_536)) until done.call
+      end
     }
   rescue Timeout::Error
     flunk "after #{messages.inspect} nothing; #{server.stderr}\n#{server.log.lines.last(30).join}"

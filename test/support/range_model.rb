@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# What a Range field asks of a file, read from RFC 9110 section 14 and the rules of files/ranges.h without a look at its code.
+# What a Range field asks of a file, read from RFC 9110 section 14 and the rules of files/ranges.h
+# without a look at its code.
 
 module RangeModel
   RANGES_MAX = 16
@@ -12,7 +13,8 @@ module RangeModel
   # @param size [Integer] bytes of the file
   # @return [Array<Range>] to be sent, in this order; or :whole (200), :none (416)
   def read(field, size)
-    specs = field[/\Abytes=(.*)\z/im, 1]&.split(",")&.map { |spec| spec.gsub(/\A[ \t]+|[ \t]+\z/, "") }&.reject(&:empty?)
+    parts = field[/\Abytes=(.*)\z/im, 1]&.split(",")
+    specs = parts&.map { |spec| spec.gsub(/\A[ \t]+|[ \t]+\z/, "") }&.reject(&:empty?)
     return :whole if size.zero? || specs.nil? || specs.empty? || specs.size > RANGES_MAX
 
     asked = specs.map { |spec| one(spec, size) }
@@ -40,7 +42,9 @@ module RangeModel
   end
 
   def join(ranges, added)
-    touching, apart = ranges.partition { |range| range.begin <= added.end + 1 && added.begin <= range.end + 1 }
+    touching, apart = ranges.partition do |range|
+      range.begin <= added.end + 1 && added.begin <= range.end + 1
+    end
     return ranges + [added] if touching.empty?
 
     whole = (touching + [added]).map(&:begin).min..(touching + [added]).map(&:end).max

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# What tests of ActiveRecord under a server share: real databases with a gate (a row that the test locks and queries wait for), and one application for all.
+# What tests of ActiveRecord under a server share: real databases with a gate (a row that the test
+# locks and queries wait for), and one application for all.
 
 require "json"
 require "mysql2"
@@ -11,7 +12,8 @@ require_relative "server_process_case"
 require_relative "services"
 
 class RecordsCase < ServerProcessCase
-  # A query that waits until the test lets go, on either database, and how to see who waits. The answer is what was asked for.
+  # A query that waits until the test lets go, on either database, and how to see who waits. The
+  # answer is what was asked for.
   class Locks
     def initialize(name)
       @name = name
@@ -19,8 +21,14 @@ class RecordsCase < ServerProcessCase
       @watcher = connect
       run(@holder, "SET client_min_messages TO error") if pg?
       run(@watcher, "SET client_min_messages TO error") if pg?
-      run(@holder, "CREATE TABLE IF NOT EXISTS gates (id int primary key)#{" ENGINE=InnoDB" unless pg?}")
-      run(@holder, pg? ? "INSERT INTO gates VALUES (1) ON CONFLICT DO NOTHING" : "INSERT IGNORE INTO gates VALUES (1)")
+      engine = " ENGINE=InnoDB" unless pg?
+      run(@holder, "CREATE TABLE IF NOT EXISTS gates (id int primary key)#{engine}")
+      insert = if pg?
+                 "INSERT INTO gates VALUES (1) ON CONFLICT DO NOTHING"
+               else
+                 "INSERT IGNORE INTO gates VALUES (1)"
+               end
+      run(@holder, insert)
     end
 
     # Calls the block while every query that waits at the gate waits.
@@ -45,9 +53,11 @@ class RecordsCase < ServerProcessCase
     # @return [Integer] how many queries wait at the gate
     def waiting
       text = if pg?
-               "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%gates%'"
+               "SELECT count(*) FROM pg_stat_activity " \
+                 "WHERE wait_event_type = 'Lock' AND query LIKE '%gates%'"
              else
-               "SELECT count(*) FROM information_schema.processlist WHERE info LIKE '%gates%LOCK IN SHARE MODE'"
+               "SELECT count(*) FROM information_schema.processlist " \
+                 "WHERE info LIKE '%gates%LOCK IN SHARE MODE'"
              end
       Integer(value(text))
     end
@@ -76,9 +86,13 @@ class RecordsCase < ServerProcessCase
     end
 
     def connect
-      return PG.connect(host: "127.0.0.1", port: Services.postgresql.port, user: "postgres", dbname: "postgres") if pg?
-
-      Mysql2::Client.new(host: "127.0.0.1", port: Services.mariadb.port, username: "root", database: "test")
+      if pg?
+        PG.connect(host: "127.0.0.1", port: Services.postgresql.port,
+                   user: "postgres", dbname: "postgres")
+      else
+        Mysql2::Client.new(host: "127.0.0.1", port: Services.mariadb.port,
+                           username: "root", database: "test")
+      end
     end
   end
 
@@ -100,8 +114,13 @@ class RecordsCase < ServerProcessCase
   def self.pools(prefix, checkout_timeout: 2 * Patience::SECONDS, **further)
     further = { checkout_timeout: checkout_timeout, **further }
     mariadb = { host: "127.0.0.1", port: Services.mariadb.port, username: "root", database: "test" }
-    { pg: { adapter: "#{prefix}postgresql", host: "127.0.0.1", port: Services.postgresql.port, username: "postgres", database: "postgres" },
-      mysql2: { adapter: "#{prefix}mysql2", **mariadb }, trilogy: { adapter: "#{prefix}trilogy", **mariadb } }.transform_values { |pool| pool.merge(further) }
+    postgresql = { host: "127.0.0.1", port: Services.postgresql.port,
+                   username: "postgres", database: "postgres" }
+    {
+      pg: { adapter: "#{prefix}postgresql", **postgresql, **further },
+      mysql2: { adapter: "#{prefix}mysql2", **mariadb, **further },
+      trilogy: { adapter: "#{prefix}trilogy", **mariadb, **further }
+    }
   end
 
   # Before threads ask it.
@@ -131,7 +150,8 @@ class RecordsCase < ServerProcessCase
   def ask_at_once(count, name, route)
     Array.new(count) do |number|
       query = yield(number)
-      Thread.new { parsed(ask(path(name, route, **query))) }.tap { |thread| thread.report_on_exception = false }
+      Thread.new { parsed(ask(path(name, route, **query))) }
+            .tap { |thread| thread.report_on_exception = false }
     end
   end
 
@@ -146,7 +166,9 @@ class RecordsCase < ServerProcessCase
   # Of a server started with ADMIN.
   # @return [Hash{String => Integer}] how many are queued, how many run, and so on
   def requests
-    status = Wire::Client.open(server.admin_url) { |client| client.get("/status.json") && client.response }
+    status = Wire::Client.open(server.admin_url) do |client|
+      client.get("/status.json") && client.response
+    end
     JSON.parse(status.body).fetch("requests")
   end
 end

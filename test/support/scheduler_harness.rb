@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
-# Runs a block on a thread with our scheduler and waits for its loop to end, within a bound. What overlaps is shown by a gate, never by the clock: each fiber
-# enters, and only when all are inside is any let go; a wait that blocks the thread keeps the others out, and the test hangs until its bound.
+# Runs a block on a thread with our scheduler and waits for its loop to end, within a bound. What
+# overlaps is shown by a gate, never by the clock: each fiber enters, and only when all are inside
+# is any let go. A wait that blocks the thread keeps the others out, and the test hangs until its
+# bound.
 
 require "test_helper"
 require "neverblock/scheduler"
@@ -53,8 +55,8 @@ module SchedulerHarness
     errors = @fiber_errors
     Fiber.schedule do
       block.call
-    rescue Exception => e # rubocop:disable Lint/RescueException -- it is raised again on the test's own thread
-      errors << e
+    rescue Exception => e # rubocop:disable Lint/RescueException
+      errors << e # raised again on the test's own thread
     end
   end
 

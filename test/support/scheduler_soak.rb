@@ -1,12 +1,15 @@
 # frozen_string_literal: true
 
-# A long mixture of every wait, on two loops in two threads, with random cancels, timeouts, closes and forks. It runs as a process of its own, so that memory
-# and descriptors are its own:
+# A long mixture of every wait, on two loops in two threads, with random cancels, timeouts, closes
+# and forks. It runs as a process of its own, so that memory and descriptors are its own:
 #
-#   ruby test/support/scheduler_soak.rb WAITS SEED FIBERS [slices]     # prints one line of JSON; exit status 0 when every invariant held
+#   ruby test/support/scheduler_soak.rb WAITS SEED FIBERS [slices]
 #
-# What it checks: a wait ends once and for its own reason; what is pushed is popped once; who is inside a lock is alone; an exception raised into a fiber
-# arrives there once; no wait lasts longer than NB_SOAK_STUCK_S (a lost wake: exit status 3); memory, descriptors and fibers do not grow.
+# It prints one line of JSON. Its exit status is 0 when every invariant held.
+#
+# What it checks: a wait ends once and for its own reason; what is pushed is popped once; who is
+# inside a lock is alone; an exception raised into a fiber arrives there once; no wait lasts longer
+# than NB_SOAK_STUCK_S (a lost wake: exit status 3); memory, descriptors and fibers do not grow.
 
 $LOAD_PATH.unshift(File.expand_path("../../lib", __dir__))
 require "json"
@@ -21,7 +24,8 @@ class SchedulerSoak
   SLICE_MS = 1
   SLICE_PAUSE_S = 0.0003
 
-  # No StandardError: IO.pipe with a block swallows what is raised in the close at its end, which waits on Ruby 3.4 (io.c, io_close).
+  # No StandardError: IO.pipe with a block swallows what is raised in the close at its end, which
+  # waits on Ruby 3.4 (io.c, io_close).
   class Cancelled < Exception # rubocop:disable Lint/InheritException -- see above
     attr_reader :id
 
@@ -38,9 +42,11 @@ require_relative "scheduler_soak/watch"
 
 class SchedulerSoak
   # Runs a soak as a process.
-  # @return [Array(Hash, String, Process::Status)] its figures (empty when it printed none), what it said on standard error, its end
+  # @return [Array(Hash, String, Process::Status)] its figures (empty when it printed none), what it
+  #   said on standard error, its end
   def self.spawn(waits:, seed:, fibers:, slices: false)
-    out, err, status = Open3.capture3(RbConfig.ruby, "-W0", __FILE__, waits.to_s, seed.to_s, fibers.to_s, *("slices" if slices))
+    out, err, status = Open3.capture3(RbConfig.ruby, "-W0", __FILE__, waits.to_s, seed.to_s,
+                                      fibers.to_s, *("slices" if slices))
     [out.empty? ? {} : JSON.parse(out), err, status]
   end
 
@@ -95,8 +101,19 @@ class SchedulerSoak
   end
 
   def figures(seconds)
-    { ruby: RUBY_VERSION, seed: @seed, fibers: @fibers, waits: @books.done, preemptions: @preemptions, seconds: seconds.round(1), waits_a_second: (@books.done / seconds).round,
-      kinds: @books.kinds.sort_by { |_, count| -count }.to_h, cancels: @books.had, **@watch.stop, failures: @books.account + @watch.failures }
+    {
+      ruby: RUBY_VERSION,
+      seed: @seed,
+      fibers: @fibers,
+      waits: @books.done,
+      preemptions: @preemptions,
+      seconds: seconds.round(1),
+      waits_a_second: (@books.done / seconds).round,
+      kinds: @books.kinds.sort_by { |_, count| -count }.to_h,
+      cancels: @books.had,
+      **@watch.stop,
+      failures: @books.account + @watch.failures
+    }
   end
 end
 

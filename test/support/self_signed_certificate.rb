@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# A certificate for 127.0.0.1 and localhost that signs itself, made when a test's own TLS service asks for it.
+# A certificate for 127.0.0.1 and localhost that signs itself, made when a test's own TLS service
+# asks for it.
 
 require "openssl"
 
@@ -66,7 +67,8 @@ class SelfSignedCertificate
 
   def sign(certificate)
     factory = OpenSSL::X509::ExtensionFactory.new(certificate, certificate)
-    certificate.add_extension(factory.create_extension("subjectAltName", "DNS:localhost,IP:127.0.0.1"))
+    names = "DNS:localhost,IP:127.0.0.1"
+    certificate.add_extension(factory.create_extension("subjectAltName", names))
     certificate.add_extension(factory.create_extension("basicConstraints", "CA:TRUE", true))
     certificate.sign(@key, OpenSSL::Digest.new("SHA256"))
   end

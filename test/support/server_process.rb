@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
-# Starts the real command as a child, with an application given as the text of a rackup file, and holds it to its promises: it says where it
-# listens in time, it ends with status 0 after TERM, and what it wrote to standard error is there for the test to read.
+# Starts the real command as a child, with an application given as the text of a rackup file, and
+# holds it to its promises: it says where it listens in time, it ends with status 0 after TERM, and
+# what it wrote to standard error is there for the test to read.
 #
-# NB_TEST_SERVER=puma runs the same suites against Puma, to prove the suites themselves. NB_TEST_WORKERS=2 runs them against a front with two workers,
-# NB_TEST_IO_THREADS=2 with two I/O threads.
+# NB_TEST_SERVER=puma runs the same suites against Puma, to prove the suites themselves.
+# NB_TEST_WORKERS=2 runs them against a front with two workers, NB_TEST_IO_THREADS=2 with two I/O
+# threads.
 
 require "fileutils"
 require "json"
@@ -26,16 +28,18 @@ class ServerProcess
   # Options of a server whose clients have all the time there is.
   UNHURRIED = ["-C", File.join(__dir__, "unhurried_config.rb")].freeze
 
-  # How each known server is started: from the rackup file, the bind URL and further options to the words of the command.
+  # How each known server is started: from the rackup file, the bind URL and further options to the
+  # words of the command.
   COMMANDS = {
     "neverblock" => lambda { |rackup, binds, options|
-      [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock"), rackup, *binds.flat_map { |url|
-        ["-b", url]
-      }, *workers(options), *io_threads(options), *options]
+      [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock"), rackup,
+       *binds.flat_map { |url| ["-b", url] }, *workers(options), *io_threads(options), *options]
     },
     "puma" => lambda { |rackup, binds, options|
-      cluster = options.include?("-w") ? ["-w", options[options.index("-w") + 1], "-t", "1:1"] : ["-t", "16:16"]
-      ["puma", "-e", "none", *cluster, *binds.flat_map { |url| ["-b", url.sub("http:", "tcp:")] }, rackup]
+      at = options.index("-w")
+      cluster = at ? ["-w", options[at + 1], "-t", "1:1"] : ["-t", "16:16"]
+      urls = binds.map { |url| url.sub("http:", "tcp:") }
+      ["puma", "-e", "none", *cluster, *urls.flat_map { |url| ["-b", url] }, rackup]
     }
   }.freeze
 
@@ -53,16 +57,24 @@ class ServerProcess
   end
 
   def self.io_threads(options)
-    ENV.key?("NB_TEST_IO_THREADS") && !options.include?("--io-threads") ? ["--io-threads", ENV["NB_TEST_IO_THREADS"]] : []
+    return [] if !ENV.key?("NB_TEST_IO_THREADS") || options.include?("--io-threads")
+
+    ["--io-threads", ENV["NB_TEST_IO_THREADS"]]
   end
 
-  # Further words of the command for a server whose test is about one process, whatever NB_TEST_WORKERS says; the reasons are told after the tests.
+  # Further words of the command for a server whose test is about one process, whatever
+  # NB_TEST_WORKERS says. The reasons are told after the tests.
   # @param reason [String] what of the test is
   # @return [Array<String>]
   def self.one_process(reason)
     return [] unless ENV.key?("NB_TEST_WORKERS")
 
-    Minitest.after_run { puts "", "Run with one process, not #{ENV["NB_TEST_WORKERS"]} workers:", ONE_PROCESS.uniq.sort.map { |why| "  #{why}" } } if ONE_PROCESS.empty?
+    if ONE_PROCESS.empty?
+      Minitest.after_run do
+        puts "", "Run with one process, not #{ENV["NB_TEST_WORKERS"]} workers:",
+             ONE_PROCESS.uniq.sort.map { |why| "  #{why}" }
+      end
+    end
     ONE_PROCESS << reason
     %w[-w 1]
   end
@@ -87,7 +99,8 @@ class ServerProcess
   # @param options [Array<String>] further words of the command
   # @param env [Hash] environment of the child
   # @param wrap [Array<String>] words to put before the command, such as a shell that lowers a limit
-  # @param settings [Hash, nil] what the I/O loop is told, through the Ruby API instead of the command
+  # @param settings [Hash, nil] what the I/O loop is told, through the Ruby API instead of the
+  #   command
   def initialize(app, binds: ["http://127.0.0.1:0"], options: [], env: {}, wrap: [], settings: nil)
     @app = app
     @binds = binds
@@ -164,7 +177,9 @@ class ServerProcess
 
   # What it wrote to standard error so far.
   def stderr
-    @stderr_path && File.exist?(@stderr_path) ? (@stderr_text = File.read(@stderr_path)) : @stderr_text.to_s
+    return @stderr_text.to_s unless @stderr_path && File.exist?(@stderr_path)
+
+    @stderr_text = File.read(@stderr_path)
   end
 
   # Waits until standard error matches; logs are written by a thread of their own.
@@ -172,7 +187,9 @@ class ServerProcess
   def await_stderr(pattern, seconds: Patience::SECONDS)
     limit = Patience::Limit.new(seconds)
     until (match = pattern.match(stderr))
-      raise Failed, "no #{pattern.inspect} on standard error within #{seconds} s:\n#{stderr}" if limit.over?
+      if limit.over?
+        raise Failed, "no #{pattern.inspect} on standard error within #{seconds} s:\n#{stderr}"
+      end
 
       sleep 0.005
     end
@@ -208,13 +225,17 @@ class ServerProcess
     of.sum { |pid| Dir.children("/proc/#{pid}/fd").size }
   end
 
-  # @return [Array<Integer>] process ids: its own, and with workers those of the mold and of the workers
+  # @return [Array<Integer>] process ids: its own, and with workers those of the mold and of the
+  #   workers
   def processes
     return [@pid] unless workers
 
-    parents = Dir.children("/proc").grep(/\A\d+\z/).to_h { |pid| [pid.to_i, statistics(pid)[1].to_i] }
+    numbers = Dir.children("/proc").grep(/\A\d+\z/)
+    parents = numbers.to_h { |pid| [pid.to_i, statistics(pid)[1].to_i] }
     family = [@pid]
-    family.each { |parent| family.concat(parents.select { |_, its| its == parent }.keys) } # grows on the way
+    family.each do |parent|
+      family.concat(parents.select { |_, its| its == parent }.keys) # grows on the way
+    end
   end
 
   def in_directory(name)
@@ -229,7 +250,9 @@ class ServerProcess
     @stderr_path = File.join(@directory, "stderr")
     @output = +""
     reader, writer = IO.pipe
-    @pid = Process.spawn({ "NB_TEST_WORKERS" => workers }.merge(@env), *@wrap, *words(rackup), out: writer, err: @stderr_path, in: File::NULL, chdir: @directory)
+    env = { "NB_TEST_WORKERS" => workers }.merge(@env)
+    @pid = Process.spawn(env, *@wrap, *words(rackup),
+                         out: writer, err: @stderr_path, in: File::NULL, chdir: @directory)
     writer.close
     @lines = Queue.new
     @reader = Thread.new { read_output(reader) }
@@ -248,7 +271,10 @@ class ServerProcess
   end
 
   def words(rackup)
-    return [RbConfig.ruby, File.join(__dir__, "server_process_engine.rb"), rackup, JSON.generate(@settings)] if @settings
+    if @settings
+      engine = File.join(__dir__, "server_process_engine.rb")
+      return [RbConfig.ruby, engine, rackup, JSON.generate(@settings)]
+    end
 
     COMMANDS.fetch(self.class.server_name).call(rackup, @binds, @options)
   end
@@ -264,9 +290,12 @@ class ServerProcess
   end
 
   def await_listening
-    Timeout.timeout(START_S, Failed, "not listening within #{START_S} s; standard output: #{@output.inspect}; standard error: #{stderr}") do
+    late = "not listening within #{START_S} s; standard output: #{@output.inspect}; " \
+           "standard error: #{stderr}"
+    Timeout.timeout(START_S, Failed, late) do
       while @urls.size < @binds.size || (@options.include?("--admin") && @admin_url.nil?)
-        line = @lines.pop or raise Failed, "ended before it listened: #{wait(STOP_S).inspect}\n#{@output}#{stderr}"
+        line = @lines.pop or
+          raise Failed, "ended before it listened: #{wait(STOP_S).inspect}\n#{@output}#{stderr}"
         @urls << Regexp.last_match(1) if line =~ LISTENING
         @admin_url = Regexp.last_match(1) if line =~ ADMIN
       end

@@ -24,7 +24,8 @@ class ServerProcessCase < Minitest::Test
       {}
     end
 
-    # Started by the first test that needs it, and again when it has died; a server that does not start is not tried twice.
+    # Started by the first test that needs it, and again when it has died. A server that does not
+    # start is not tried twice.
     def server
       raise @start_error if @start_error
 
@@ -35,7 +36,8 @@ class ServerProcessCase < Minitest::Test
     def start_server
       @events_path ||= File.join(Dir.mktmpdir("neverblock-events"), "events")
       options = server_options
-      ServerProcess.new(app, **options.merge(env: { "NB_TEST_EVENTS" => @events_path }.merge(options.fetch(:env, {})))).start
+      env = { "NB_TEST_EVENTS" => @events_path, **options.fetch(:env, {}) }
+      ServerProcess.new(app, **options, env: env).start
     rescue ServerProcess::Failed => e
       raise @start_error = e
     end
@@ -45,7 +47,8 @@ class ServerProcessCase < Minitest::Test
       AppEvents::Reader.new(@events_path)
     end
 
-    # Minitest runs a class through this: its server ends with it, and how it ends is a test of its own.
+    # Minitest runs a class through this: its server ends with it, and how it ends is a test of its
+    # own.
     def run(reporter, options = {})
       super
     ensure
@@ -86,13 +89,19 @@ class ServerProcessCase < Minitest::Test
   def ask(target, *fields, method: "GET", body: "", version: "1.1", tolerate_cut: false)
     connect do |client|
       client.write(request(target, *fields, method: method, body: body, version: version))
-      tolerate_cut ? client.response_as_far_as_it_comes(method: method, version: version) : client.response(method: method, version: version)
+      if tolerate_cut
+        client.response_as_far_as_it_comes(method: method, version: version)
+      else
+        client.response(method: method, version: version)
+      end
     end
   end
 
   def request(target, *fields, method: "GET", body: "", version: "1.1")
-    fields += ["Content-Length: #{body.bytesize}"] unless body.empty? || fields.grep(/\A(content-length|transfer-encoding):/i).any?
-    "#{method} #{target} HTTP/#{version}\r\nHost: test\r\n#{fields.map { |field| "#{field}\r\n" }.join}\r\n".b + body.b
+    framed = fields.grep(/\A(content-length|transfer-encoding):/i).any?
+    fields += ["Content-Length: #{body.bytesize}"] unless body.empty? || framed
+    head = ["#{method} #{target} HTTP/#{version}", "Host: test", *fields]
+    "#{head.join("\r\n")}\r\n\r\n".b + body.b
   end
 
   def parsed(response)
@@ -103,7 +112,8 @@ class ServerProcessCase < Minitest::Test
   # How often a text stands in the server's standard error, once it does.
   def logged(text)
     server.await_stderr(/#{Regexp.escape(text)}/)
-    connect { |client| client.get("/") && client.response } # whatever else that request had to log is written by now
+    # Whatever else that request had to log is written once this one is answered.
+    connect { |client| client.get("/") && client.response }
     server.stderr.scan(text).size
   end
 

@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
-# Starts a server through the Ruby API with settings the command line does not offer (yet), as ServerProcess expects it of a command.
+# Starts a server through the Ruby API with settings the command line does not offer (yet), as
+# ServerProcess expects it of a command.
 #
 #   ruby server_process_engine.rb RACKUP '{"header_timeout_ms": 200, "fibers": 4}'
 #
-# With NB_TEST_WORKERS it is a front with so many workers, which are forked from this process; with NB_TEST_IO_THREADS it has so many I/O threads.
+# With NB_TEST_WORKERS it is a front with so many workers, which are forked from this process. With
+# NB_TEST_IO_THREADS it has so many I/O threads.
 
 $LOAD_PATH.unshift(File.expand_path("../../lib", __dir__))
 
@@ -17,7 +19,8 @@ require "neverblock/server"
 # What a file and a command line would have said, but for what only Config.new takes.
 class GivenSettings < NeverBlock::Config::Settings
   def initialize(given, workers)
-    super(command: { bind: [NeverBlock::Config::Bind.parse("http://127.0.0.1:0")], workers: workers })
+    bind = NeverBlock::Config::Bind.parse("http://127.0.0.1:0")
+    super(command: { bind: [bind], workers: workers })
     @given = given
   end
 
@@ -27,9 +30,15 @@ class GivenSettings < NeverBlock::Config::Settings
 end
 
 rackup, given = ARGV
-given = { io_threads: Integer(ENV.fetch("NB_TEST_IO_THREADS", "1"), 10), **JSON.parse(given, symbolize_names: true) }
+given = {
+  io_threads: Integer(ENV.fetch("NB_TEST_IO_THREADS", "1"), 10),
+  **JSON.parse(given, symbolize_names: true)
+}
 settings = GivenSettings.new(given, Integer(ENV.fetch("NB_TEST_WORKERS", "1"), 10))
 app = NeverBlock::Application.load(rackup)
-front = -> { NeverBlock::Cluster::Front.new(settings, environment: NeverBlock::Config::Environment.new(ENV), app: app) }
+front = -> {
+  environment = NeverBlock::Config::Environment.new(ENV)
+  NeverBlock::Cluster::Front.new(settings, environment: environment, app: app)
+}
 server = settings[:workers] > 1 ? front.call : NeverBlock::Server.new(settings.config, app)
 exit NeverBlock::Server::Runner.new(server).run

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Real PostgreSQL, MariaDB and Redis for tests and benchmarks: each started once for a process that asks, on a free loopback port with data in a
-# temporary folder, as a user that is not root, and ended with the process. Nothing that already runs on the machine is used or touched.
+# Real PostgreSQL, MariaDB and Redis for tests and benchmarks. Each is started once for a process
+# that asks, on a free loopback port with data in a temporary folder, as a user that is not root,
+# and ended with the process. Nothing that already runs on the machine is used or touched.
 #
 #   Services.postgresql.port     # starts it at the first call
 #   Services.mariadb.socket      # UNIX socket, beside TCP on 127.0.0.1
@@ -17,7 +18,8 @@ require_relative "patience"
 require_relative "self_signed_certificate"
 
 module Services
-  # The server is not on this machine, or did not come up; the message holds the end of what it printed.
+  # The server is not on this machine, or did not come up. The message holds the end of what it
+  # printed.
   class Unavailable < StandardError; end
 
   START_S = STOP_S = Patience::SECONDS
@@ -25,7 +27,8 @@ module Services
 
   class << self
     # One for each set of options.
-    # @param tls [Boolean] whether it also speaks TLS, with a certificate for localhost and 127.0.0.1 that #ca_file trusts
+    # @param tls [Boolean] whether it also speaks TLS, with a certificate for localhost and
+    #   127.0.0.1 that #ca_file trusts
     # @param max_connections [Integer]
     # @return [Service] PostgreSQL; superuser "postgres" without a password, database "postgres"
     def postgresql(**options)
@@ -64,7 +67,8 @@ module Services
     end
   end
 
-  # One server program: prepare its folder, start it, wait for its own word that it is ready, end it.
+  # One server program: prepare its folder, start it, wait for its own word that it is ready, end
+  # it.
   class Service
     HOST = "127.0.0.1"
 
@@ -85,7 +89,9 @@ module Services
     # @raise [Unavailable] when it is not installed or does not start in START_S
     def start
       missing = programs.reject { |program| File.executable?(program.to_s) }
-      raise Unavailable, "#{name} is not installed (bin/setup --all installs it)" unless missing.empty?
+      unless missing.empty?
+        raise Unavailable, "#{name} is not installed (bin/setup --all installs it)"
+      end
 
       @folder = Dir.mktmpdir("nb-#{name}-")
       FileUtils.chown(owner, nil, @folder) if owner
@@ -141,14 +147,19 @@ module Services
     def owner
       return unless Process.uid.zero?
 
-      @owner ||= [user, "nobody"].find { |candidate| Etc.getpwnam(candidate) rescue nil } # rubocop:disable Style/RescueModifier
+      @owner ||= [user, "nobody"].find do |candidate|
+        Etc.getpwnam(candidate)
+      rescue StandardError
+        nil
+      end
     end
 
     def as_owner(command)
       return command unless owner
 
       account = Etc.getpwnam(owner)
-      ["setpriv", "--reuid=#{account.uid}", "--regid=#{account.gid}", "--clear-groups", "--", *command]
+      ["setpriv", "--reuid=#{account.uid}", "--regid=#{account.gid}", "--clear-groups", "--",
+       *command]
     end
 
     # Tries another port when somebody took ours between looking and binding.
@@ -168,11 +179,14 @@ module Services
 
     def spawn_and_wait
       reader, writer = IO.pipe
-      @pid = Process.spawn(environment, *as_owner(command), in: File::NULL, out: writer, err: writer, chdir: @folder)
+      @pid = Process.spawn(environment, *as_owner(command),
+                           in: File::NULL, out: writer, err: writer, chdir: @folder)
       writer.close
       gate = Thread::Queue.new
       @drain = Thread.new { drain(reader, gate) }
-      raise Unavailable, "#{name} did not start: #{@output[-2000..] || @output}" unless await(gate) == :ready
+      return if await(gate) == :ready
+
+      raise Unavailable, "#{name} did not start: #{@output[-2000..] || @output}"
     end
 
     # Reads for as long as the server lives, so that a full pipe never stops it.
@@ -219,7 +233,9 @@ module Services
 
     def run(*command)
       output = IO.popen(environment, as_owner(command), err: %i[child out], chdir: @folder, &:read)
-      raise Unavailable, "#{name}: #{command.first} failed: #{output[-2000..] || output}" unless $?.success?
+      return if $?.success?
+
+      raise Unavailable, "#{name}: #{command.first} failed: #{output[-2000..] || output}"
     end
 
     def environment
@@ -231,8 +247,8 @@ module Services
     end
 
     def find(program, *folders)
-      (ENV.fetch("PATH", "").split(":") + %w[/usr/sbin /usr/local/sbin] + folders).map { |folder| File.join(folder, program) }
-                                                                                  .find { |path| File.executable?(path) }
+      all = ENV.fetch("PATH", "").split(":") + %w[/usr/sbin /usr/local/sbin] + folders
+      all.map { |folder| File.join(folder, program) }.find { |path| File.executable?(path) }
     end
   end
 
@@ -257,7 +273,8 @@ module Services
     end
 
     def prepare
-      run(binary("initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
+      run(binary("initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8",
+          "--no-locale", "--no-sync")
     end
 
     def data
@@ -265,12 +282,18 @@ module Services
     end
 
     def command
-      [binary("postgres"), "-D", data, "-h", HOST, "-p", port.to_s, "-k", @folder, "-c", "fsync=off", "-c", "full_page_writes=off",
-       "-c", "synchronous_commit=off", "-c", "max_connections=#{@max_connections}", "-c", "shared_buffers=32MB", *tls]
+      [
+        binary("postgres"), "-D", data, "-h", HOST, "-p", port.to_s, "-k", @folder,
+        "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "synchronous_commit=off",
+        "-c", "max_connections=#{@max_connections}", "-c", "shared_buffers=32MB", *tls
+      ]
     end
 
     def tls
-      @tls ? ["-c", "ssl=on", "-c", "ssl_cert_file=#{ca_file}", "-c", "ssl_key_file=#{File.join(@folder, KEY)}"] : []
+      return [] unless @tls
+
+      ["-c", "ssl=on", "-c", "ssl_cert_file=#{ca_file}",
+       "-c", "ssl_key_file=#{File.join(@folder, KEY)}"]
     end
 
     def ready
@@ -307,7 +330,8 @@ module Services
     end
 
     def prepare
-      run(installer, "--no-defaults", "--datadir=#{data}", "--auth-root-authentication-method=normal", "--innodb-log-file-size=8M")
+      run(installer, "--no-defaults", "--datadir=#{data}",
+          "--auth-root-authentication-method=normal", "--innodb-log-file-size=8M")
     end
 
     def data
@@ -315,13 +339,19 @@ module Services
     end
 
     def command
-      [server, "--no-defaults", "--datadir=#{data}", "--socket=#{socket}", "--port=#{port}", "--bind-address=#{HOST}",
-       "--pid-file=#{File.join(@folder, "pid")}", "--skip-name-resolve", "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M",
-       "--innodb-log-file-size=8M", "--max-connections=#{@max_connections}", *tls]
+      [
+        server, "--no-defaults", "--datadir=#{data}", "--socket=#{socket}", "--port=#{port}",
+        "--bind-address=#{HOST}", "--pid-file=#{File.join(@folder, "pid")}",
+        "--skip-name-resolve", "--innodb-flush-log-at-trx-commit=0",
+        "--innodb-buffer-pool-size=32M", "--innodb-log-file-size=8M",
+        "--max-connections=#{@max_connections}", *tls
+      ]
     end
 
     def tls
-      @tls ? ["--ssl-cert=#{ca_file}", "--ssl-key=#{File.join(@folder, KEY)}", "--ssl-ca=#{ca_file}"] : []
+      return [] unless @tls
+
+      ["--ssl-cert=#{ca_file}", "--ssl-key=#{File.join(@folder, KEY)}", "--ssl-ca=#{ca_file}"]
     end
 
     def ready
@@ -348,7 +378,8 @@ module Services
     def prepare; end
 
     def command
-      [find("redis-server"), "--bind", HOST, "--port", port.to_s, "--dir", @folder, "--save", "", "--appendonly", "no"]
+      [find("redis-server"), "--bind", HOST, "--port", port.to_s, "--dir", @folder,
+       "--save", "", "--appendonly", "no"]
     end
 
     def ready

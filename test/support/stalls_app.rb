@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# The text of an application that stalls in each kind of way at each kind of place, until the test lets it go: what keeps the executor waits for a byte of a FIFO
-# that the test writes. Its gems have a name, a version and lines of their own in each run, and one of them is made in C.
+# The text of an application that stalls in each kind of way at each kind of place, until the test
+# lets it go: what keeps the executor waits for a byte of a FIFO that the test writes. Its gems have
+# a name, a version and lines of their own in each run, and one of them is made in C.
 
 require "fileutils"
 require "open3"
@@ -16,11 +17,12 @@ class StallsApp
     "c_call" => "HoldsLock.call(gate.fileno, +\" \", 1)",
     "blocking_call" => "LetsGo.call(gate.fileno, +\" \", 1)"
   }.freeze
-  # In C calls that hold Ruby's lock: one that a signal would cut short, and one after which Ruby looks nowhere until the method's last line.
+  # In C calls that hold Ruby's lock: one that a signal would cut short, and one after which Ruby
+  # looks nowhere until the method's last line.
   SPECIAL = { "poll" => "$polled = Polls.call([gate.fileno, 1, 0].pack('iss'), 1, -1)" }.freeze
 
-  # How a stall stands at each kind of place: in a method that is given the gate and the request's env. What it returns is the response's body, where it is an object of
-  # several methods.
+  # How a stall stands at each kind of place: in a method that is given the gate and the request's
+  # env. What it returns is the response's body, where it is an object of several methods.
   METHODS = {
     "application" => "%s",
     "nested" => "[3, 1, 2].sort_by { |number| number == 3 ? (%s; 3) : number }",
@@ -28,7 +30,8 @@ class StallsApp
     "fiber" => "Fiber.new { %s }.resume",
     "eval" => "binding.eval(%%q(%s))",
     "named_eval" => "Class.new.class_eval(%%q(%s), __FILE__, __LINE__)",
-    "to_s" => "\"\#{Object.new.tap { |object| object.define_singleton_method(:to_s) { (%s).to_s } }}\"",
+    "to_s" => "\"\#{Object.new.tap { |object| " \
+              "object.define_singleton_method(:to_s) { (%s).to_s } }}\"",
     "ensured" => "begin; raise 'first'; rescue; 1; ensure; %s; end",
     "body" => "Enumerator.new { |parts| (%s); parts << 'held' }",
     "callback" => "env['rack.response_finished'] << ->(*) { %s }",
@@ -51,8 +54,12 @@ class StallsApp
     write_native_gem
     METHODS.each { |place, code| write_module(place, code, "#{place}.rb") }
     write_middleware
-    KINDS.each_value.with_index { |code, at| write("views/#{at}.html.erb", ["<p>a view</p>", "", "<% #{code} %>"], "view") }
-    KINDS.each_value.with_index { |code, at| write("loaded/#{at}.rb", ["# at its top", "gate = $gate", code], "loaded") }
+    KINDS.each_value.with_index do |code, at|
+      write("views/#{at}.html.erb", ["<p>a view</p>", "", "<% #{code} %>"], "view")
+    end
+    KINDS.each_value.with_index do |code, at|
+      write("loaded/#{at}.rb", ["# at its top", "gate = $gate", code], "loaded")
+    end
   end
 
   # @return [String] what the log is to blame
@@ -69,7 +76,9 @@ class StallsApp
       read = Fiddle::Handle::DEFAULT["read"]
       words = [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_LONG], Fiddle::TYPE_LONG
       HoldsLock = Fiddle::Function.new(read, *words, need_gvl: true)
-      Polls = Fiddle::Function.new(Fiddle::Handle::DEFAULT["poll"], [Fiddle::TYPE_VOIDP, Fiddle::TYPE_LONG, Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: true)
+      poll = Fiddle::Handle::DEFAULT["poll"]
+      polled = [Fiddle::TYPE_VOIDP, Fiddle::TYPE_LONG, Fiddle::TYPE_INT], Fiddle::TYPE_INT
+      Polls = Fiddle::Function.new(poll, *polled, need_gvl: true)
       LetsGo = Fiddle::Function.new(read, *words, need_gvl: false)
       sleep 0.3 # a load that takes long is no stall
       [#{@files.map(&:inspect).join(", ")}].each { |file| require file }
@@ -81,11 +90,16 @@ class StallsApp
         gate = $gate = File.open(#{fifo("").inspect} + tag, File::RDWR)
         body =
           case place
-          when "view" then ERB.new(File.read(view = "#{@directory}/views/\#{KINDS.index(kind)}.html.erb")).tap { |erb| erb.filename = view }.result(binding)
+          when "view"
+            view = "#{@directory}/views/\#{KINDS.index(kind)}.html.erb"
+            ERB.new(File.read(view)).tap { |erb| erb.filename = view }.result(binding)
           when "loaded" then load "#{@directory}/loaded/\#{KINDS.index(kind)}.rb"
-          else Object.const_get("Stalls\#{place.split("_").map(&:capitalize).join}").public_send(kind, gate, env)
+          else
+            stalls = Object.const_get("Stalls\#{place.split("_").map(&:capitalize).join}")
+            stalls.public_send(kind, gate, env)
           end
-        [200, { "x-polled" => $polled.to_s }, body.respond_to?(:each) && place == "body" ? body : ["held"]]
+        parts = body if body.respond_to?(:each) && place == "body"
+        [200, { "x-polled" => $polled.to_s }, parts || ["held"]]
       }
     RACKUP
   end
@@ -102,7 +116,9 @@ class StallsApp
 
   # Lets it go, be it that it has not come there yet.
   def open_gate(tag)
-    (@open ||= []) << File.open(fifo(tag), File::RDWR | File::NONBLOCK).tap { |gate| gate.syswrite("x") }
+    gate = File.open(fifo(tag), File::RDWR | File::NONBLOCK)
+    gate.syswrite("x")
+    (@open ||= []) << gate
   end
 
   # @param text [String] of its config/neverblock.rb
@@ -134,7 +150,9 @@ class StallsApp
   # A module with a method for each kind.
   def write_module(place, code, name, codes: KINDS.merge(SPECIAL), **rest)
     lines = Array.new(rand(1..200), "") + ["module #{constant(place)}"]
-    codes.each { |kind, stall| lines << "  def self.#{kind}(gate, env)" << "    #{format(code, stall)}" << "  end" }
+    codes.each do |kind, stall|
+      lines << "  def self.#{kind}(gate, env)" << "    #{format(code, stall)}" << "  end"
+    end
     (@files ||= []) << write(name, lines << "end", place, codes: codes, **rest)
   end
 
@@ -145,7 +163,11 @@ class StallsApp
 
   def write_gems
     gem = invent_gem
-    GEMS.each { |place, code| write_module(place, code, "lib/#{place}.rb", folder: File.join(@directory, "gems", gem), shown: "#{gem} lib/#{place}.rb") }
+    folder = File.join(@directory, "gems", gem)
+    GEMS.each do |place, code|
+      file = "lib/#{place}.rb"
+      write_module(place, code, file, folder: folder, shown: "#{gem} #{file}")
+    end
   end
 
   # It stalls in C, called by its own Ruby.
@@ -154,11 +176,14 @@ class StallsApp
     folder = File.join(@directory, "gems", gem)
     FileUtils.mkdir_p(folder)
     File.write(File.join(folder, "stalls_native.c"), NATIVE_TEXT)
-    File.write(File.join(folder, "extconf.rb"), "require 'mkmf'\ncreate_makefile('stalls_native')\n")
+    File.write(File.join(folder, "extconf.rb"),
+               "require 'mkmf'\ncreate_makefile('stalls_native')\n")
     output, status = Open3.capture2e("#{RbConfig.ruby} extconf.rb && make", chdir: folder)
     raise output unless status.success?
 
-    write_module("native", "%s", "lib/native.rb", folder: folder, shown: "#{gem} lib/native.rb", codes: NATIVE.transform_values { |name| "StallsNative.#{name}(gate.fileno)" })
+    codes = NATIVE.transform_values { |name| "StallsNative.#{name}(gate.fileno)" }
+    write_module("native", "%s", "lib/native.rb",
+                 folder: folder, shown: "#{gem} lib/native.rb", codes: codes)
     @files.unshift(File.join(folder, "stalls_native.#{RbConfig::CONFIG["DLEXT"]}"))
   end
 
@@ -172,7 +197,9 @@ class StallsApp
         return (void *)(read((int)(long)fd, &byte, 1));
     }
 
-    static VALUE hold_lock(VALUE self, VALUE fd) { return LONG2NUM((long)take((void *)NUM2LONG(fd))); }
+    static VALUE hold_lock(VALUE self, VALUE fd) {
+        return LONG2NUM((long)take((void *)NUM2LONG(fd)));
+    }
 
     static VALUE let_go(VALUE self, VALUE fd) {
         return LONG2NUM((long)rb_thread_call_without_gvl(take, (void *)NUM2LONG(fd), NULL, NULL));
@@ -187,10 +214,17 @@ class StallsApp
   private_constant :NATIVE_TEXT
 
   def write_middleware
-    lines = ["class Middleware", "  def initialize(app) = @app = app", "  def call(env)",
-             "    _, place, kind, tag = env['PATH_INFO'].split('/')", "    return @app.call(env) unless place == 'middleware'",
-             "    gate = File.open(#{fifo("").inspect} + tag, File::RDWR)", "    case kind"]
+    lines = [
+      "class Middleware",
+      "  def initialize(app) = @app = app",
+      "  def call(env)",
+      "    _, place, kind, tag = env['PATH_INFO'].split('/')",
+      "    return @app.call(env) unless place == 'middleware'",
+      "    gate = File.open(#{fifo("").inspect} + tag, File::RDWR)",
+      "    case kind"
+    ]
     KINDS.each { |kind, code| lines << "    when '#{kind}' then #{code}" }
-    @files << write("middleware.rb", lines + ["    end", "    [200, {}, ['held']]", "  end", "end"], "middleware")
+    lines += ["    end", "    [200, {}, ['held']]", "  end", "end"]
+    @files << write("middleware.rb", lines, "middleware")
   end
 end

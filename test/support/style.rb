@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# The style gate of the project (bin/check): rules as objects, each given a tree of files and answering with what breaks it. test/check proves
-# that each rule can fail and that this tree keeps the rules.
+# The style gate of the project (bin/check): rules as objects, each given a tree of files and
+# answering with what breaks it. test/check proves that each rule can fail and that this tree keeps
+# the rules.
 
 require_relative "style/tree"
 require_relative "style/text_rules"

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Tells the program that runs several suites (bin/test) how this one ended: a JSON file with the counts, each skip with its reason and what each
-# file took, named by NB_TEST_RESULT. Until then the file names the test that is running, for a process that dies in it.
+# Tells the program that runs several suites (bin/test) how this one ended: a JSON file with the
+# counts, each skip with its reason and what each file took, named by NB_TEST_RESULT. Until then the
+# file names the test that is running, for a process that dies in it.
 
 require "json"
 require "minitest"
@@ -41,7 +42,8 @@ module Minitest
     end
 
     def report
-      File.write(@path, JSON.generate(@counts.merge("skips" => @skips, "failures" => @failures, "seconds" => @seconds)))
+      result = @counts.merge("skips" => @skips, "failures" => @failures, "seconds" => @seconds)
+      File.write(@path, JSON.generate(result))
     end
 
     private

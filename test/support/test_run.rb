@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
-# What bin/test does after setting up: finds the tests of each suite, runs every suite in a process group of its own within a time limit, adds up
-# what they report, names each skip with its reason, and ends with one line of counts. A suite that dies without reporting counts as one failure.
+# What bin/test does after setting up. It finds the tests of each suite, runs every suite in a
+# process group of its own within a time limit, adds up what they report, names each skip with its
+# reason, and ends with one line of counts. A suite that dies without reporting counts as one
+# failure.
 
 require "json"
 require "stringio"
@@ -19,7 +21,8 @@ class TestRun
   RUBY_SUITES = %w[check unit hooks clients gems integration conformance slow].freeze
   SUITES = (["c"] + RUBY_SUITES).freeze
   ON_REQUEST = %w[clients gems slow].freeze
-  # With several at a time: in how many parts those run that are much longer than the others, and what begins first.
+  # With several at a time: in how many parts those run that are much longer than the others, and
+  # what begins first.
   PARTS = { "integration" => 4, "unit" => 2 }.freeze
   LONGEST_FIRST = ["c (tsan)", "integration", "c (asan)", "hooks", "unit"].freeze
   SLOWEST = 30
@@ -42,9 +45,15 @@ class TestRun
     return refuse("no test matches #{(@chosen + @filters).join(" ")}") if suites.empty?
     return list(suites) if @options[:list]
 
-    # A shell starts what it runs in the background with these ignored, which every process of the tests would inherit (sh(1), Signals).
+    # A shell starts what it runs in the background with these ignored, which every process of the
+    # tests would inherit (sh(1), Signals).
     %w[INT QUIT].each { |signal| trap(signal, "DEFAULT") }
-    finish((@options[:jobs] > 1 ? together(suites) : suites.map { |suite| announce(suite, @out) }).sum(Tally.new))
+    tallies = if @options[:jobs] > 1
+                together(suites)
+              else
+                suites.map { |suite| announce(suite, @out) }
+              end
+    finish(tallies.sum(Tally.new))
   end
 
   private
@@ -67,7 +76,8 @@ class TestRun
   def choose(suite)
     return @chosen << suite if SUITES.include?(suite)
 
-    @error = "unknown option --#{suite}; suites are #{SUITES.map { |name| "--#{name}" }.join(" ")}, others are in --help"
+    known = SUITES.map { |name| "--#{name}" }.join(" ")
+    @error = "unknown option --#{suite}; suites are #{known}, others are in --help"
   end
 
   def jobs(number)
@@ -78,9 +88,17 @@ class TestRun
 
   def suites
     wanted = @chosen.empty? ? SUITES - ON_REQUEST : @chosen
-    wanted |= ON_REQUEST.select { |suite| @chosen.empty? && @filters.any? { |filter| filter.start_with?("test/#{suite}") } }
+    if @chosen.empty?
+      wanted |= ON_REQUEST.select do |suite|
+        @filters.any? { |filter| filter.start_with?("test/#{suite}") }
+      end
+    end
     wanted.flat_map do |name|
-      name == "c" ? CSuite::SANITIZERS.map { |san| CSuite.new(@root, @filters, @options, sanitizer: san) } : RubySuite.new(@root, name, @filters, @options)
+      if name == "c"
+        CSuite::SANITIZERS.map { |san| CSuite.new(@root, @filters, @options, sanitizer: san) }
+      else
+        RubySuite.new(@root, name, @filters, @options)
+      end
     end
   end
 
@@ -93,8 +111,9 @@ class TestRun
     out.puts("", "== #{suite.name}: #{suite.files.size} files")
     started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     tally = suite.run(out)
-    out.puts(format("== %<name>s: %<tally>s in %<seconds>.1f s", name: suite.name, tally: tally,
-                                                                 seconds: Process.clock_gettime(Process::CLOCK_MONOTONIC) - started))
+    seconds = Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
+    out.puts(format("== %<name>s: %<tally>s in %<seconds>.1f s",
+                    name: suite.name, tally: tally, seconds: seconds))
     tally
   end
 
@@ -124,14 +143,19 @@ class TestRun
 
   def times(total)
     @out.puts("", "What took longest:")
-    total.seconds.max_by(SLOWEST) { |_, seconds| seconds }.each { |file, seconds| @out.puts(format("%<s>7.1f s  %<file>s", s: seconds, file: file)) }
+    total.seconds.max_by(SLOWEST) { |_, seconds| seconds }.each do |file, seconds|
+      @out.puts(format("%<s>7.1f s  %<file>s", s: seconds, file: file))
+    end
   end
 
   def finish(total)
     times(total) if @options[:times]
     @out.puts
     total.failures.each { |name| @out.puts("FAILED  #{name}") }
-    total.unstable.each { |name| @out.puts("UNSTABLE #{name}: failed, and passed when it ran again alone: why stands above, and is to be mended") }
+    total.unstable.each do |name|
+      @out.puts("UNSTABLE #{name}: failed, and passed when it ran again alone: why stands above, " \
+                "and is to be mended")
+    end
     total.skips.each { |name, reason| @out.puts("SKIPPED #{name}: #{reason}") }
     @out.puts(total.to_s)
     total.failed.zero? ? 0 : 1

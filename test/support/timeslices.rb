@@ -2,7 +2,8 @@
 
 require_relative "scheduler_harness"
 
-# A scheduler with time slices, and how a test has one ended: it asks, and computes until that has happened, or was refused often enough.
+# A scheduler with time slices, and how a test has one ended: it asks, and computes until that has
+# happened, or was refused often enough.
 module Timeslices
   include SchedulerHarness
 
@@ -17,7 +18,8 @@ module Timeslices
     end
   end
 
-  # Returns true when the calling fiber has been left, and goes on again. For a fiber that can be; the others must not compute for long.
+  # Returns true when the calling fiber has been left, and goes on again. For a fiber that can be.
+  # The others must not compute for long.
   def be_preempted
     scheduler = Fiber.scheduler
     before = scheduler.preemptions
@@ -33,7 +35,9 @@ module Timeslices
     preemptions = scheduler.preemptions
     missed = scheduler.preemptions_missed
     scheduler.end_timeslice
-    nil until scheduler.preemptions_missed >= missed + REFUSALS || scheduler.preemptions > preemptions
+    until scheduler.preemptions_missed >= missed + REFUSALS || scheduler.preemptions > preemptions
+      nil
+    end
     scheduler.preemptions == preemptions
   end
 end

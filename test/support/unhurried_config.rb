@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# A client that stands still with its whole machine is not ended by a timeout that its test is not about.
+# A client that stands still with its whole machine is not ended by a timeout that its test is not
+# about.
 timeouts do
   header 600
   body 600

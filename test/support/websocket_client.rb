@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# A WebSocket client in a process of its own: says each of its words to the echo at URL by async-websocket and prints the answers as JSON.
+# A WebSocket client in a process of its own: says each of its words to the echo at URL by
+# async-websocket and prints the answers as JSON.
 #
 #   ruby websocket_client.rb URL CONNECTIONS WORD...
 
@@ -25,7 +26,9 @@ end
 Sync do
   endpoint = Async::HTTP::Endpoint.parse(url, alpn_protocols: Async::HTTP::Protocol::HTTP11.names)
   barrier = Async::Barrier.new
-  tasks = Array.new(connections.to_i) { |number| barrier.async { converse(endpoint, words.map { |word| "#{word} #{number}" }) } }
+  tasks = Array.new(connections.to_i) do |number|
+    barrier.async { converse(endpoint, words.map { |word| "#{word} #{number}" }) }
+  end
   barrier.wait
   puts JSON.generate(tasks.map(&:wait))
 end

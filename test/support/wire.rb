@@ -2,8 +2,9 @@
 
 # A client that speaks raw bytes to a server under test and judges every byte that comes back.
 #
-# Nothing here helps the server: what it sends must be a well-formed HTTP/1 response (RFC 9112), or Wire::Malformed says which rule was
-# broken. Every wait has a deadline, so that a server that says nothing fails a test and never hangs it.
+# Nothing here helps the server: what it sends must be a well-formed HTTP/1 response (RFC 9112), or
+# Wire::Malformed says which rule was broken. Every wait has a deadline, so that a server that says
+# nothing fails a test and never hangs it.
 
 require "socket"
 require "uri"
@@ -27,10 +28,12 @@ module Wire
   # Seconds a client waits for what is due next.
   DEADLINE_S = Float(ENV.fetch("NB_WIRE_DEADLINE", Patience::SECONDS))
 
-  # Ways to hand the same bytes to the kernel. Each maps the bytes to the pieces that are sent one after the other.
+  # Ways to hand the same bytes to the kernel. Each maps the bytes to the pieces that are sent one
+  # after the other.
   module Delivery
-    # Byte by byte covers this many bytes from the start and this many at the end; what lies between travels in BULK_BYTES pieces,
-    # since a hundred thousand single bytes in one header value show nothing that two thousand do not.
+    # Byte by byte covers this many bytes from the start and this many at the end. What lies between
+    # travels in BULK_BYTES pieces: a hundred thousand single bytes in one header value show nothing
+    # that two thousand do not.
     SINGLE_HEAD_BYTES = 2048
     SINGLE_TAIL_BYTES = 64
     BULK_BYTES = 509
@@ -60,14 +63,16 @@ module Wire
   # One connection.
   class Client
     READ_BYTES = 65_536
-    # A piece counts as arrived when the server has read it; a server that does not read (it may be busy with an answer) is given this long.
+    # A piece counts as arrived when the server has read it. A server that does not read (it may be
+    # busy with an answer) is given this long.
     SETTLE_S = 0.02
     SETTLE_MISSES_MAX = 3
 
     # @param url [String] "http://HOST:PORT", "http://[::1]:PORT" or "unix:///PATH"
     # @param deadline_s [Float] how long what is due next may take
     # @param receive_buffer_bytes [Integer] SO_RCVBUF: a small one makes a slow reader
-    # @param settle_s [Float] how long #deliver waits for a piece to be read before it sends the next
+    # @param settle_s [Float] how long #deliver waits for a piece to be read before it sends the
+    #   next
     def self.open(url, **options)
       client = new(url, **options)
       return client unless block_given?
@@ -90,7 +95,8 @@ module Wire
       @misses = 0
     end
 
-    # Sends the pieces so that they arrive apart. Stops early when the server has ended the connection.
+    # Sends the pieces so that they arrive apart. Stops early when the server has ended the
+    # connection.
     # @return [Boolean] whether everything went out
     def deliver(pieces)
       pieces.each_with_index do |piece, index|
@@ -101,7 +107,8 @@ module Wire
       true
     end
 
-    # Sends all bytes. While the server takes none, what it sends is taken in: a server that answers early must not be able to block us.
+    # Sends all bytes. While the server takes none, what it sends is taken in: a server that answers
+    # early must not be able to block us.
     # @return [Boolean] false when the server has ended the connection
     def write(bytes)
       limit = now + @deadline_s
@@ -119,12 +126,14 @@ module Wire
     end
 
     def get(path, *fields, version: "1.1")
-      write("GET #{path} HTTP/#{version}\r\nHost: test\r\n#{fields.map { |field| "#{field}\r\n" }.join}\r\n")
+      lines = ["GET #{path} HTTP/#{version}", "Host: test", *fields]
+      write("#{lines.join("\r\n")}\r\n\r\n")
     end
 
     # @param method [String] the request's method: an answer to HEAD has no body
     # @param version [String] the request's: an answer to 1.0 may not be chunked
-    # @return [Response] complete; Cut is raised when it ends too early, with what there was of it in the message
+    # @return [Response] complete; Cut is raised when it ends too early, with what there was of it
+    #   in the message
     def response(method: "GET", version: "1.1")
       ResponseReader.new(self, method: method, version: version).read
     end
@@ -188,7 +197,9 @@ module Wire
     # For ResponseReader: one line without its CRLF. CRLF alone ends a line (RFC 9112 section 2.2).
     def take_line(limit_bytes: 65_536)
       fill do
-        raise Malformed, "line longer than #{limit_bytes} bytes: #{excerpt(@buffer)}" if @buffer.bytesize > limit_bytes && !@buffer.include?("\n")
+        if @buffer.bytesize > limit_bytes && !@buffer.include?("\n")
+          raise Malformed, "line longer than #{limit_bytes} bytes: #{excerpt(@buffer)}"
+        end
 
         @buffer.include?("\n")
       end
@@ -241,7 +252,9 @@ module Wire
       uri = URI(url)
       address = Addrinfo.tcp(uri.hostname, uri.port)
       socket = Socket.new(address.afamily, Socket::SOCK_STREAM, 0)
-      socket.setsockopt(Socket::SOL_SOCKET, Socket::SO_RCVBUF, receive_buffer_bytes) if receive_buffer_bytes
+      if receive_buffer_bytes
+        socket.setsockopt(Socket::SOL_SOCKET, Socket::SO_RCVBUF, receive_buffer_bytes)
+      end
       socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
       socket.connect(address)
       socket
@@ -275,8 +288,10 @@ module Wire
     end
 
     def await(limit, read: false, write: false)
-      ready = @socket.wait((read ? IO::READABLE : 0) | (write ? IO::WRITABLE | IO::READABLE : 0), [limit - now, 0].max)
-      raise Overdue, "nothing within #{@deadline_s} s; received so far: #{excerpt(@buffer)}" unless ready
+      events = (read ? IO::READABLE : 0) | (write ? IO::WRITABLE | IO::READABLE : 0)
+      unless @socket.wait(events, [limit - now, 0].max)
+        raise Overdue, "nothing within #{@deadline_s} s; received so far: #{excerpt(@buffer)}"
+      end
 
       take_in if write && @socket.wait_readable(0)
     end

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Asks the kernel how many bytes a process at the other end of a loopback connection has not read yet (sock_diag(7)), so that pieces of a
-# request can be sent one after the other and each be read alone, without sleeping and hoping.
+# Asks the kernel how many bytes a process at the other end of a loopback connection has not read
+# yet (sock_diag(7)). So pieces of a request can be sent one after the other and each be read alone,
+# without sleeping and hoping.
 
 require "socket"
 
@@ -14,7 +15,8 @@ module Wire
     NLMSG_ERROR = 2
     ALL_STATES = 0xffffffff
     NO_COOKIE = 0xffffffff
-    # Offset of idiag_rqueue: struct nlmsghdr (16), four bytes, struct inet_diag_sockid (48), idiag_expires (4).
+    # Offset of idiag_rqueue: struct nlmsghdr (16), four bytes, struct inet_diag_sockid (48),
+    # idiag_expires (4).
     RQUEUE_OFFSET = 72
     SIOCOUTQ = 0x5411
     NAP_S = 0.0002
@@ -36,7 +38,8 @@ module Wire
     def unread_by_peer(socket)
       return unread_on_unix_socket(socket) if socket.local_address.unix?
 
-      netlink = (Thread.current[:wire_netlink] ||= Socket.new(AF_NETLINK, Socket::SOCK_DGRAM, NETLINK_SOCK_DIAG))
+      netlink = Thread.current[:wire_netlink] ||= Socket.new(AF_NETLINK, Socket::SOCK_DGRAM,
+                                                             NETLINK_SOCK_DIAG)
       netlink.send(request(socket.remote_address, socket.local_address), 0)
       answer = netlink.recv(8192)
       return 0 if answer.unpack1("@4S") == NLMSG_ERROR
@@ -54,7 +57,8 @@ module Wire
     end
 
     def request(server, client)
-      body = [server.afamily, Socket::IPPROTO_TCP, 0, 0, ALL_STATES, server.ip_port, client.ip_port].pack("CCCCLnn") +
+      head = [server.afamily, Socket::IPPROTO_TCP, 0, 0, ALL_STATES, server.ip_port, client.ip_port]
+      body = head.pack("CCCCLnn") +
              raw_address(server) + raw_address(client) + [0, NO_COOKIE, NO_COOKIE].pack("LLL")
       [16 + body.bytesize, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST, 1, 0].pack("LSSLL") + body
     end

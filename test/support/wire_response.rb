@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Reads one HTTP/1 response off a Wire::Client and holds it to the grammar (RFC 9112 sections 4-7; RFC 9110 sections 5, 8.6, 15).
+# Reads one HTTP/1 response off a Wire::Client and holds it to the grammar (RFC 9112 sections 4-7;
+# RFC 9110 sections 5, 8.6, 15).
 
 module Wire
   # A response as it came. Header names keep their case; look-ups ignore it.
@@ -36,7 +37,8 @@ module Wire
       values.empty? ? nil : values.join(", ")
     end
 
-    # Whether it says that the connection ends after it (RFC 9112 section 9.3), as the sender of a request of this version reads it.
+    # Whether it says that the connection ends after it (RFC 9112 section 9.3), as the sender of a
+    # request of this version reads it.
     def announces_close?(request_version = "1.1")
       options = (self["connection"] || "").downcase.split(/[ \t]*,[ \t]*/)
       return true if options.include?("close") || framing == :close
@@ -60,19 +62,25 @@ module Wire
     end
 
     def inspect
-      "#<Wire::Response #{status} #{fields.inspect} #{framing} #{body.bytesize} bytes#{" cut" if cut?}>"
+      "#<Wire::Response #{status} #{fields.inspect} #{framing} " \
+        "#{body.bytesize} bytes#{" cut" if cut?}>"
     end
   end
 
   # The parser. One instance reads one final response and the interim ones before it.
   class ResponseReader
     STATUS_LINE = %r{\AHTTP/(1\.[01]) ([1-5][0-9][0-9]) ([\t\x20-\x7e\x80-\xff]*)\z}n
-    FIELD_LINE = /\A([!\#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*((?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?)[ \t]*\z/n
+    FIELD_LINE = /
+      \A([!\#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*
+      ((?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?)[ \t]*\z
+    /nx
     CHUNK_LINE = /\A([0-9A-Fa-f]{1,16})\z/n
     FIELDS_MAX = 1000
     INTERIM_MAX = 16
     # Fields a response may carry only once.
-    SINGLETONS = %w[content-length transfer-encoding connection content-type date etag last-modified location].freeze
+    SINGLETONS = %w[
+      content-length transfer-encoding connection content-type date etag last-modified location
+    ].freeze
 
     def initialize(client, method:, version:)
       @client = client
@@ -104,7 +112,9 @@ module Wire
         response = one_head(interim)
         return response unless response.status < 200
 
-        raise Malformed, "1xx sent to an HTTP/1.0 client (RFC 9110 section 15.2)" if @version == "1.0"
+        if @version == "1.0"
+          raise Malformed, "1xx sent to an HTTP/1.0 client (RFC 9110 section 15.2)"
+        end
         raise Malformed, "more than #{INTERIM_MAX} interim responses" if interim.size >= INTERIM_MAX
 
         check_no_body_fields(response)
@@ -114,8 +124,10 @@ module Wire
 
     def one_head(interim)
       line = @client.take_line
-      match = STATUS_LINE.match(line) or raise Malformed, "status line (RFC 9112 section 4): #{line.inspect}"
-      response = Response.new(version: match[1], status: match[2].to_i, reason: match[3], fields: fields, interim: interim)
+      match = STATUS_LINE.match(line) or
+        raise Malformed, "status line (RFC 9112 section 4): #{line.inspect}"
+      response = Response.new(version: match[1], status: match[2].to_i, reason: match[3],
+                              fields: fields, interim: interim)
       check_singletons(response)
       response
     end
@@ -123,7 +135,8 @@ module Wire
     def fields
       list = []
       until (line = @client.take_line).empty?
-        match = FIELD_LINE.match(line) or raise Malformed, "field line (RFC 9112 section 5): #{line.inspect}"
+        match = FIELD_LINE.match(line) or
+          raise Malformed, "field line (RFC 9112 section 5): #{line.inspect}"
         list << [match[1], match[2]]
         raise Malformed, "more than #{FIELDS_MAX} fields" if list.size > FIELDS_MAX
       end
@@ -132,7 +145,8 @@ module Wire
 
     def check_singletons(response)
       SINGLETONS.each do |name|
-        raise Malformed, "#{name} sent #{response.all(name).size} times" if response.all(name).size > 1
+        times = response.all(name).size
+        raise Malformed, "#{name} sent #{times} times" if times > 1
       end
     end
 
@@ -165,7 +179,9 @@ module Wire
       response.framing = :length
       while response.body.bytesize < length
         piece = @client.take_some(length - response.body.bytesize)
-        raise Cut, "Content-Length #{length}, connection ended after #{response.body.bytesize}" unless piece
+        unless piece
+          raise Cut, "Content-Length #{length}, connection ended after #{response.body.bytesize}"
+        end
 
         response.body << piece
       end
@@ -173,7 +189,9 @@ module Wire
 
     def read_chunked(response, coding)
       raise Malformed, "Transfer-Encoding: #{coding.inspect}" unless coding.casecmp?("chunked")
-      raise Malformed, "chunked sent to an HTTP/1.0 client (RFC 9112 section 6.1)" if @version == "1.0"
+      if @version == "1.0"
+        raise Malformed, "chunked sent to an HTTP/1.0 client (RFC 9112 section 6.1)"
+      end
 
       response.framing = :chunked
       while (size = chunk_size).positive?
@@ -186,7 +204,8 @@ module Wire
 
     def chunk_size
       line = @client.take_line
-      match = CHUNK_LINE.match(line) or raise Malformed, "chunk size (RFC 9112 section 7.1): #{line.inspect}"
+      match = CHUNK_LINE.match(line) or
+        raise Malformed, "chunk size (RFC 9112 section 7.1): #{line.inspect}"
       match[1].to_i(16)
     end
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# What tests of a front and its workers share: the server's processes by their titles, and waiting for what is to become true of them.
+# What tests of a front and its workers share: the server's processes by their titles, and waiting
+# for what is to become true of them.
 
 require "minitest/autorun"
 require "net/http"
@@ -22,7 +23,8 @@ class WorkersCase < Minitest::Test
   def processes(server, role)
     Dir.children("/proc").grep(/\A\d+\z/).select do |pid|
       title = File.read("/proc/#{pid}/cmdline").delete("\0")
-      title.start_with?("neverblock: #{role}") && title.end_with?(" of #{server.in_directory("").chomp("/")}")
+      folder = server.in_directory("").chomp("/")
+      title.start_with?("neverblock: #{role}") && title.end_with?(" of #{folder}")
     rescue SystemCallError
       false
     end.map(&:to_i)
@@ -49,7 +51,9 @@ class WorkersCase < Minitest::Test
 
   # @return [Integer] the process id of the worker that has taken the place
   def await_other(server, number, old)
-    await("another worker #{number}", server) { (processes(server, "worker #{number} ") - [old]).first }
+    await("another worker #{number}", server) do
+      (processes(server, "worker #{number} ") - [old]).first
+    end
   end
 
   # A zombie is gone as well: whose child it became may not care.

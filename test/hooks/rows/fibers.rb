@@ -28,7 +28,8 @@ HookTable.library "Fiber" do
     gives "hello\n"
   end
 
-  row "Fiber.blocking", "a wait in its block", since: "3.2", blocks: "that is what was asked for: cont.c, rb_fiber_blocking" do
+  row "Fiber.blocking", "a wait in its block", since: "3.2",
+      blocks: "that is what was asked for: cont.c, rb_fiber_blocking" do
     reader, writer = IO.pipe
     inside { Fiber.blocking { reader.gets } }
     event { writer.puts("hello") }
@@ -72,7 +73,8 @@ HookTable.library "Enumerator" do
     gives "hello\n"
   end
 
-  row "Enumerator#each", "of a body that waits", also: %w[Enumerator#with_index Enumerator#each_with_index Enumerator#with_object] do
+  row "Enumerator#each", "of a body that waits",
+      also: %w[Enumerator#with_index Enumerator#each_with_index Enumerator#with_object] do
     reader, writer = IO.pipe
     inside { Enumerator.new { |out| out << reader.gets }.to_a }
     event { writer.puts("hello") }

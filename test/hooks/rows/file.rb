@@ -1,13 +1,16 @@
 # frozen_string_literal: true
 
-# Files, folders and what is written in them. The disk is one that takes its time (SlowDisk): no Ruby has a hook for it, and no kernel tells when a file
-# is ready; poll(2) says that regular files always are.
+# Files, folders and what is written in them. The disk is one that takes its time (SlowDisk). No
+# Ruby has a hook for it, and no kernel tells when a file is ready: poll(2) says that regular files
+# always are.
 
 HookTable.library "File" do
   disk = "no hook: the system call is made here, with or without Ruby's lock: file.c, io.c"
-  writing = { "< 3.3.1" => "the system call is made here, without the hook io_write: Bug #19546; io.c, internal_write_func" }
+  writing = { "< 3.3.1" => "the system call is made here, without the hook io_write: Bug #19546; " \
+                           "io.c, internal_write_func" }
   flushing = "no hook before Ruby 4.0 (Bug #21789): io.c, io_flush_buffer"
-  # Ruby 3.3 reads code by io_read, Ruby 3.4 maps it, and on Ruby 3.1 compat/require.rb keeps the thread (Bug #18663).
+  # Ruby 3.3 reads code by io_read and Ruby 3.4 maps it. On Ruby 3.1 compat/require.rb keeps the
+  # thread (Bug #18663).
   loading = { "< 3.3" => "#{disk}; load.c", ">= 3.4" => "#{disk}; load.c" }
   # From 3.4 on calls that can do without Ruby's lock are offered to blocking_operation_wait.
   before34 = { "< 3.4" => "#{disk}; blocking_operation_wait is Ruby 3.4's: Feature #20876" }
@@ -36,52 +39,133 @@ HookTable.library "File" do
     end
   end
 
-  disk("File.open", "a slow disk", request: :open, cured: elsewhere, also: %w[File.new IO.open IO.new Kernel#open]) { |folder| File.open("#{folder}/text").close }
-  disk("IO.sysopen", "a slow disk", request: :open, cured: elsewhere) { |folder| IO.sysopen("#{folder}/text") }
-  disk("File.read", "a slow disk", request: :read, gives: "hello\n", also: %w[IO.read IO.binread]) { |folder| File.read("#{folder}/text") }
-  disk("IO.readlines", "a slow disk", request: :read, gives: ["hello\n"]) { |folder| File.readlines("#{folder}/text") }
-  disk("IO.foreach", "a slow disk", request: :read, gives: ["hello\n"]) { |folder| File.foreach("#{folder}/text").to_a }
-  disk("File.write", "a slow disk", request: :write, gives: 5, cured: always, also: %w[IO.write IO.binwrite]) { |folder| File.write("#{folder}/text", "hello") }
-  disk("IO.copy_stream", "from a slow disk", request: :read, gives: 6, cured: elsewhere) { |folder| IO.copy_stream("#{folder}/text", path("copy")) }
-  disk("IO.copy_stream", "to a slow disk", request: :write, gives: 5, cured: elsewhere) { |folder| IO.copy_stream(file("hello"), "#{folder}/text") }
+  disk("File.open", "a slow disk", request: :open, cured: elsewhere,
+       also: %w[File.new IO.open IO.new Kernel#open]) do |folder|
+    File.open("#{folder}/text").close
+  end
+  disk("IO.sysopen", "a slow disk", request: :open, cured: elsewhere) do |folder|
+    IO.sysopen("#{folder}/text")
+  end
+  disk("File.read", "a slow disk", request: :read, gives: "hello\n",
+       also: %w[IO.read IO.binread]) do |folder|
+    File.read("#{folder}/text")
+  end
+  disk("IO.readlines", "a slow disk", request: :read, gives: ["hello\n"]) do |folder|
+    File.readlines("#{folder}/text")
+  end
+  disk("IO.foreach", "a slow disk", request: :read, gives: ["hello\n"]) do |folder|
+    File.foreach("#{folder}/text").to_a
+  end
+  disk("File.write", "a slow disk", request: :write, gives: 5, cured: always,
+       also: %w[IO.write IO.binwrite]) do |folder|
+    File.write("#{folder}/text", "hello")
+  end
+  disk("IO.copy_stream", "from a slow disk", request: :read, gives: 6, cured: elsewhere) do |folder|
+    IO.copy_stream("#{folder}/text", path("copy"))
+  end
+  disk("IO.copy_stream", "to a slow disk", request: :write, gives: 5, cured: elsewhere) do |folder|
+    IO.copy_stream(file("hello"), "#{folder}/text")
+  end
   open_disk("IO#read", "a slow disk", request: :read, gives: "hello\n", &:read)
   open_disk("IO#gets", "a slow disk", request: :read, gives: "hello\n", &:gets)
-  open_disk("IO#sysread", "a slow disk", request: :read, gives: "hello\n") { |io| io.sysread(2) + io.sysread(100) }
-  open_disk("IO#pread", "a slow disk", request: :read, gives: "ello", cured: { "< 3.3" => "pwrite" }) { |io| io.pread(4, 1) }
-  open_disk("IO#write", "a slow disk", request: :write, mode: "r+", gives: 5, blocks: writing) { |io| io.tap { io.sync = true }.write("hello") }
-  open_disk("IO#write", "appending, a slow disk", request: :write, mode: "a", gives: [5, 11], blocks: writing) { |io| [io.tap { io.sync = true }.write("hello"), io.pos] }
-  open_disk("IO#syswrite", "a slow disk", request: :write, mode: "r+", gives: 5, blocks: writing) { |io| io.syswrite("hello") }
-  open_disk("IO#pwrite", "a slow disk", request: :write, mode: "r+", gives: 4, cured: { "< 3.3" => "pwrite" }) { |io| io.pwrite("ello", 1) }
-  open_disk("IO#flush", "a slow disk", request: :write, mode: "r+", blocks: flushing) { |io| (io << "hello").flush }
+  open_disk("IO#sysread", "a slow disk", request: :read, gives: "hello\n") do |io|
+    io.sysread(2) + io.sysread(100)
+  end
+  open_disk("IO#pread", "a slow disk", request: :read, gives: "ello",
+            cured: { "< 3.3" => "pwrite" }) { |io| io.pread(4, 1) }
+  open_disk("IO#write", "a slow disk", request: :write, mode: "r+", gives: 5,
+            blocks: writing) do |io|
+    io.tap { io.sync = true }.write("hello")
+  end
+  open_disk("IO#write", "appending, a slow disk", request: :write, mode: "a", gives: [5, 11],
+            blocks: writing) do |io|
+    [io.tap { io.sync = true }.write("hello"), io.pos]
+  end
+  open_disk("IO#syswrite", "a slow disk", request: :write, mode: "r+", gives: 5,
+            blocks: writing) { |io| io.syswrite("hello") }
+  open_disk("IO#pwrite", "a slow disk", request: :write, mode: "r+", gives: 4,
+            cured: { "< 3.3" => "pwrite" }) { |io| io.pwrite("ello", 1) }
+  open_disk("IO#flush", "a slow disk", request: :write, mode: "r+", blocks: flushing) do |io|
+    (io << "hello").flush
+  end
   open_disk("IO#close", "a slow disk", request: :flush, blocks: disk, &:close)
   open_disk("IO#fsync", "a slow disk", request: :fsync, gives: 0, cured: always, &:fsync)
   open_disk("IO#fdatasync", "a slow disk", request: :fsync, gives: 0, cured: always, &:fdatasync)
-  open_disk("IO#stat", "a slow disk", request: :getattr, blocks: disk, also: %w[File#lstat File#size File#atime File#mtime File#ctime File#birthtime]) { |io| io.stat.size }
-  open_disk("IO#seek", "from the end, a slow disk", request: :getattr, blocks: disk, also: %w[IO#sysseek]) { |io| io.seek(0, IO::SEEK_END) }
-  open_disk("File#truncate", "a slow disk", request: :setattr, mode: "r+", gives: 0, cured: always) { |file| file.truncate(3) }
-  open_disk("File#chmod", "a slow disk", request: :setattr, gives: 0, blocks: disk) { |file| file.chmod(0o600) }
-  open_disk("File#chown", "a slow disk", request: :setattr, gives: 0, blocks: before34) { |file| file.chown(0, 0) }
+  open_disk("IO#stat", "a slow disk", request: :getattr, blocks: disk,
+            also: %w[File#lstat File#size File#atime File#mtime File#ctime File#birthtime]) do |io|
+    io.stat.size
+  end
+  open_disk("IO#seek", "from the end, a slow disk", request: :getattr, blocks: disk,
+            also: %w[IO#sysseek]) { |io| io.seek(0, IO::SEEK_END) }
+  open_disk("File#truncate", "a slow disk", request: :setattr, mode: "r+", gives: 0,
+            cured: always) { |file| file.truncate(3) }
+  open_disk("File#chmod", "a slow disk", request: :setattr, gives: 0, blocks: disk) do |file|
+    file.chmod(0o600)
+  end
+  open_disk("File#chown", "a slow disk", request: :setattr, gives: 0, blocks: before34) do |file|
+    file.chown(0, 0)
+  end
   disk("File.stat", "a slow disk", cured: elsewhere) { |folder| File.stat("#{folder}/text") }
   disk("File.lstat", "a slow disk", cured: elsewhere) { |folder| File.lstat("#{folder}/text") }
-  predicates = %w[blockdev? chardev? directory? empty? exist? file? grpowned? identical? owned? pipe? setgid? setuid? size size? socket? sticky? symlink? zero? atime mtime ctime
-                  birthtime ftype world_readable? world_writable?]
-  disk("File.file?", "a slow disk", gives: true, cured: elsewhere, also: predicates.map { |name| "File.#{name}" } + ["Kernel#test"]) { |folder| File.file?("#{folder}/text") }
-  rights = %w[File.writable? File.executable? File.readable_real? File.writable_real? File.executable_real?]
-  disk("File.readable?", "a slow disk", gives: true, cured: elsewhere, also: rights) { |folder| File.readable?("#{folder}/text") }
+  predicates = %w[
+    blockdev? chardev? directory? empty? exist? file? grpowned? identical? owned? pipe? setgid?
+    setuid? size size? socket? sticky? symlink? zero? atime mtime ctime birthtime ftype
+    world_readable? world_writable?
+  ]
+  disk("File.file?", "a slow disk", gives: true, cured: elsewhere,
+       also: predicates.map { |name| "File.#{name}" } + ["Kernel#test"]) do |folder|
+    File.file?("#{folder}/text")
+  end
+  rights = %w[
+    File.writable? File.executable? File.readable_real? File.writable_real? File.executable_real?
+  ]
+  disk("File.readable?", "a slow disk", gives: true, cured: elsewhere, also: rights) do |folder|
+    File.readable?("#{folder}/text")
+  end
   disk("File::Stat.new", "a slow disk", blocks: disk) { |folder| File::Stat.new("#{folder}/text") }
-  disk("File.realpath", "a slow disk", blocks: disk, also: "File.realdirpath") { |folder| File.realpath("#{folder}/text") }
-  disk("File.readlink", "a slow disk", request: :readlink, gives: "text", cured: elsewhere) { |folder| File.readlink("#{folder}/symlink") }
-  disk("File.rename", "a slow disk", request: :rename, gives: 0, cured: elsewhere) { |folder| File.rename("#{folder}/text", "#{folder}/new") }
-  disk("File.link", "a slow disk", request: :link, gives: 0, blocks: disk) { |folder| File.link("#{folder}/text", "#{folder}/new") }
-  disk("File.symlink", "a slow disk", request: :symlink, gives: 0, blocks: disk) { |folder| File.symlink("text", "#{folder}/new") }
-  disk("File.unlink", "a slow disk", request: :unlink, gives: 1, cured: elsewhere, also: "File.delete") { |folder| File.unlink("#{folder}/text") }
-  disk("File.mkfifo", "a slow disk", request: :mknod, gives: 0, cured: elsewhere) { |folder| File.mkfifo("#{folder}/new") }
-  disk("File.truncate", "a slow disk", request: :setattr, gives: 0, cured: elsewhere) { |folder| File.truncate("#{folder}/text", 3) }
-  disk("File.chmod", "a slow disk", request: :setattr, gives: 1, cured: elsewhere, also: "File.lchmod") { |folder| File.chmod(0o600, "#{folder}/text") }
-  disk("File.chown", "a slow disk", request: :setattr, gives: 1, cured: elsewhere, also: "File.lchown") { |folder| File.chown(0, 0, "#{folder}/text") }
-  disk("File.utime", "a slow disk", request: :setattr, gives: 1, cured: elsewhere, also: "File.lutime") { |folder| File.utime(0, 0, "#{folder}/text") }
-  disk("Kernel#require", "from a slow disk", request: :read, gives: true, blocks: loading) { |folder| require "#{folder}/code.rb" }
-  disk("Kernel#load", "from a slow disk", request: :read, gives: true, blocks: loading) { |folder| load "#{folder}/code.rb" }
+  disk("File.realpath", "a slow disk", blocks: disk, also: "File.realdirpath") do |folder|
+    File.realpath("#{folder}/text")
+  end
+  disk("File.readlink", "a slow disk", request: :readlink, gives: "text",
+       cured: elsewhere) do |folder|
+    File.readlink("#{folder}/symlink")
+  end
+  disk("File.rename", "a slow disk", request: :rename, gives: 0, cured: elsewhere) do |folder|
+    File.rename("#{folder}/text", "#{folder}/new")
+  end
+  disk("File.link", "a slow disk", request: :link, gives: 0, blocks: disk) do |folder|
+    File.link("#{folder}/text", "#{folder}/new")
+  end
+  disk("File.symlink", "a slow disk", request: :symlink, gives: 0, blocks: disk) do |folder|
+    File.symlink("text", "#{folder}/new")
+  end
+  disk("File.unlink", "a slow disk", request: :unlink, gives: 1, cured: elsewhere,
+       also: "File.delete") do |folder|
+    File.unlink("#{folder}/text")
+  end
+  disk("File.mkfifo", "a slow disk", request: :mknod, gives: 0, cured: elsewhere) do |folder|
+    File.mkfifo("#{folder}/new")
+  end
+  disk("File.truncate", "a slow disk", request: :setattr, gives: 0, cured: elsewhere) do |folder|
+    File.truncate("#{folder}/text", 3)
+  end
+  disk("File.chmod", "a slow disk", request: :setattr, gives: 1, cured: elsewhere,
+       also: "File.lchmod") do |folder|
+    File.chmod(0o600, "#{folder}/text")
+  end
+  disk("File.chown", "a slow disk", request: :setattr, gives: 1, cured: elsewhere,
+       also: "File.lchown") do |folder|
+    File.chown(0, 0, "#{folder}/text")
+  end
+  disk("File.utime", "a slow disk", request: :setattr, gives: 1, cured: elsewhere,
+       also: "File.lutime") do |folder|
+    File.utime(0, 0, "#{folder}/text")
+  end
+  disk("Kernel#require", "from a slow disk", request: :read, gives: true,
+       blocks: loading) { |folder| require "#{folder}/code.rb" }
+  disk("Kernel#load", "from a slow disk", request: :read, gives: true, blocks: loading) do |folder|
+    load "#{folder}/code.rb"
+  end
 
   row "File#flock", "held by another", cured: { ">= 0" => "flock" } do
     file = File.open(file("x"))

@@ -3,7 +3,8 @@
 # Reading, writing and waiting on pipes. What waits for a disk is in file.rb.
 
 HookTable.library "IO" do
-  # A call that reads: the event writes `text` to the other end of a pipe, in parts when there are several.
+  # A call that reads: the event writes `text` to the other end of a pipe, in parts when there are
+  # several.
   def self.reads(name, *parts, variant: nil, close: false, gives: parts.join, **options, &call)
     row name, variant, **options do
       reader, writer = IO.pipe
@@ -14,7 +15,8 @@ HookTable.library "IO" do
     end
   end
 
-  # A call that writes to a full pipe: the event reads from the other end. What the call leaves behind has to have arrived.
+  # A call that writes to a full pipe: the event reads from the other end. What the call leaves
+  # behind has to have arrived.
   def self.writes(name, text, gives: nil, variant: nil, **options, &call)
     row name, variant, **options do
       reader, writer = IO.pipe
@@ -36,7 +38,8 @@ HookTable.library "IO" do
   reads("IO#gets", "half a", " line\nand", gives: "half a line\n") { |io| io.gets }
   reads("IO#readline", "a line\n") { |io| io.readline }
   reads("IO#readlines", "one\n", "two\n", close: true, gives: %W[one\n two\n]) { |io| io.readlines }
-  reads("IO#each_line", "one\n", "two\n", close: true, gives: %W[one\n two\n], also: "IO#each") { |io| io.each_line.to_a }
+  reads("IO#each_line", "one\n", "two\n", close: true, gives: %W[one\n two\n],
+        also: "IO#each") { |io| io.each_line.to_a }
   reads("IO#each_byte", "a", "b", close: true, gives: [97, 98]) { |io| io.each_byte.to_a }
   reads("IO#each_char", "\u00e4", "b", close: true, gives: %W[\u00e4 b]) { |io| io.each_char.to_a }
   reads("IO#getc", "\u00e4") { |io| io.set_encoding("UTF-8").getc }
@@ -46,9 +49,13 @@ HookTable.library "IO" do
   reads("IO#eof?", "a", gives: false, also: "IO#eof") { |io| io.eof? }
   reads("IO#eof?", variant: "at the end", close: true, gives: true) { |io| io.eof? }
   reads("IO#wait_readable", "a", gives: true) { |io| io.wait_readable.equal?(io) }
-  reads("IO#wait_readable", "a", variant: "within a time", gives: true) { |io| io.wait_readable(60).equal?(io) }
+  reads("IO#wait_readable", "a", variant: "within a time", gives: true) do |io|
+    io.wait_readable(60).equal?(io)
+  end
   reads("IO#wait", "a", gives: true) { |io| io.wait.equal?(io) }
-  reads("IO#wait", "a", variant: "for events", gives: true) { |io| [io, IO::READABLE].include?(io.wait(IO::READABLE, 60)) }
+  reads("IO#wait", "a", variant: "for events", gives: true) do |io|
+    [io, IO::READABLE].include?(io.wait(IO::READABLE, 60))
+  end
   reads("IO#read_nonblock", "soon", variant: "and wait_readable") do |io|
     io.read_nonblock(4)
   rescue IO::WaitReadable
@@ -158,7 +165,9 @@ HookTable.library "IO" do
     arrived = +""
     inside { IO.copy_stream(source, client) }
     event { arrived << drain(peer, full) }
-    gives { |bytes| bytes == 5 && (arrived << drain(peer, full + 5 - arrived.bytesize)).end_with?("hello") }
+    gives do |bytes|
+      bytes == 5 && (arrived << drain(peer, full + 5 - arrived.bytesize)).end_with?("hello")
+    end
   end
 
   row "IO.copy_stream", "from a socket to a file" do
@@ -171,7 +180,9 @@ HookTable.library "IO" do
 
   row "IO.copy_stream", "from an object with readpartial to one with write" do
     reader, writer = IO.pipe
-    source = Struct.new(:io) { def readpartial(*arguments) = io.readpartial(*arguments) }.new(reader)
+    source = Struct.new(:io) do
+      def readpartial(*arguments) = io.readpartial(*arguments)
+    end.new(reader)
     target = Struct.new(:text) { def write(part) = (text << part).then { part.bytesize } }.new(+"")
     inside { IO.copy_stream(source, target) && target.text }
     event { writer << "half" }
@@ -207,17 +218,21 @@ HookTable.library "IO" do
     gives "data"
   end
 
-  row "IO#write", "to a full pipe whose descriptor is blocking", cured: { "< 3.3.1" => "blocking_write" } do
+  row "IO#write", "to a full pipe whose descriptor is blocking",
+      cured: { "< 3.3.1" => "blocking_write" } do
     reader, writer = IO.pipe
     full = fill(writer)
     writer.nonblock = false # what #fill has set
     arrived = +""
     inside { writer.write("hello") }
     event { arrived << drain(reader, full) }
-    gives { |bytes| bytes == 5 && (arrived << drain(reader, full + 5 - arrived.bytesize)).end_with?("hello") }
+    gives do |bytes|
+      bytes == 5 && (arrived << drain(reader, full + 5 - arrived.bytesize)).end_with?("hello")
+    end
   end
 
-  row "IO#write", "more than a pipe holds, whose descriptor is blocking", cured: { "< 3.3.1" => "blocking_write" } do
+  row "IO#write", "more than a pipe holds, whose descriptor is blocking",
+      cured: { "< 3.3.1" => "blocking_write" } do
     reader, writer = blocking_pipe
     text = "x" * 1_000_000
     arrived = +""
@@ -243,7 +258,8 @@ HookTable.library "IO" do
     gives "t"
   end
 
-  row "IO#fcntl", "F_SETLKW: a lock of another process", blocks: "the request is the caller's and nothing says that it waits: io.c, rb_fcntl" do
+  row "IO#fcntl", "F_SETLKW: a lock of another process",
+      blocks: "the request is the caller's and nothing says that it waits: io.c, rb_fcntl" do
     setlkw = 7
     region = [1, 0, 0, 0, 0].pack("s!s!x4q!q!ix4")
     held, holding = IO.pipe

@@ -17,14 +17,22 @@ HookTable.library "IO::Buffer" do
     arrived = +""
     inside { buffer.write(writer, 5) }
     event { arrived << drain(reader, full) }
-    gives { |bytes| bytes == 5 && (arrived << drain(reader, full + 5 - arrived.bytesize)).end_with?("hello") }
+    gives do |bytes|
+      bytes == 5 && (arrived << drain(reader, full + 5 - arrived.bytesize)).end_with?("hello")
+    end
   end
 
   %i[pread pwrite].each do |name|
     row "IO::Buffer##{name}", "a slow disk" do
       io = File.open(File.join(slow_disk(name == :pread ? :read : :write), "text"), "r+")
       buffer = IO::Buffer.new(4)
-      inside { RUBY_VERSION < "3.2" ? buffer.public_send(name, io, 4, 1) : buffer.public_send(name, io, 1, 4) }
+      inside do
+        if RUBY_VERSION < "3.2"
+          buffer.public_send(name, io, 4, 1)
+        else
+          buffer.public_send(name, io, 1, 4)
+        end
+      end
       elapses { disk_keeps? }
       gives 4
     end

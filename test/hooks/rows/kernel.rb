@@ -63,12 +63,16 @@ HookTable.library "Kernel" do
   row "Kernel#open", "of a command", until: "4.0" do
     reader, writer = blocking_pipe
     reader.close_on_exec = false
-    inside { open("|read line <&#{reader.fileno}; echo $line", &:read) } # rubocop:disable Security/Open -- that is the row
+    # The row is about Kernel#open itself.
+    inside do
+      open("|read line <&#{reader.fileno}; echo $line", &:read) # rubocop:disable Security/Open
+    end
     event { writer.puts("hello") }
     gives "hello\n"
   end
 
-  # Standard output and error block their thread (they are shared with other processes), unlike the pipes and sockets Ruby makes.
+  # Standard output and error block their thread (they are shared with other processes), unlike the
+  # pipes and sockets Ruby makes.
   def self.prints(name, variant, arrives, **options, &call)
     row name, variant, **options do
       reader, writer = IO.pipe
@@ -80,7 +84,10 @@ HookTable.library "Kernel" do
       arrived = +""
       inside { instance_exec(&call) }
       event { arrived << drain(reader, full) }
-      gives { (arrived << drain(reader, full + arrives.bytesize - arrived.bytesize)).end_with?("x#{arrives}") }
+      gives do
+        (arrived << drain(reader, full + arrives.bytesize - arrived.bytesize))
+          .end_with?("x#{arrives}")
+      end
     end
   end
 
@@ -110,7 +117,8 @@ HookTable.library "Kernel" do
   end
 
   row "Kernel#require", "of a file that waits",
-      blocks: { "< 3.2" => "a require that parks loses its fiber or crashes: Bug #18663; compat/require.rb makes it block" } do
+      blocks: { "< 3.2" => "a require that parks loses its fiber or crashes: Bug #18663; " \
+                           "compat/require.rb makes it block" } do
     $reader, writer = IO.pipe
     path = file("$required = $reader.gets", name: "waits.rb")
     inside { require path }
@@ -127,17 +135,20 @@ HookTable.library "Kernel" do
     gives { |result| result && $required == "hello\n" }
   end
 
-  row "Kernel#require_relative", "of a file that waits", blocks: { "< 3.2" => "as require: Bug #18663; compat/require.rb makes it block" } do
+  row "Kernel#require_relative", "of a file that waits",
+      blocks: { "< 3.2" => "as require: Bug #18663; compat/require.rb makes it block" } do
     $reader, writer = IO.pipe
     file("$required = $reader.gets", name: "waits.rb")
     caller = file(text = "require_relative 'waits'", name: "caller.rb")
-    inside { eval(text, TOPLEVEL_BINDING, caller) } # rubocop:disable Security/Eval -- the path is the caller's
+    # The path is the caller's, hence `eval`.
+    inside { eval(text, TOPLEVEL_BINDING, caller) } # rubocop:disable Security/Eval
     event { writer.puts("hello") }
     gives { |result| result && $required == "hello\n" }
   end
 
   row "Kernel#autoload", "of a file that waits, in two fibers",
-      blocks: { "< 3.2" => "the second fiber gets a NameError: Bug #18663; compat/require.rb makes it block" } do
+      blocks: { "< 3.2" => "the second fiber gets a NameError: Bug #18663; " \
+                           "compat/require.rb makes it block" } do
     $reader, writer = IO.pipe
     Object.autoload(:WaitsForIt, file("WaitsForIt = $reader.gets", name: "waits.rb"))
     other = nil

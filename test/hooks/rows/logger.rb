@@ -5,8 +5,11 @@ require "logger"
 HookTable.library "logger" do
   format = ->(*, message) { message }
 
-  { "info" => ->(logger, text) { logger.info(text) }, "add" => ->(logger, text) { logger.add(Logger::WARN, text) },
-    "<<" => ->(logger, text) { (logger << text).positive? } }.each do |name, call|
+  {
+    "info" => ->(logger, text) { logger.info(text) },
+    "add" => ->(logger, text) { logger.add(Logger::WARN, text) },
+    "<<" => ->(logger, text) { (logger << text).positive? }
+  }.each do |name, call|
     row "Logger##{name}", "to a full pipe" do
       reader, writer = IO.pipe
       bytes = fill(writer)
@@ -17,8 +20,16 @@ HookTable.library "logger" do
     end
   end
 
-  { "while another fiber of the loop writes" => ->(stage, write) { stage.instance_eval { companion(&write) } },
-    "while a thread writes" => ->(stage, write) { stage.instance_eval { other_thread(&write).then { |thread| Thread.pass until thread.stop? } } } }.each do |variant, beside|
+  {
+    "while another fiber of the loop writes" => ->(stage, write) {
+      stage.instance_eval { companion(&write) }
+    },
+    "while a thread writes" => ->(stage, write) {
+      stage.instance_eval do
+        other_thread(&write).then { |thread| Thread.pass until thread.stop? }
+      end
+    }
+  }.each do |variant, beside|
     row "Logger#info", variant do
       reader, writer = IO.pipe
       bytes = fill(writer)
@@ -31,8 +42,10 @@ HookTable.library "logger" do
     end
   end
 
-  # What renames the file asks for its lock (Logger::LogDevice#lock_shift_log), against other processes.
-  row "Logger#info", "rotating while another process has the file's lock", cured: { ">= 0" => "flock" } do
+  # What renames the file asks for its lock (Logger::LogDevice#lock_shift_log), against other
+  # processes.
+  row "Logger#info", "rotating while another process has the file's lock",
+      cured: { ">= 0" => "flock" } do
     path = file("x" * 100, name: "log")
     logger = Logger.new(path, 2, 50, formatter: format)
     holder = File.open(path).tap { |lock| lock.flock(File::LOCK_EX) }

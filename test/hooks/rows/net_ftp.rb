@@ -36,9 +36,13 @@ HookTable.library "net/ftp" do
     "noop" => ["NOOP", ->(ftp) { ftp.noop.to_s }, ""],
     "list" => [:data, ->(ftp) { ftp.list }, %w[first second]],
     "nlst" => [:data, ->(ftp) { ftp.nlst }, %w[first second]],
-    "gettextfile" => [:data, ->(ftp) { [].tap { |lines| ftp.gettextfile("x", File::NULL) { |line| lines << line } } }, %w[first second]],
+    "gettextfile" => [:data, ->(ftp) {
+      [].tap { |lines| ftp.gettextfile("x", File::NULL) { |line| lines << line } }
+    }, %w[first second]],
     "getbinaryfile" => [:data, ->(ftp) { ftp.getbinaryfile("x", nil) }, plain],
-    "retrbinary" => [:data, ->(ftp) { [].tap { |parts| ftp.retrbinary("RETR x", 1024) { |part| parts << part } }.join }, plain],
+    "retrbinary" => [:data, ->(ftp) {
+      [].tap { |parts| ftp.retrbinary("RETR x", 1024) { |part| parts << part } }.join
+    }, plain],
     "quit" => ["QUIT", ->(ftp) { ftp.quit.to_s }, ""]
   }.each do |name, (point, call, value)|
     row "Net::FTP##{name}" do

@@ -26,9 +26,12 @@ HookTable.library "net/http" do
     gives "GET /a: "
   end
 
-  looks_up("by a name that is looked up", cured: { ">= 3.4" => "tcp_fast_fallback" }) { |port| Net::HTTP.get("hook-table.test", "/a", port) }
+  looks_up("by a name that is looked up", cured: { ">= 3.4" => "tcp_fast_fallback" }) do |port|
+    Net::HTTP.get("hook-table.test", "/a", port)
+  end
   looks_up("by a name that is looked up, with Socket.tcp_fast_fallback", since: "3.4",
-           blocks: "the application has turned it on again; it waits by select(2): Bug #21270; ipsocket.c, init_fast_fallback_inetsock_internal") do |port|
+           blocks: "the application has turned it on again; it waits by select(2): Bug #21270; " \
+                   "ipsocket.c, init_fast_fallback_inetsock_internal") do |port|
     Socket.tcp_fast_fallback = true # the first scheduler has turned it off
     Net::HTTP.get("hook-table.test", "/a", port)
   end
@@ -63,34 +66,46 @@ HookTable.library "net/http" do
 
   row "Net::HTTP.start", "TLS handshake" do
     service = http(hold: :handshake, tls: true)
-    inside { Net::HTTP.start(service.host, service.port, use_ssl: true, cert_store: HookServices::Certificate.store) { |http| http.get("/a").body } }
+    inside do
+      Net::HTTP.start(service.host, service.port, use_ssl: true,
+                      cert_store: HookServices::Certificate.store) { |http| http.get("/a").body }
+    end
     gives "GET /a: "
   end
 
   row "Net::HTTP.start", "over TLS" do
     service = http(tls: true)
-    inside { Net::HTTP.start(service.host, service.port, use_ssl: true, cert_store: HookServices::Certificate.store) { |http| http.get("/a").body } }
+    inside do
+      Net::HTTP.start(service.host, service.port, use_ssl: true,
+                      cert_store: HookServices::Certificate.store) { |http| http.get("/a").body }
+    end
     gives "GET /a: "
   end
 
   row "Net::HTTP#get", "second on a persistent connection" do
     service = http(hold: "/b")
     inside do
-      Net::HTTP.start(service.host, service.port) { |http| [http.get("/a").body, http.get("/b").body] }
+      Net::HTTP.start(service.host, service.port) do |http|
+        [http.get("/a").body, http.get("/b").body]
+      end
     end
     gives { |bodies| bodies == ["GET /a: ", "GET /b: "] && service.connections == 1 }
   end
 
   row "Net::HTTP#head" do
     service = http
-    inside { Net::HTTP.start(service.host, service.port) { |http| http.head("/a")["Content-Length"] } }
+    inside do
+      Net::HTTP.start(service.host, service.port) { |http| http.head("/a")["Content-Length"] }
+    end
     gives "9"
   end
 
   row "Net::HTTP#post", "a body that is taken slowly" do
     service = http(hold: :read)
     body = "x" * (16 << 20)
-    inside { Net::HTTP.start(service.host, service.port) { |http| http.post("/a", body).body.bytesize } }
+    inside do
+      Net::HTTP.start(service.host, service.port) { |http| http.post("/a", body).body.bytesize }
+    end
     gives "POST /a: ".bytesize + (16 << 20)
   end
 
@@ -98,7 +113,11 @@ HookTable.library "net/http" do
     service = http(hold: :continue)
     request = Net::HTTP::Post.new("/a", "Expect" => "100-continue")
     request.body = "form"
-    inside { Net::HTTP.start(service.host, service.port) { |http| http.tap { http.continue_timeout = 10 }.request(request).body } }
+    inside do
+      Net::HTTP.start(service.host, service.port) do |http|
+        http.tap { http.continue_timeout = 10 }.request(request).body
+      end
+    end
     gives "POST /a: form"
   end
 
@@ -130,7 +149,9 @@ HookTable.library "net/http" do
     service = http(hold: :body)
     inside do
       parts = []
-      Net::HTTP.start(service.host, service.port) { |http| http.request_get("/a") { |response| response.read_body { |part| parts << part } } }
+      Net::HTTP.start(service.host, service.port) do |http|
+        http.request_get("/a") { |response| response.read_body { |part| parts << part } }
+      end
       parts - [""] # what had not come yet
     end
     gives ["GET ", "/a: "]
@@ -162,7 +183,9 @@ HookTable.library "net/http" do
     service = HookServices::FullBacklog.new
     reached { service.reached? }
     elapses
-    inside { Net::HTTP.start(service.host, service.port, open_timeout: 0.5) { |http| http.get("/a") } }
+    inside do
+      Net::HTTP.start(service.host, service.port, open_timeout: 0.5) { |http| http.get("/a") }
+    end
     raises Net::OpenTimeout
   end
 
@@ -170,7 +193,11 @@ HookTable.library "net/http" do
     service = HookServices::Http.new(hold: :head)
     reached { service.reached? }
     elapses
-    inside { Net::HTTP.start(service.host, service.port, read_timeout: 0.5, max_retries: 0) { |http| http.get("/a") } }
+    inside do
+      Net::HTTP.start(service.host, service.port, read_timeout: 0.5, max_retries: 0) do |http|
+        http.get("/a")
+      end
+    end
     raises Net::ReadTimeout
   end
 
@@ -179,7 +206,11 @@ HookTable.library "net/http" do
     reached { service.reached? }
     elapses
     body = "x" * (16 << 20)
-    inside { Net::HTTP.start(service.host, service.port, write_timeout: 0.5, max_retries: 0) { |http| http.post("/a", body) } }
+    inside do
+      Net::HTTP.start(service.host, service.port, write_timeout: 0.5, max_retries: 0) do |http|
+        http.post("/a", body)
+      end
+    end
     raises Net::WriteTimeout
   end
 
@@ -187,7 +218,11 @@ HookTable.library "net/http" do
     service = HookServices::Http.new(hold: :handshake, tls: true)
     reached { service.reached? }
     elapses
-    inside { Net::HTTP.start(service.host, service.port, use_ssl: true, open_timeout: 0.5) { |http| http.get("/a") } }
+    inside do
+      Net::HTTP.start(service.host, service.port, use_ssl: true, open_timeout: 0.5) do |http|
+        http.get("/a")
+      end
+    end
     raises Net::OpenTimeout
   end
 
@@ -195,13 +230,17 @@ HookTable.library "net/http" do
     service = HookServices::Http.new(hold: :head)
     reached { service.reached? }
     elapses
-    inside { Timeout.timeout(0.5, HookServices::Late) { Net::HTTP.get(service.host, "/a", service.port) } }
+    inside do
+      Timeout.timeout(0.5, HookServices::Late) { Net::HTTP.get(service.host, "/a", service.port) }
+    end
     raises HookServices::Late
   end
 
   row "Net::HTTP.new", "through a proxy" do
     proxy = http
-    inside { Net::HTTP.new("origin.test", 80, proxy.host, proxy.port).start { |http| http.get("/a").body } }
+    inside do
+      Net::HTTP.new("origin.test", 80, proxy.host, proxy.port).start { |http| http.get("/a").body }
+    end
     gives "GET http://origin.test/a: "
   end
 
@@ -224,7 +263,9 @@ HookTable.library "net/protocol" do
     "Net::BufferedIO#read_all" => ->(io) { io.read_all[0, 8] },
     "Net::BufferedIO#readuntil" => ->(io) { io.readuntil("l\r\n").chomp },
     "Net::BufferedIO#readline" => ->(io) { io.readline },
-    "Net::InternetMessageIO#each_message_chunk" => ->(io) { [].tap { |lines| io.each_message_chunk { |line| lines << line } }.first.chomp }
+    "Net::InternetMessageIO#each_message_chunk" => ->(io) {
+      [].tap { |lines| io.each_message_chunk { |line| lines << line } }.first.chomp
+    }
   }.each do |name, call|
     row name do
       client, server = tcp_pair

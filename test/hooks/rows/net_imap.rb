@@ -19,7 +19,9 @@ HookTable.library "net/imap" do
 
   row "Net::IMAP.new", "TLS handshake" do
     service = holding(HookServices::Imap.new(hold: :handshake, tls: true))
-    inside { connect.call(service, ssl: { cert_store: HookServices::Certificate.store }).greeting.name }
+    inside do
+      connect.call(service, ssl: { cert_store: HookServices::Certificate.store }).greeting.name
+    end
     gives "OK"
   end
 
@@ -40,8 +42,12 @@ HookTable.library "net/imap" do
     "list" => ["LIST", ->(imap) { imap.list("", "*").first.name }, "INBOX"],
     "status" => ["STATUS", ->(imap) { imap.status("INBOX", ["MESSAGES"])["MESSAGES"] }, 2],
     "search" => ["SEARCH", ->(imap) { imap.search(["ALL"]).to_a }, [1, 2]],
-    "fetch" => ["FETCH", ->(imap) { imap.fetch(1, "BODY[]").first.attr["BODY[]"] }, HookServices::Imap::MESSAGE],
-    "append" => ["APPEND", ->(imap) { imap.append("INBOX", HookServices::Imap::MESSAGE).name }, "OK"],
+    "fetch" => ["FETCH", ->(imap) {
+      imap.fetch(1, "BODY[]").first.attr["BODY[]"]
+    }, HookServices::Imap::MESSAGE],
+    "append" => ["APPEND", ->(imap) {
+      imap.append("INBOX", HookServices::Imap::MESSAGE).name
+    }, "OK"],
     "logout" => ["LOGOUT", ->(imap) { imap.logout.name }, "OK"]
   }.each do |name, (verb, call, value)|
     row "Net::IMAP##{name}" do

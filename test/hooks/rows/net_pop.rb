@@ -18,10 +18,12 @@ HookTable.library "net/pop" do
     end
   end
 
-  { "Net::POP3#mails" => ["LIST", ->(pop) { pop.mails.size }, 1],
+  {
+    "Net::POP3#mails" => ["LIST", ->(pop) { pop.mails.size }, 1],
     "Net::POPMail#pop" => ["RETR", ->(pop) { pop.mails.first.pop }, HookServices::Pop::MESSAGE],
     "Net::POPMail#delete" => ["DELE", ->(pop) { pop.mails.first.tap(&:delete).deleted? }, true],
-    "Net::POP3#finish" => ["QUIT", ->(pop) { pop.finish.then { pop.started? } }, false] }.each do |name, (verb, call, value)|
+    "Net::POP3#finish" => ["QUIT", ->(pop) { pop.finish.then { pop.started? } }, false]
+  }.each do |name, (verb, call, value)|
     row name do
       service = holding(HookServices::Pop.new(hold: verb))
       pop = start.call(service)

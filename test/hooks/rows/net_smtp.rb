@@ -67,7 +67,11 @@ HookTable.library "net/smtp" do
   { "DATA" => "before the text", :accepted => "after the text" }.each do |point, variant|
     row "Net::SMTP#send_message", variant, also: %w[Net::SMTP#data] do
       service = holding(HookServices::Smtp.new(hold: point))
-      inside { smtp.call(service) { |session| session.send_message(text, "a@host.test", "b@host.test").status } }
+      inside do
+        smtp.call(service) do |session|
+          session.send_message(text, "a@host.test", "b@host.test").status
+        end
+      end
       gives { |status| status == "250" && service.seen.include?(text) }
     end
   end
@@ -77,7 +81,9 @@ HookTable.library "net/smtp" do
     reader, writer = IO.pipe
     inside do
       smtp.call(service) do |session|
-        session.open_message_stream("a@host.test", "b@host.test") { |stream| stream.puts(reader.gets) }
+        session.open_message_stream("a@host.test", "b@host.test") do |stream|
+          stream.puts(reader.gets)
+        end
       end
     end
     event { writer.puts("late") }

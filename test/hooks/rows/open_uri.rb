@@ -9,7 +9,7 @@ require "hooks/services/ftp"
 HookTable.library "open-uri" do
   row "URI.open" do
     service = http
-    inside { URI.open(service.uri("/a"), &:read) } # rubocop:disable Security/Open -- it is what the row is about
+    inside { URI.open(service.uri("/a"), &:read) } # rubocop:disable Security/Open -- the row
     gives "GET /a: "
   end
 

@@ -6,7 +6,9 @@ require "hooks/services/holding"
 require "hooks/services/relay"
 
 HookTable.library "openssl" do
-  peer = ->(**options, &conversation) { HookServices::Peer.new(tls: true, **options, &conversation) }
+  peer = ->(**options, &conversation) {
+    HookServices::Peer.new(tls: true, **options, &conversation)
+  }
   connect = lambda do |service|
     plain = TCPSocket.new(service.host, service.port)
     plain.setsockopt(:SOCKET, :SNDBUF, 65_536) # a bound to what the kernel takes
@@ -49,15 +51,26 @@ HookTable.library "openssl" do
 
   row "OpenSSL::SSL::SSLSocket.open" do
     service = holding(HookServices::FullBacklog.new(tls: true))
-    inside { OpenSSL::SSL::SSLSocket.open(service.host, service.port, context: HookServices::Certificate.client_context).connect.peer_cert.subject.to_s }
+    inside do
+      context = HookServices::Certificate.client_context
+      socket = OpenSSL::SSL::SSLSocket.open(service.host, service.port, context: context)
+      socket.connect.peer_cert.subject.to_s
+    end
     gives "/CN=localhost"
   end
 
   row "OpenSSL::SSL::SSLSocket#accept" do
     client, server = tcp_pair
     gate = Thread::Queue.new
-    other_thread { gate.pop && OpenSSL::SSL::SSLSocket.new(client, HookServices::Certificate.client_context).tap(&:connect).puts("late") }
-    inside { OpenSSL::SSL::SSLSocket.new(server, HookServices::Certificate.server_context).tap(&:accept).gets }
+    other_thread do
+      gate.pop
+      context = HookServices::Certificate.client_context
+      OpenSSL::SSL::SSLSocket.new(client, context).tap(&:connect).puts("late")
+    end
+    inside do
+      context = HookServices::Certificate.server_context
+      OpenSSL::SSL::SSLSocket.new(server, context).tap(&:accept).gets
+    end
     event { gate << true }
     gives "late\n"
   end
@@ -71,7 +84,8 @@ HookTable.library "openssl" do
       gate.pop
       socket = TCPSocket.new("127.0.0.1", port)
       gate.pop
-      OpenSSL::SSL::SSLSocket.new(socket, HookServices::Certificate.client_context).tap(&:connect).puts("late")
+      context = HookServices::Certificate.client_context
+      OpenSSL::SSL::SSLSocket.new(socket, context).tap(&:connect).puts("late")
     end
     inside { server.accept.gets }
     event { gate << true }
@@ -79,9 +93,12 @@ HookTable.library "openssl" do
     gives "late\n"
   end
 
-  { "read" => ["half", "full", ->(socket) { socket.read(8) }, "halffull"],
+  {
+    "read" => ["half", "full", ->(socket) { socket.read(8) }, "halffull"],
     "gets" => ["half", "line\n", ->(socket) { socket.gets }, "halfline\n"],
-    "each_line" => ["half", "line\n", ->(socket) { [].tap { |lines| socket.each_line { |line| lines << line } } }, ["halfline\n"]],
+    "each_line" => ["half", "line\n", ->(socket) {
+      [].tap { |lines| socket.each_line { |line| lines << line } }
+    }, ["halfline\n"]],
     "readline" => ["half", "line\n", ->(socket) { socket.readline }, "halfline\n"],
     "readlines" => ["a\nhalf", "line\n", ->(socket) { socket.readlines }, ["a\n", "halfline\n"]],
     "readpartial" => ["", "late", ->(socket) { socket.readpartial(10) }, "late"],
@@ -89,8 +106,11 @@ HookTable.library "openssl" do
     "getc" => ["", "late", ->(socket) { socket.getc }, "l"],
     "readchar" => ["", "late", ->(socket) { socket.readchar }, "l"],
     "getbyte" => ["", "late", ->(socket) { socket.getbyte }, 108],
-    "each_byte" => ["", "ab", ->(socket) { [].tap { |bytes| socket.each_byte { |byte| bytes << byte } } }, [97, 98]],
-    "eof?" => ["", "", ->(socket) { socket.eof? }, true] }.each do |name, (first, second, call, value)|
+    "each_byte" => ["", "ab", ->(socket) {
+      [].tap { |bytes| socket.each_byte { |byte| bytes << byte } }
+    }, [97, 98]],
+    "eof?" => ["", "", ->(socket) { socket.eof? }, true]
+  }.each do |name, (first, second, call, value)|
     row "OpenSSL::SSL::SSLSocket##{name}" do
       socket = connect.call(holding(halves.call(first, second)))
       inside { call.call(socket) }
@@ -138,13 +158,19 @@ HookTable.library "openssl" do
       socket = connect.call(service)
       text = "x" * (2 << 20)
       inside { call.call(socket, text) }
-      gives { |written| [text.bytesize, text.bytesize + 1].include?(written) && taken.pop == text.bytesize }
+      gives do |written|
+        [text.bytesize, text.bytesize + 1].include?(written) && taken.pop == text.bytesize
+      end
     end
   end
 
-  # A record that did not fit has to be tried again with the same bytes (SSL_write(3)), hence one chunk for all.
-  { "syswrite" => ->(socket, chunk) { socket.syswrite(chunk) }, "flush" => ->(socket, _) { socket.flush }, "close" => ->(socket, _) { socket.close } }
-    .each do |name, call|
+  # A record that did not fit has to be tried again with the same bytes (SSL_write(3)). Hence one
+  # chunk for all.
+  {
+    "syswrite" => ->(socket, chunk) { socket.syswrite(chunk) },
+    "flush" => ->(socket, _) { socket.flush },
+    "close" => ->(socket, _) { socket.close }
+  }.each do |name, call|
     row "OpenSSL::SSL::SSLSocket##{name}", "with a full socket" do
       taken = Thread::Queue.new
       socket = connect.call(holding(peer.call do |other, gate|
@@ -170,7 +196,9 @@ HookTable.library "openssl" do
   row "OpenSSL::SSL::SSLSocket#connect_nonblock", "with IO#wait_readable" do
     service = holding(HookServices::Http.new(hold: :handshake, tls: true))
     inside do
-      socket = OpenSSL::SSL::SSLSocket.new(TCPSocket.new(service.host, service.port), HookServices::Certificate.client_context)
+      socket = OpenSSL::SSL::SSLSocket.new(
+        TCPSocket.new(service.host, service.port), HookServices::Certificate.client_context
+      )
       until (state = socket.connect_nonblock(exception: false)) == socket
         state == :wait_readable ? socket.to_io.wait_readable : socket.to_io.wait_writable
       end

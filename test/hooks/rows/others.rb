@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# The rest of the standard library, as far as it waits: what reads from an IO it is given, what locks, what asks another process.
+# The rest of the standard library, as far as it waits: what reads from an IO it is given, what
+# locks, what asks another process.
 
 require "digest"
 require "fileutils"
@@ -14,8 +15,11 @@ require "hooks/services/bundled"
 require "hooks/services/holding"
 
 HookTable.library "csv" do
-  { "CSV#shift" => [->(csv) { csv.shift }, %w[a late]], "CSV#each" => [->(csv) { csv.each.first }, %w[a late]],
-    "CSV#read" => [->(csv) { csv.read }, [%w[a late]]] }.each do |name, (call, value)|
+  {
+    "CSV#shift" => [->(csv) { csv.shift }, %w[a late]],
+    "CSV#each" => [->(csv) { csv.each.first }, %w[a late]],
+    "CSV#read" => [->(csv) { csv.read }, [%w[a late]]]
+  }.each do |name, (call, value)|
     row name, "from a pipe" do
       HookServices::Bundled.require("csv", gem: "csv")
       reader, writer = IO.pipe
@@ -37,7 +41,10 @@ HookTable.library "csv" do
   end
 end
 
-{ "json" => ["JSON", '{"a":', "1}", { "a" => 1 }], "yaml" => ["YAML", "a", ": 1\n", { "a" => 1 }] }.each do |library, (name, first, second, value)|
+{
+  "json" => ["JSON", '{"a":', "1}", { "a" => 1 }],
+  "yaml" => ["YAML", "a", ": 1\n", { "a" => 1 }]
+}.each do |library, (name, first, second, value)|
   HookTable.library library do
     row "#{name}.load", "from a pipe" do
       reader, writer = IO.pipe
@@ -62,7 +69,7 @@ HookTable.library "Marshal" do
   row "Marshal.load", "from a pipe" do
     reader, writer = IO.pipe
     text = Marshal.dump(%w[some text])
-    inside { Marshal.load(reader) } # rubocop:disable Security/MarshalLoad -- it is what the row is about
+    inside { Marshal.load(reader) } # rubocop:disable Security/MarshalLoad -- the row
     event { writer.write(text[0, 5]) }
     event { writer.write(text[5..]) }
     gives %w[some text]
@@ -81,9 +88,12 @@ end
 HookTable.library "zlib" do
   zipped = Zlib.gzip("first line\nsecond line\n")
 
-  { "read" => [->(gz) { gz.read }, "first line\nsecond line\n"], "gets" => [->(gz) { gz.gets }, "first line\n"],
-    "readpartial" => [->(gz) { gz.readpartial(5) }, "first"], "each_line" => [->(gz) { gz.each_line.to_a }, ["first line\n", "second line\n"]] }
-    .each do |name, (call, value)|
+  {
+    "read" => [->(gz) { gz.read }, "first line\nsecond line\n"],
+    "gets" => [->(gz) { gz.gets }, "first line\n"],
+    "readpartial" => [->(gz) { gz.readpartial(5) }, "first"],
+    "each_line" => [->(gz) { gz.each_line.to_a }, ["first line\n", "second line\n"]]
+  }.each do |name, (call, value)|
     row "Zlib::GzipReader##{name}", "from a pipe" do
       reader, writer = IO.pipe
       inside { call.call(Zlib::GzipReader.new(reader)) }
@@ -93,7 +103,10 @@ HookTable.library "zlib" do
     end
   end
 
-  { "write" => ->(gz) { gz.write("text").tap { gz.flush } }, "close" => ->(gz) { gz.write("text").tap { gz.close } } }.each do |name, call|
+  {
+    "write" => ->(gz) { gz.write("text").tap { gz.flush } },
+    "close" => ->(gz) { gz.write("text").tap { gz.close } }
+  }.each do |name, call|
     row "Zlib::GzipWriter##{name}", "to a full pipe" do
       reader, writer = IO.pipe
       bytes = fill(writer)
@@ -105,10 +118,17 @@ HookTable.library "zlib" do
   end
 
   big = 64 << 20
-  { "Zlib::Deflate#deflate" => ->(_) { Zlib::Deflate.new.deflate(" " * big, Zlib::FINISH).bytesize < 1 << 20 },
-    "Zlib::Inflate#inflate" => ->(small) { Zlib::Inflate.new.inflate(small).bytesize == big } }.each do |name, call|
+  {
+    "Zlib::Deflate#deflate" => ->(_) {
+      Zlib::Deflate.new.deflate(" " * big, Zlib::FINISH).bytesize < 1 << 20
+    },
+    "Zlib::Inflate#inflate" => ->(small) {
+      Zlib::Inflate.new.inflate(small).bytesize == big
+    }
+  }.each do |name, call|
     row name, "long work, as a blocking operation", since: "3.4" do
-      # The only thread is given to it by the event: on a machine that is busy enough the work would be done before B has had its turns.
+      # The only thread is given to it by the event. On a machine that is busy enough the work
+      # would otherwise be done before B has had its turns.
       small = Zlib.deflate(" " * big)
       gate = Thread::Queue.new
       NeverBlock.offload_threads = 1
@@ -173,7 +193,10 @@ HookTable.library "digest" do
 end
 
 HookTable.library "pstore" do
-  { "for both" => [false, File::LOCK_SH], "for reading" => [true, File::LOCK_EX] }.each do |variant, (read_only, held)|
+  {
+    "for both" => [false, File::LOCK_SH],
+    "for reading" => [true, File::LOCK_EX]
+  }.each do |variant, (read_only, held)|
     row "PStore#transaction", variant, cured: { ">= 0" => "flock" } do
       store = PStore.new(path("store"))
       store.transaction { store[:a] = 1 }
@@ -186,10 +209,13 @@ HookTable.library "pstore" do
     end
   end
 
-  row "PStore#transaction", "while another fiber of the loop is in one", cured: { ">= 0" => "flock" } do
+  row "PStore#transaction", "while another fiber of the loop is in one",
+      cured: { ">= 0" => "flock" } do
     reader, writer = IO.pipe
     flocks = count_flocks
-    companion { PStore.new(path("store")).tap { |store| store.transaction { store[:a] = reader.gets } } }
+    companion do
+      PStore.new(path("store")).tap { |store| store.transaction { store[:a] = reader.gets } }
+    end
     inside do
       sleep(0.001) until flocks.call == 1
       PStore.new(path("store")).then { |store| store.transaction { store.fetch(:a) } }
@@ -207,7 +233,11 @@ HookTable.library "drb" do
     address, gate = IO.pipe, IO.pipe
     fork do
       gate.last.close
-      front = Object.new.tap { |object| object.define_singleton_method(:ask) { |text, &block| block ? block.call(gate.first.gets) : text + gate.first.gets } }
+      front = Object.new.tap do |object|
+        object.define_singleton_method(:ask) do |text, &block|
+          block ? block.call(gate.first.gets) : text + gate.first.gets
+        end
+      end
       address.last.puts(DRb.start_service("druby://127.0.0.1:0", front).uri)
       DRb.thread.join
     end
@@ -263,7 +293,11 @@ end
 HookTable.library "socket" do
   row "Socket.tcp", "resolv_timeout and connect_timeout" do
     service = holding(HookServices::FullBacklog.new)
-    inside { Socket.tcp("localhost", service.port, resolv_timeout: 60, connect_timeout: 60) { |socket| socket.print("GET /a HTTP/1.0\r\n\r\n") || socket.gets } }
+    inside do
+      Socket.tcp("localhost", service.port, resolv_timeout: 60, connect_timeout: 60) do |socket|
+        socket.print("GET /a HTTP/1.0\r\n\r\n") || socket.gets
+      end
+    end
     gives { |line| line.start_with?("HTTP/1.1 200") }
   end
 

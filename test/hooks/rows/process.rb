@@ -12,14 +12,20 @@ HookTable.library "Process" do
     end
   end
 
-  waits_for_child("Process.wait", also: "Process.waitpid") { |pid| Process.wait(pid) == pid && $?.exitstatus }
+  waits_for_child("Process.wait", also: "Process.waitpid") do |pid|
+    Process.wait(pid) == pid && $?.exitstatus
+  end
   waits_for_child("Process.wait", "for any child") { |pid| [Process.wait, $?.exitstatus] if pid }
   waits_for_child("Process.wait", "in turns of WNOHANG") do |pid|
     sleep(0.001) until Process.wait(pid, Process::WNOHANG)
     $?.exitstatus
   end
-  waits_for_child("Process.wait2", also: "Process.waitpid2") { |pid| Process.wait2(pid).then { |ended, status| [ended, status.exitstatus] } }
-  waits_for_child("Process.waitall") { Process.waitall.first.then { |pid, status| [pid, status.exitstatus] } }
+  waits_for_child("Process.wait2", also: "Process.waitpid2") do |pid|
+    Process.wait2(pid).then { |ended, status| [ended, status.exitstatus] }
+  end
+  waits_for_child("Process.waitall") do
+    Process.waitall.first.then { |pid, status| [pid, status.exitstatus] }
+  end
   waits_for_child("Process.detach", "and its value") { |pid| Process.detach(pid).value.exitstatus }
   waits_for_child("Process::Status.wait") { |pid| Process::Status.wait(pid).exitstatus }
 

@@ -25,7 +25,12 @@ HookTable.library "pty" do
   row "PTY.spawn", "made inside, with a block" do
     path = fifo
     gate = File.open(path, File::RDWR)
-    inside { [].tap { |text| PTY.spawn("/bin/sh", "-c", "read line < #{path}; echo \"got $line\"") { |output, _, _| text << rest.call(output) } }.first }
+    command = "read line < #{path}; echo \"got $line\""
+    inside do
+      text = []
+      PTY.spawn("/bin/sh", "-c", command) { |output, _, _| text << rest.call(output) }
+      text.first
+    end
     event { gate.write_nonblock("late\n") }
     gives { |text| text.include?("got late") }
   end
@@ -37,8 +42,12 @@ HookTable.library "pty" do
     gives 3
   end
 
-  { "IO#gets" => [->(io) { io.gets }, "late\n"], "IO#readpartial" => [->(io) { io.readpartial(100) }, "late\n"],
-    "IO#getc" => [->(io) { io.getc }, "l"], "IO#read" => [->(io) { io.read(5) }, "late\n"] }.each do |name, (call, value)|
+  {
+    "IO#gets" => [->(io) { io.gets }, "late\n"],
+    "IO#readpartial" => [->(io) { io.readpartial(100) }, "late\n"],
+    "IO#getc" => [->(io) { io.getc }, "l"],
+    "IO#read" => [->(io) { io.read(5) }, "late\n"]
+  }.each do |name, (call, value)|
     row name, "a terminal's slave" do
       master, slave = PTY.open
       inside { call.call(slave) }
@@ -59,7 +68,8 @@ HookTable.library "pty" do
     master, slave = PTY.open
     slave.raw!
     bytes = fill(slave)
-    bytes += fill(slave) while slave.wait_writable(0.1) # the kernel moves it on by itself for a while
+    # The kernel moves it on by itself for a while.
+    bytes += fill(slave) while slave.wait_writable(0.1)
     inside { slave.write("late") }
     event { drain(master, bytes) }
     gives 4
@@ -94,9 +104,13 @@ HookTable.library "expect" do
 end
 
 HookTable.library "io/console" do
-  { "getch" => [->(io) { io.getch }, "l"], "getpass" => [->(io) { io.getpass("") }, "late"], "raw" => [->(io) { io.raw { |raw| raw.readpartial(4) } }, "late"],
+  {
+    "getch" => [->(io) { io.getch }, "l"],
+    "getpass" => [->(io) { io.getpass("") }, "late"],
+    "raw" => [->(io) { io.raw { |raw| raw.readpartial(4) } }, "late"],
     "cooked" => [->(io) { io.cooked(&:gets) }, "late\n"],
-    "noecho" => [->(io) { io.noecho(&:gets) }, "late\n"] }.each do |name, (call, value)|
+    "noecho" => [->(io) { io.noecho(&:gets) }, "late\n"]
+  }.each do |name, (call, value)|
     row "IO##{name}" do
       master, slave = PTY.open
       terminal = File.open(slave.path, "r+", File::NOCTTY)

@@ -13,19 +13,31 @@ HookTable.library "resolv" do
   {
     "Resolv::DNS#getaddress" => [->(client) { client.getaddress(name).to_s }, address],
     "Resolv::DNS#getaddresses" => [->(client) { client.getaddresses(name).map(&:to_s) }, [address]],
-    "Resolv::DNS#each_address" => [->(client) { [].tap { |all| client.each_address(name) { |one| all << one.to_s } } }, [address]],
+    "Resolv::DNS#each_address" => [->(client) {
+      [].tap { |all| client.each_address(name) { |one| all << one.to_s } }
+    }, [address]],
     "Resolv::DNS#getname" => [->(client) { client.getname(address).to_s }, name],
     "Resolv::DNS#getnames" => [->(client) { client.getnames(address).map(&:to_s) }, [name]],
-    "Resolv::DNS#each_name" => [->(client) { [].tap { |all| client.each_name(address) { |one| all << one.to_s } } }, [name]],
+    "Resolv::DNS#each_name" => [->(client) {
+      [].tap { |all| client.each_name(address) { |one| all << one.to_s } }
+    }, [name]],
     "Resolv::DNS#getresource" => [->(client) { client.getresource(name, text).data }, "text"],
-    "Resolv::DNS#getresources" => [->(client) { client.getresources(name, text).map(&:data) }, ["text"]],
-    "Resolv::DNS#each_resource" => [->(client) { [].tap { |all| client.each_resource(name, text) { |one| all << one.data } } }, ["text"]],
+    "Resolv::DNS#getresources" => [->(client) {
+      client.getresources(name, text).map(&:data)
+    }, ["text"]],
+    "Resolv::DNS#each_resource" => [->(client) {
+      [].tap { |all| client.each_resource(name, text) { |one| all << one.data } }
+    }, ["text"]],
     "Resolv#getaddress" => [->(client) { Resolv.new([client]).getaddress(name) }, address],
     "Resolv#getaddresses" => [->(client) { Resolv.new([client]).getaddresses(name) }, [address]],
-    "Resolv#each_address" => [->(client) { [].tap { |all| Resolv.new([client]).each_address(name) { |one| all << one } } }, [address]],
+    "Resolv#each_address" => [->(client) {
+      [].tap { |all| Resolv.new([client]).each_address(name) { |one| all << one } }
+    }, [address]],
     "Resolv#getname" => [->(client) { Resolv.new([client]).getname(address) }, name],
     "Resolv#getnames" => [->(client) { Resolv.new([client]).getnames(address) }, [name]],
-    "Resolv#each_name" => [->(client) { [].tap { |all| Resolv.new([client]).each_name(address) { |one| all << one } } }, [name]]
+    "Resolv#each_name" => [->(client) {
+      [].tap { |all| Resolv.new([client]).each_name(address) { |one| all << one } }
+    }, [name]]
   }.each do |method, (call, value)|
     row method do
       service = dns.call(self)
@@ -35,8 +47,12 @@ HookTable.library "resolv" do
     end
   end
 
-  { "getaddress" => [name, address], "getaddresses" => [name, [address]], "getname" => [address, name], "getnames" => [address, [name]] }
-    .each do |method, (question, value)|
+  {
+    "getaddress" => [name, address],
+    "getaddresses" => [name, [address]],
+    "getname" => [address, name],
+    "getnames" => [address, [name]]
+  }.each do |method, (question, value)|
     row "Resolv.#{method}" do
       service = dns.call(self)
       Resolv::DefaultResolver.replace_resolvers([service.client])
@@ -45,7 +61,10 @@ HookTable.library "resolv" do
     end
   end
 
-  { "each_address" => [name, address], "each_name" => [address, name] }.each do |method, (question, value)|
+  {
+    "each_address" => [name, address],
+    "each_name" => [address, name]
+  }.each do |method, (question, value)|
     row "Resolv.#{method}" do
       service = dns.call(self)
       Resolv::DefaultResolver.replace_resolvers([service.client])

@@ -47,7 +47,8 @@ HookTable.library "Thread" do
     event { done = true }
   end
 
-  row "Thread.stop", "until Thread#wakeup", blocks: "it stops the thread, not a fiber: thread.c, rb_thread_stop" do
+  row "Thread.stop", "until Thread#wakeup",
+      blocks: "it stops the thread, not a fiber: thread.c, rb_thread_stop" do
     inside { Thread.stop }
     event { @loop_thread.wakeup }
   end
@@ -169,7 +170,8 @@ HookTable.library "Monitor" do
     gives { |result| result }
   end
 
-  row "MonitorMixin::ConditionVariable#wait_while", also: %w[MonitorMixin::ConditionVariable#wait_until] do
+  row "MonitorMixin::ConditionVariable#wait_while",
+      also: %w[MonitorMixin::ConditionVariable#wait_until] do
     monitor = Monitor.new
     condition = monitor.new_cond
     items = []

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# The gems that come with Ruby but are outside of this project's bundle (net-smtp, net-imap... since 3.1; csv, drb, syslog since 3.4): the rows are about
-# the Ruby as it is installed, so they are taken from there, in its own versions, instead of being pinned.
+# The gems that come with Ruby but are outside of this project's bundle (net-smtp, net-imap... since
+# 3.1; csv, drb, syslog since 3.4). The rows are about the Ruby as it is installed. So the gems are
+# taken from there, in its own versions, instead of being pinned.
 
 module HookServices
   module Bundled

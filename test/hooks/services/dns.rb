@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# A name server (RFC 1035) on a UDP port and the TCP port of the same number. Holds at :udp or at :tcp; with `truncate` the answer by UDP says to ask
-# again by TCP. Every name has the address 192.0.2.7 (RFC 5737), and every address the name host.test.
+# A name server (RFC 1035) on a UDP port and the TCP port of the same number. Holds at :udp or at
+# :tcp. With `truncate` the answer by UDP says to ask again by TCP. Every name has the address
+# 192.0.2.7 (RFC 5737), and every address the name host.test.
 
 require "resolv"
 require_relative "service"
@@ -62,9 +63,15 @@ module HookServices
 
     def records(message, name, type)
       @seen << [name.to_s, type]
-      message.add_answer(name, 60, Resolv::DNS::Resource::IN::A.new(@address)) if type == Resolv::DNS::Resource::IN::A
-      message.add_answer(name, 60, Resolv::DNS::Resource::IN::PTR.new(Resolv::DNS::Name.create("#{NAME}."))) if type == Resolv::DNS::Resource::IN::PTR
-      message.add_answer(name, 60, Resolv::DNS::Resource::IN::TXT.new("text")) if type == Resolv::DNS::Resource::IN::TXT
+      record =
+        if type == Resolv::DNS::Resource::IN::A
+          type.new(@address)
+        elsif type == Resolv::DNS::Resource::IN::PTR
+          type.new(Resolv::DNS::Name.create("#{NAME}."))
+        elsif type == Resolv::DNS::Resource::IN::TXT
+          type.new("text")
+        end
+      message.add_answer(name, 60, record) if record
     end
   end
 end

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# FTP (RFC 959) in passive mode. Holds at :greeting, a command by its name, :data (the data connection is there, nothing is sent or read on it) or
-# :complete (the data have gone, the reply has not).
+# FTP (RFC 959) in passive mode. Holds at :greeting, a command by its name, :data (the data
+# connection is there, nothing is sent or read on it) or :complete (the data have gone, the reply
+# has not).
 
 require_relative "service"
 
@@ -9,8 +10,18 @@ module HookServices
   class Ftp < LineService
     TEXT = "first\r\nsecond\r\n"
     REPLIES = {
-      "USER" => "331 password?", "PASS" => "230 welcome", "TYPE" => "200 OK", "SIZE" => "213 15", "PWD" => '257 "/" is here', "CWD" => "250 OK",
-      "MDTM" => "213 20260101000000", "NOOP" => "200 OK", "DELE" => "250 gone", "MKD" => '257 "/new" made', "RNFR" => "350 go on", "RNTO" => "250 OK"
+      "USER" => "331 password?",
+      "PASS" => "230 welcome",
+      "TYPE" => "200 OK",
+      "SIZE" => "213 15",
+      "PWD" => '257 "/" is here',
+      "CWD" => "250 OK",
+      "MDTM" => "213 20260101000000",
+      "NOOP" => "200 OK",
+      "DELE" => "250 gone",
+      "MKD" => '257 "/new" made',
+      "RNFR" => "350 go on",
+      "RNTO" => "250 OK"
     }.freeze
 
     private

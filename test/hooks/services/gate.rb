@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What a local service waits at until the row under test says go on. It is a pipe, read by a plain thread: no hook of the loop under test has a part
-# in it, and once open it stays open.
+# What a local service waits at until the row under test says go on. It is a pipe, read by a plain
+# thread. No hook of the loop under test has a part in it, and once open it stays open.
 
 module HookServices
   class Gate
@@ -19,7 +19,8 @@ module HookServices
       raise "nobody opened the gate in #{SECONDS} s" unless @reader.wait_readable(SECONDS)
     end
 
-    # @return [Boolean] whether the service has come to the gate: the caller's question has arrived, and will have no answer before #open
+    # @return [Boolean] whether the service has come to the gate: the caller's question has arrived,
+    #   and will have no answer before #open
     def reached?
       @waiting
     end

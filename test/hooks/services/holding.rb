@@ -4,7 +4,8 @@ require_relative "http"
 require_relative "../support/stage"
 
 module HookServices
-  # For rows whose call ends when a service answers: B waits until the service has come to its gate, and the event opens it.
+  # For rows whose call ends when a service answers: B waits until the service has come to its gate,
+  # and the event opens it.
   module Holding
     private
 

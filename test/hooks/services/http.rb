@@ -1,8 +1,13 @@
 # frozen_string_literal: true
 
-# HTTP/1.1 with persistent connections, and the two things a proxy does. Holds at :head (the request is read, nothing is answered), at a target ("/slow": as
-# :head, for that request only), :body (the head and the first half are sent), :read (before the request's body), :continue (before 100) and :connect (before
-# the tunnel is there).
+# HTTP/1.1 with persistent connections, and the two things a proxy does. Holds at one of:
+#
+# :head          the request is read, nothing is answered
+# a target       as :head, for that request only ("/slow")
+# :body          the head and the first half are sent
+# :read          before the request's body
+# :continue      before 100
+# :connect       before the tunnel is there
 
 require_relative "../../support/plain_http"
 require_relative "service"
@@ -43,7 +48,8 @@ module HookServices
       hold_at(request.target)
       text = "#{request.verb} #{request.target}: #{request.body}"
       half = text.bytesize / 2
-      socket.write("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: #{text.bytesize}\r\n\r\n")
+      socket.write("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n" \
+                   "Content-Length: #{text.bytesize}\r\n\r\n")
       return if request.verb == "HEAD"
 
       socket.write(text.byteslice(0, half))
@@ -69,12 +75,13 @@ module HookServices
     end
   end
 
-  # HTTP on a listening socket whose queue is full: who connects waits until the gate opens and the kernel's next SYN finds room (about a second later,
-  # RFC 6298 2.1).
+  # HTTP on a listening socket whose queue is full. Who connects waits until the gate opens and the
+  # kernel's next SYN finds room (about a second later, RFC 6298 2.1).
   class FullBacklog < Http
     # @return [Boolean] whether a connection is being tried: its SYN is on record in /proc
     def reached?
-      File.foreach("/proc/net/tcp").count { |line| line.split.values_at(2, 3) == [format("0100007F:%04X", @port), "02"] } > @waiting
+      trying = [format("0100007F:%04X", @port), "02"]
+      File.foreach("/proc/net/tcp").count { |line| line.split.values_at(2, 3) == trying } > @waiting
     end
 
     private
@@ -89,7 +96,9 @@ module HookServices
       @server.listen(0)
       address = Socket.sockaddr_in(@port, HOST)
       @fillers = Array.new(4) do
-        Socket.new(:INET, :STREAM).tap { |socket| socket.connect_nonblock(address, exception: false) }
+        Socket.new(:INET, :STREAM).tap do |socket|
+          socket.connect_nonblock(address, exception: false)
+        end
       end
       @waiting = @fillers.size - 1
     end

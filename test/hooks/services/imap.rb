@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# IMAP4rev1 (RFC 3501) as far as its client's waits need it. Holds at :greeting, a command by its name, or :idle (the client idles, nothing new has come).
+# IMAP4rev1 (RFC 3501) as far as its client's waits need it. Holds at :greeting, a command by its
+# name, or :idle (the client idles, nothing new has come).
 
 require_relative "service"
 

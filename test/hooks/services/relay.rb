@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A slow line: passes bytes between a client and a service, and lets only the first few of the service's bytes through before the gate opens. TLS then waits
-# in the middle of a record.
+# A slow line: passes bytes between a client and a service, and lets only the first few of the
+# service's bytes through before the gate opens. TLS then waits in the middle of a record.
 
 require_relative "service"
 

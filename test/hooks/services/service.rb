@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# A TCP server of a test: one plain thread accepts and one serves each connection, none of which knows of the loop under test. It answers at once except
-# at the point named by `hold`, where it waits for its gate; a row opens that from its second fiber.
+# A TCP server of a test. One plain thread accepts and one serves each connection; none of them
+# knows of the loop under test. It answers at once except at the point named by `hold`, where it
+# waits for its gate. A row opens that from its second fiber.
 
 require "io/wait"
 require "socket"

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# SMTP (RFC 5321). Holds at :greeting, at a command by its name, or at :accepted (the message has come, its receipt is not confirmed).
+# SMTP (RFC 5321). Holds at :greeting, at a command by its name, or at :accepted (the message has
+# come, its receipt is not confirmed).
 
 require_relative "service"
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Each row is played in a process of its own: one that crashes Ruby, or blocks with Ruby's lock held, is one failed row, and none sees what another left.
+# Each row is played in a process of its own. One that crashes Ruby, or blocks with Ruby's lock
+# held, is one failed row, and none sees what another left.
 
 require "json"
 require "tmpdir"
@@ -14,7 +15,8 @@ module HookTable
 
     module_function
 
-    # One play in which others ran proves that a row yields; that they did not may be the machine's doing, so it is played again.
+    # One play in which others ran proves that a row yields. That they did not may be the machine's
+    # doing, so it is played again.
     # @param bounds [Hash] of Stage.new
     # @return [Hash] as Stage#play
     def prove(row, **bounds)
@@ -52,12 +54,16 @@ module HookTable
       text = read(reader, limit_s)
       signal_group(pid)
       _, status = Process.wait2(pid)
-      return { "verdict" => "failed", "detail" => "no answer after #{limit_s} s: Ruby's lock was held" } unless text
-      return { "verdict" => "failed", "detail" => "the process ended without an answer (#{status})" } if text.empty?
+      return failed("no answer after #{limit_s} s: Ruby's lock was held") unless text
+      return failed("the process ended without an answer (#{status})") if text.empty?
 
       JSON.parse(text)
     ensure
       reader.close
+    end
+
+    def failed(detail)
+      { "verdict" => "failed", "detail" => detail }
     end
 
     # Until the end of the pipe, which a grandchild may hold open, or the end of the answer.

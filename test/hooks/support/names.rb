@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
-# A name server for the rows that resolve names: a process on an address of its own of the loopback network, which the row's process alone takes for the
-# machine's (resolv.conf, mounted over in a namespace of its own). It keeps the questions until it is told to answer.
+# A name server for the rows that resolve names: a process on an address of its own of the loopback
+# network. The row's process alone takes that address for the machine's name server (resolv.conf,
+# mounted over in a namespace of its own). The server keeps the questions until it is told to
+# answer.
 
 require "resolv"
 require "socket"
@@ -15,10 +17,12 @@ module HookTable
 
     # From here on what this process mounts is seen by it and its children only.
     def private_mounts
-      number = UNSHARE[RbConfig::CONFIG["host_cpu"]] || unavailable("how to unshare mounts on #{RbConfig::CONFIG["host_cpu"]} is not known here")
+      cpu = RbConfig::CONFIG["host_cpu"]
+      number = UNSHARE[cpu] || unavailable("how to unshare mounts on #{cpu} is not known here")
       unavailable("a private mount needs root") unless Process.uid.zero?
       syscall(number, CLONE_NEWNS)
-      # In a chroot "/" may be no mount point; the mounts below are private then if those around it are.
+      # In a chroot "/" may be no mount point. The mounts below are then private if those around it
+      # are.
       mount("--make-rprivate", "/") if File.read("/proc/self/mountinfo").include?(" shared:")
     rescue SystemCallError, NotImplementedError => e
       unavailable("no private mounts: #{e.message}")
@@ -31,7 +35,8 @@ module HookTable
       server = UDPSocket.new
       address = "127.#{(Process.pid >> 8) % 200 + 20}.#{Process.pid & 255}.53"
       server.bind(address, 53)
-      mount("--bind", file("nameserver #{address}\noptions timeout:20 attempts:1\n", name: "resolv.conf"), "/etc/resolv.conf")
+      resolv_conf = "nameserver #{address}\noptions timeout:20 attempts:1\n"
+      mount("--bind", file(resolv_conf, name: "resolv.conf"), "/etc/resolv.conf")
       reader, gate = IO.pipe
       fork { serve_names(server, reader, within_s) }
       gate
@@ -49,9 +54,13 @@ module HookTable
 
     def serve_names(server, gate, within_s)
       questions = []
-      questions << server.recvfrom(512) while IO.select([server, gate])&.first&.include?(server) && !(within_s && sleep(within_s))
+      while IO.select([server, gate])&.first&.include?(server) && !(within_s && sleep(within_s))
+        questions << server.recvfrom(512)
+      end
       loop do
-        questions.each { |message, (_, port, _, host)| server.send(answer_to(message), 0, host, port) }
+        questions.each do |message, (_, port, _, host)|
+          server.send(answer_to(message), 0, host, port)
+        end
         questions = [server.recvfrom(512)]
       end
     end
@@ -62,8 +71,11 @@ module HookTable
       answer.ra = 1
       name, type = answer.question.first
       case type::TypeValue # not the class: resolv of Ruby 3.4 decodes PTR to a nameless one
-      when 12 then answer.add_answer(name, 60, Resolv::DNS::Resource::IN::PTR.new(Resolv::DNS::Name.create("#{NAME}.")))
-      when 1 then answer.add_answer(name, 60, Resolv::DNS::Resource::IN::A.new(ADDRESS))
+      when 12
+        target = Resolv::DNS::Name.create("#{NAME}.")
+        answer.add_answer(name, 60, Resolv::DNS::Resource::IN::PTR.new(target))
+      when 1
+        answer.add_answer(name, 60, Resolv::DNS::Resource::IN::A.new(ADDRESS))
       end
       answer.encode
     end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# What rows are furnished with: pipes, sockets, files, other threads and processes. They are made before the loop runs, by a thread without a scheduler.
+# What rows are furnished with: pipes, sockets, files, other threads and processes. They are made
+# before the loop runs, by a thread without a scheduler.
 
 require "io/nonblock"
 require "socket"
@@ -45,14 +46,20 @@ module HookTable
       listener&.close
     end
 
-    # A listener that takes no connection before another is accepted: Linux drops the first packet then, which is sent again after a second.
-    # @return [Array(Socket, Addrinfo, Array<Socket>)] it, its address and the connections in its queue
+    # A listener that takes no connection before another is accepted. Linux drops the first packet
+    # then, which is sent again after a second.
+    # @return [Array(Socket, Addrinfo, Array<Socket>)] it, its address and the connections in its
+    #   queue
     def full_listener
       listener = Socket.new(:INET, :STREAM)
       listener.bind(Addrinfo.tcp("127.0.0.1", 0))
       listener.listen(0)
       address = listener.local_address
-      queued = Array.new(3) { Socket.new(:INET, :STREAM).tap { |client| client.connect_nonblock(address, exception: false) } }
+      queued = Array.new(3) do
+        Socket.new(:INET, :STREAM).tap do |client|
+          client.connect_nonblock(address, exception: false)
+        end
+      end
       [listener, address, queued]
     end
 
@@ -91,7 +98,8 @@ module HookTable
       text
     end
 
-    # Runs the block on another thread, from now on; its errors fail the row that asks for its value.
+    # Runs the block on another thread, from now on. Its errors fail the row that asks for its
+    # value.
     # @return [Thread]
     def other_thread
       Thread.new do
@@ -115,11 +123,14 @@ module HookTable
       gate
     end
 
-    # Counts the calls of File#flock from now on, each before it may wait. A library that asks for a lock has opened the file before, which may park as well.
+    # Counts the calls of File#flock from now on, each before it may wait. A library that asks for a
+    # lock has opened the file before, which may park as well.
     # @return [#call] how many there were
     def count_flocks
       count = 0
-      File.prepend(Module.new { define_method(:flock) { |operation| (count += 1) && super(operation) } })
+      File.prepend(Module.new do
+        define_method(:flock) { |operation| (count += 1) && super(operation) }
+      end)
       -> { count }
     end
 
@@ -130,7 +141,8 @@ module HookTable
     end
 
     # A command that waits for a line, which is its output, and ends with status 3.
-    # @return [Array(Array, Hash, IO)] the words and the options of spawn, and the end to write the line to
+    # @return [Array(Array, Hash, IO)] the words and the options of spawn, and the end to write the
+    #   line to
     def waiting_command
       reader, writer = blocking_pipe
       [["/bin/sh", "-c", "read line <&9; echo $line; exit 3"], { 9 => reader }, writer]

@@ -13,9 +13,12 @@ module HookTable
     # @param also [Array<String>] other names of the same method, for the completeness check
     # @param since [String] the first Ruby that has it
     # @param until [String] the first Ruby that has it no longer
-    # @param blocks [String, Hash{String => String}] why it blocks the thread: for every Ruby, or by requirement ("< 3.2"), with a reference
-    # @param cured [Hash{String => String}] by requirement: the file of lib/neverblock/compat that makes it yield there
-    def initialize(library, name, variant, file:, body:, also: [], since: nil, until: nil, blocks: {}, cured: {})
+    # @param blocks [String, Hash{String => String}] why it blocks the thread: for every Ruby, or by
+    #   requirement ("< 3.2"), with a reference
+    # @param cured [Hash{String => String}] by requirement: the file of lib/neverblock/compat that
+    #   makes it yield there
+    def initialize(library, name, variant, file:, body:, also: [], since: nil, until: nil,
+                   blocks: {}, cured: {})
       @library = library
       @name = name
       @variant = variant
@@ -59,7 +62,10 @@ module HookTable
     private
 
     def pick(choices, ruby)
-      choices.find { |requirement, _| Gem::Requirement.new(requirement.split(",").map(&:strip)).satisfied_by?(version(ruby)) }&.last
+      found = choices.find do |requirement, _|
+        Gem::Requirement.new(requirement.split(",").map(&:strip)).satisfied_by?(version(ruby))
+      end
+      found&.last
     end
 
     def version(ruby)
@@ -69,8 +75,16 @@ module HookTable
     def check
       raise ArgumentError, "#{title} has no body" unless body
 
-      @blocks.each_value { |reason| raise ArgumentError, "#{title}: where can it be read? #{reason.inspect}" unless REFERENCE.match?(reason) }
-      @cured.each_value { |cure| raise ArgumentError, "#{title}: no compat/#{cure}.rb" unless File.exist?(File.join(ROOT, "lib/neverblock/compat/#{cure}.rb")) }
+      @blocks.each_value do |reason|
+        next if REFERENCE.match?(reason)
+
+        raise ArgumentError, "#{title}: where can it be read? #{reason.inspect}"
+      end
+      @cured.each_value do |cure|
+        unless File.exist?(File.join(ROOT, "lib/neverblock/compat/#{cure}.rb"))
+          raise ArgumentError, "#{title}: no compat/#{cure}.rb"
+        end
+      end
     end
   end
 end

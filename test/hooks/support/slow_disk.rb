@@ -1,27 +1,36 @@
 # frozen_string_literal: true
 
-# A disk that waits: a file system of our own (FUSE), served by another process, that takes its time over one kind of request. What a
-# network file system or a worn disk does now and then happens here every time.
+# A disk that waits: a file system of our own (FUSE), served by another process, that takes its time
+# over one kind of request. What a network file system or a worn disk does now and then happens here
+# every time.
 
 module HookTable
   module SlowDisk
     # fuse_kernel.h of Linux: the requests that are answered, by number.
-    REQUESTS = { 1 => :lookup, 3 => :getattr, 4 => :setattr, 5 => :readlink, 6 => :symlink, 8 => :mknod, 9 => :mkdir, 10 => :unlink, 11 => :rmdir, 12 => :rename,
-                 13 => :link, 14 => :open, 15 => :read, 16 => :write, 17 => :statfs, 18 => :release, 20 => :fsync, 21 => :setxattr, 22 => :getxattr, 23 => :listxattr,
-                 25 => :flush, 26 => :init, 27 => :opendir, 28 => :readdir, 29 => :releasedir, 31 => :getlk, 32 => :setlk, 33 => :setlkw, 34 => :access, 35 => :create,
-                 45 => :rename }.freeze
+    REQUESTS = {
+      1 => :lookup, 3 => :getattr, 4 => :setattr, 5 => :readlink, 6 => :symlink, 8 => :mknod,
+      9 => :mkdir, 10 => :unlink, 11 => :rmdir, 12 => :rename, 13 => :link, 14 => :open,
+      15 => :read, 16 => :write, 17 => :statfs, 18 => :release, 20 => :fsync, 21 => :setxattr,
+      22 => :getxattr, 23 => :listxattr, 25 => :flush, 26 => :init, 27 => :opendir,
+      28 => :readdir, 29 => :releasedir, 31 => :getlk, 32 => :setlk, 33 => :setlkw,
+      34 => :access, 35 => :create, 45 => :rename
+    }.freeze
     # Asked for and not needed: the kernel then does without.
     ENOSYS = 38
 
-    # Mounts it over an empty folder. It has a file "text" ("hello\n"), a folder "folder" with a file "inner" in it, and takes whatever is made or changed.
-    # @param request [Symbol] of REQUESTS: the first of them is kept for a while. No event could end that wait: many of these calls hold Ruby's lock.
+    # Mounts it over an empty folder. It has a file "text" ("hello\n") and a folder "folder" with a
+    # file "inner" in it. It takes whatever is made or changed.
+    # @param request [Symbol] of REQUESTS: the first of them is kept for a while. No event could end
+    #   that wait: many of these calls hold Ruby's lock.
     # @return [String] the folder
     def slow_disk(request)
       unavailable("there is no /dev/fuse") unless File.writable?("/dev/fuse")
       private_mounts
       folder = path("disk").tap { |name| Dir.mkdir(name) }
       device = File.open("/dev/fuse", "r+b")
-      system("mount", "-i", "-t", "fuse", "-o", "fd=9,rootmode=40000,user_id=0,group_id=0", "slow", folder, 9 => device, exception: true)
+      options = "fd=9,rootmode=40000,user_id=0,group_id=0"
+      system("mount", "-i", "-t", "fuse", "-o", options, "slow", folder,
+             9 => device, exception: true)
       @disk_marks = +""
       @disk_news, news = IO.pipe
       fork { Server.new(device, request, news).serve }
@@ -37,7 +46,8 @@ module HookTable
       @disk_marks == "b"
     end
 
-    # @return [Boolean] whether the row has a disk that does not stand as it should: not asked yet (""), or done with its request ("be")
+    # @return [Boolean] whether the row has a disk that does not stand as it should: not asked yet
+    #   (""), or done with its request ("be")
     def disk_astray?(marks)
       return false unless @disk_news
 
@@ -46,12 +56,22 @@ module HookTable
     end
 
     private def read_disk_news
-      @disk_marks << @disk_news.read_nonblock(2, exception: false).then { |marks| marks.is_a?(String) ? marks : "" }
+      marks = @disk_news.read_nonblock(2, exception: false)
+      @disk_marks << marks if marks.is_a?(String)
     end
 
-    # One request at a time; names stand for themselves: every lookup of a known name answers its node.
+    # One request at a time. Names stand for themselves: every lookup of a known name answers its
+    # node.
     class Server
-      NODES = { 1 => [0o40755, 0], 2 => [0o100644, 6], 3 => [0o40755, 0], 4 => [0o100644, 6], 5 => [0o120777, 4], 6 => [0o100644, 20], 7 => [0o10644, 0] }.freeze
+      NODES = {
+        1 => [0o40755, 0],
+        2 => [0o100644, 6],
+        3 => [0o40755, 0],
+        4 => [0o100644, 6],
+        5 => [0o120777, 4],
+        6 => [0o100644, 20],
+        7 => [0o10644, 0]
+      }.freeze
       NAMES = { "text" => 2, "folder" => 3, "inner" => 4, "symlink" => 5, "code.rb" => 6 }.freeze
       TEXTS = { 2 => "hello\n", 4 => "inner\n", 6 => "$required = 'hello'\n" }.freeze
       SIZE_MAX = 1 << 18
@@ -71,7 +91,8 @@ module HookTable
           _, number, unique, node = request.unpack("LLQQ")
           kind = REQUESTS[number]
           keep if kind == @kept
-          answer(unique, respond_to?(kind.to_s, true) && kind ? send(kind, node, request.byteslice(40..)) : ENOSYS)
+          known = respond_to?(kind.to_s, true) && kind
+          answer(unique, known ? send(kind, node, request.byteslice(40..)) : ENOSYS)
         end
       rescue EOFError, Errno::ENODEV
         nil
@@ -125,7 +146,9 @@ module HookTable
       def mkdir(_node, _body) = entry(3)
       def link(_node, _body) = entry(2)
       def done(_node, _body) = ""
-      %i[unlink rmdir rename release fsync flush releasedir access setlk setlkw].each { |kind| alias_method kind, :done }
+      %i[unlink rmdir rename release fsync flush releasedir access setlk setlkw].each do |kind|
+        alias_method kind, :done
+      end
 
       # Bit 0: not through the page cache, so that each read and write is asked for.
       def open(_node, _body) = [0, 1, 0].pack("QLL")
@@ -152,7 +175,11 @@ module HookTable
         return "" if offset.positive?
 
         names = node == 1 ? { "text" => 2, "folder" => 3 } : { "inner" => 4 }
-        names.each_with_index.map { |(name, inode), index| [inode, index + 1, name.bytesize, 0, name].pack("QQLLa#{(name.bytesize + 7) / 8 * 8}") }.join
+        entries = names.each_with_index.map do |(name, inode), index|
+          padded = (name.bytesize + 7) / 8 * 8
+          [inode, index + 1, name.bytesize, 0, name].pack("QQLLa#{padded}")
+        end
+        entries.join
       end
     end
   end

@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
-# Plays one row. On a thread with our scheduler fiber A makes the call; fiber B goes through several turns of the loop and sees that A is still inside;
-# only then does B let the event happen that ends A's wait. When the thread is blocked B does not get there, and after a bound the watchdog, which is
-# the thread that called #play, makes the events happen instead. In the end A's result must be right and the loop must still turn.
+# Plays one row. On a thread with our scheduler fiber A makes the call. Fiber B goes through several
+# turns of the loop and sees that A is still inside. Only then does B let the event happen that ends
+# A's wait. When the thread is blocked B does not get there. After a bound the watchdog, which is
+# the thread that called #play, then makes the events happen instead. In the end A's result must be
+# right and the loop must still turn.
 
 require "fileutils"
 require "neverblock"
@@ -16,24 +18,29 @@ module HookTable
   class Stage
     include Props
 
-    # Until the watchdog takes the thread for blocked. A row that is said to block need not be waited for: if it yields it does so at once, and a
-    # machine too busy for that only hides that an excuse is out of date, until the next run.
+    # Until the watchdog takes the thread for blocked. A row that is said to block need not be
+    # waited for: if it yields it does so at once. A machine too busy for that only hides that an
+    # excuse is out of date, until the next run.
     PATIENCE_S = 10.0
     PATIENCE_WITH_BLOCKING_S = 0.3
-    # The watchdog looks this often. A thread that is blocked for so much longer than this and keeps the watchdog out holds Ruby's lock.
+    # The watchdog looks this often. A thread that is blocked for so much longer than this and keeps
+    # the watchdog out holds Ruby's lock.
     TICK_S = 0.01
-    # It may come to run once or twice between the fiber's word that it is inside and the call; without the lock it comes thirty times before it acts.
+    # It may come to run once or twice between the fiber's word that it is inside and the call.
+    # Without the lock it comes thirty times before it acts.
     TICKS_LOCKED_MAX = 2
     # Until a row that goes on for ever is given up.
     END_S = 30.0
-    # B's passes over the ready fibers while A waits for its own clock; a blocked thread allows none.
+    # B's passes over the ready fibers while A waits for its own clock. A blocked thread allows
+    # none.
     PASSES_MIN = 3
     NOTHING = Object.new.freeze
 
     # @param folder [String] an empty folder of the row's own
     # @param patience_s [Numeric] the watchdog's bound
     # @param end_s [Numeric] the bound of the whole row after it
-    def initialize(row, folder:, patience_s: row.excuse ? PATIENCE_WITH_BLOCKING_S : PATIENCE_S, end_s: END_S)
+    def initialize(row, folder:, patience_s: row.excuse ? PATIENCE_WITH_BLOCKING_S : PATIENCE_S,
+                   end_s: END_S)
       @row = row
       @folder = folder
       @events = Thread::Queue.new
@@ -49,7 +56,9 @@ module HookTable
     # @return [Hash] "verdict" ("yields", "blocks", "failed", "unavailable") and "detail"
     def play
       instance_exec(&@row.body)
-      raise ArgumentError, "#{@row.title}: needs inside { } and event { }" unless @call && (@elapses || !@events.empty?)
+      unless @call && (@elapses || !@events.empty?)
+        raise ArgumentError, "#{@row.title}: needs inside { } and event { }"
+      end
 
       thread = Thread.new { run_loop }
       watch(thread)
@@ -62,15 +71,16 @@ module HookTable
 
     private
 
-    # --- what a row is written in ----------------------------------------------------------------------------------------------------
+    # --- what a row is written in -----------------------------------------------------------------
 
     # The call that waits, made by fiber A.
     def inside(&call)
       @call = call
     end
 
-    # Ends A's wait, or the first part of it: B goes through its turns before each. It is called in B, a fiber of the same loop, or by the watchdog
-    # from another thread; it should not itself wait for long.
+    # Ends A's wait, or the first part of it: B goes through its turns before each. It is called in
+    # B, a fiber of the same loop, or by the watchdog from another thread. It should not itself wait
+    # for long.
     def event(&block)
       @events << block
     end
@@ -93,7 +103,8 @@ module HookTable
       @error_expected = error
     end
 
-    # Before its turns B waits for this: that A has got as far as the wait that the row is about (a server has its request, say).
+    # Before its turns B waits for this: that A has got as far as the wait that the row is about (a
+    # server has its request, say).
     def reached(&condition)
       @reached = condition
     end
@@ -108,7 +119,7 @@ module HookTable
       raise Unavailable, reason
     end
 
-    # --- the loop's thread -----------------------------------------------------------------------------------------------------------
+    # --- the loop's thread ------------------------------------------------------------------------
 
     def run_loop
       @loop_thread = Thread.current
@@ -197,11 +208,14 @@ module HookTable
       event ? raise : false
     end
 
-    # --- the watchdog ----------------------------------------------------------------------------------------------------------------
+    # --- the watchdog -----------------------------------------------------------------------------
 
     def watch(thread)
       deadline = clock + @patience_s
-      tick while !@yields && thread.join(TICK_S).nil? && (clock < deadline || (@state == :inside && @ticks <= TICKS_LOCKED_MAX))
+      while !@yields && thread.join(TICK_S).nil? &&
+            (clock < deadline || (@state == :inside && @ticks <= TICKS_LOCKED_MAX))
+        tick
+      end
       unless @yields || @elapses || !thread.alive?
         @blocked = true
         nil while happen
@@ -256,7 +270,8 @@ module HookTable
     end
 
     def describe(error)
-      "#{error.class}: #{error.message} (#{error.backtrace&.first(3)&.map { |line| line.delete_prefix("#{ROOT}/") }&.join(" < ")})"
+      lines = error.backtrace&.first(3)&.map { |line| line.delete_prefix("#{ROOT}/") }
+      "#{error.class}: #{error.message} (#{lines&.join(" < ")})"
     end
 
     def failed(detail)

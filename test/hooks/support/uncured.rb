@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Plays the rows that a file of lib/neverblock/compat is said to cure without that file, and prints those that yield all the same, as a JSON list.
+# Plays the rows that a file of lib/neverblock/compat is said to cure without that file, and prints
+# those that yield all the same, as a JSON list.
 #
 #   ruby -Itest -Ilib test/hooks/support/uncured.rb io_select
 
@@ -10,7 +11,9 @@ require "json"
 ALSO = { "fifo" => ["slow_files"] }.freeze
 
 without = ARGV.fetch(0)
-[without, *ALSO[without]].each { |name| $LOADED_FEATURES << File.expand_path("../../../lib/neverblock/compat/#{name}.rb", __dir__) }
+[without, *ALSO[without]].each do |name|
+  $LOADED_FEATURES << File.expand_path("../../../lib/neverblock/compat/#{name}.rb", __dir__)
+end
 
 module NeverBlock
   module Compat

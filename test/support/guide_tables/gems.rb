@@ -12,7 +12,10 @@ module GuideTables
     # @return [String] Markdown
     def table
       known = NeverBlock::Check::GemTable
-      rows = known::ROWS.map { |row| GuideTable.line([row.name, versions(row), known::KINDS.fetch(row.kind), row.seen, row.mend]) }
+      rows = known::ROWS.map do |row|
+        kind = known::KINDS.fetch(row.kind)
+        GuideTable.line([row.name, versions(row), kind, row.seen, row.mend])
+      end
       "| gem | versions | | what it does | mend |\n|---|---|---|---|---|\n#{rows.join}"
     end
 
@@ -22,6 +25,8 @@ module GuideTables
 
     private_class_method :versions
 
-    GUIDE_TABLE = GuideTable.new(NeverBlock::Check::GUIDE, "lib/neverblock/check/gem_table.rb") { table }
+    GUIDE_TABLE = GuideTable.new(
+      NeverBlock::Check::GUIDE, "lib/neverblock/check/gem_table.rb"
+    ) { table }
   end
 end

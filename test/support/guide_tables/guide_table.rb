@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Tables in a guide that are made from a table of the code. What is made stands between two comments that name its source.
+# Tables in a guide that are made from a table of the code. What is made stands between two comments
+# that name its source.
 
 module GuideTables
   class GuideTable
@@ -28,7 +29,8 @@ module GuideTables
     # @raise [ArgumentError] when it has no place for them
     def renew(text)
       before, rest = text.split(@begins, 2)
-      after = rest.to_s.split(@ends, 2)[1] or raise ArgumentError, "the guide has no #{@begins} and #{@ends}"
+      after = rest.to_s.split(@ends, 2)[1] or
+        raise ArgumentError, "the guide has no #{@begins} and #{@ends}"
       "#{before}#{@begins}\n#{@made.call}#{@ends}#{after}"
     end
 

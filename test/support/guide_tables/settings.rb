@@ -22,11 +22,12 @@ module GuideTables
     end
 
     def table(rows)
-      head = "| in the file | default | takes | command line | environment | what it is |\n|---|---|---|---|---|---|\n"
+      head = "| in the file | default | takes | command line | environment | what it is |\n" \
+             "|---|---|---|---|---|---|\n"
       rows.inject(head) do |text, row|
-        cells = [row.in_file ? code(name(row)) : "", default(row), row.type, flags(row), row.env.map { |name|
-          code(name)
-        }.join(", "), row.help]
+        in_file = row.in_file ? code(name(row)) : ""
+        environment = row.env.map { |name| code(name) }.join(", ")
+        cells = [in_file, default(row), row.type, flags(row), environment, row.help]
         "#{text}#{GuideTable.line(cells)}"
       end
     end
@@ -38,10 +39,13 @@ module GuideTables
     end
 
     def later_table(rows)
-      head = "| in the file | command line | default, once it works | what it is | works already | meanwhile |\n|---|---|---|---|---|---|\n"
+      head = "| in the file | command line | default, once it works | what it is " \
+             "| works already | meanwhile |\n" \
+             "|---|---|---|---|---|---|\n"
       rows.inject(head) do |text, row|
         works = row.works.map { |value| code(value.inspect) }.join(", ")
-        "#{text}#{GuideTable.line([code(name(row)), flags(row), default(row), row.help, works, row.later])}"
+        cells = [code(name(row)), flags(row), default(row), row.help, works, row.later]
+        "#{text}#{GuideTable.line(cells)}"
       end
     end
 
@@ -54,7 +58,8 @@ module GuideTables
     def default(row)
       return "" if row.default.nil?
 
-      "#{code(row.default.is_a?(Integer) ? digits(row.default) : row.default.inspect)}#{" #{row.unit}" if row.unit}"
+      value = row.default.is_a?(Integer) ? digits(row.default) : row.default.inspect
+      "#{code(value)}#{" #{row.unit}" if row.unit}"
     end
 
     # 104_857_600, as the file may have it too.
@@ -72,6 +77,8 @@ module GuideTables
 
     private_class_method :table, :words_table, :later_table, :name, :default, :digits, :flags, :code
 
-    GUIDE_TABLE = GuideTable.new("docs/guides/configuration.md", "lib/neverblock/config/catalog.rb") { tables }
+    GUIDE_TABLE = GuideTable.new(
+      "docs/guides/configuration.md", "lib/neverblock/config/catalog.rb"
+    ) { tables }
   end
 end

@@ -6,7 +6,8 @@ require_relative "databases"
 require_relative "server"
 require_relative "service"
 
-# The same programs and the same requests on Puma with threads and on ours. A program has #name, #questions (Questions#at), #database? and what `site` makes of it.
+# The same programs and the same requests on Puma with threads and on ours. A program has #name,
+# #questions (Questions#at), #database? and what `site` makes of it.
 module OnThreads
   # What stands before each program.
   PRELUDE = File.read(File.join(__dir__, "prelude.rb"))
@@ -22,10 +23,12 @@ module OnThreads
   # The same programs and questions on Puma, twice, and on ours.
   class Comparison
     ROUNDS = 8
-    # Growth that is no leak: what idle threads and fibers keep. What is lost at each request is ROUNDS times as much as there are clients.
+    # Growth that is no leak: what idle threads and fibers keep. What is lost at each request is
+    # ROUNDS times as much as there are clients.
     GROWTH_MOST = 24
     SETTLE_S = 4
-    # For all requests of one program. What takes longer on threads is left out; ours may have much to compute beside it.
+    # For all requests of one program. What takes longer on threads is left out. Ours may have much
+    # to compute beside it.
     THREADS_S = 20
     OURS_S = 120
     OF_FILES = %w[accept-ranges etag last-modified].freeze
@@ -41,28 +44,38 @@ module OnThreads
     end
 
     # @param modes [Array<Symbol>] keys of Server::OURS
-    # @return [Array(Array<Difference>, Array<Difference>)] the second of programs whose answers differ on threads already
+    # @return [Array(Array<Difference>, Array<Difference>)] the second of programs whose answers
+    #   differ on threads already
     def of(programs, modes)
       wanted = run(:puma, programs)
       answered, silent = programs.partition { |program| complete?(wanted[program.name]) }
       found = answered.empty? ? [] : modes.flat_map { |mode| differences(mode, answered, wanted) }
       differ = found.map(&:program).uniq
       again = differ.empty? ? {} : run(:puma, differ)
-      moved = differ.filter_map { |program| answers(program, :puma, wanted[program.name], again[program.name]) }
-      [found.reject { |difference| moved.any? { |other| other.program.equal?(difference.program) } }, silent.map { |program| silence(program, wanted[program.name]) } + moved]
+      moved = differ.filter_map do |program|
+        answers(program, :puma, wanted[program.name], again[program.name])
+      end
+      kept = found.reject do |difference|
+        moved.any? { |other| other.program.equal?(difference.program) }
+      end
+      [kept, silent.map { |program| silence(program, wanted[program.name]) } + moved]
     end
 
     private
 
     # A program that fails on threads shows nothing.
     def complete?(found)
-      found && found.answers.size == questions && found.answers.each_value.none? { |answer| answer.is_a?(String) || answer[0] >= 500 }
+      found && found.answers.size == questions &&
+        found.answers.each_value.none? { |answer| failed?(answer) }
     end
 
+    def failed?(answer) = answer.is_a?(String) || answer[0] >= 500
+
     def silence(program, found)
-      Difference.new(program: program, mode: :puma, what: "the server", wanted: "answers", seen: found&.trouble || found&.answers&.values&.find { |answer|
-        answer.is_a?(String) || answer[0] >= 500
-      }.inspect)
+      seen = found &&
+             (found.trouble || found.answers.values.find { |answer| failed?(answer) }.inspect)
+      Difference.new(program: program, mode: :puma, what: "the server", wanted: "answers",
+                     seen: seen)
     end
 
     def questions = @clients * @rounds
@@ -70,21 +83,32 @@ module OnThreads
     def differences(mode, programs, wanted)
       run(mode, programs).flat_map do |name, found|
         program = programs.find { |one| one.name == name }
-        next [Difference.new(program: programs.last, mode: mode, what: "the server", wanted: "ends", seen: found.trouble)] unless program
+        unless program
+          next [Difference.new(program: programs.last, mode: mode, what: "the server",
+                               wanted: "ends", seen: found.trouble)]
+        end
 
-        [answers(program, mode, wanted[name], found) || left(program, mode, wanted[name], found)].compact
+        difference = answers(program, mode, wanted[name], found) ||
+                     left(program, mode, wanted[name], found)
+        [difference].compact
       end
     end
 
     def answers(program, mode, wanted, found)
-      return Difference.new(program: program, mode: mode, what: "the server", wanted: "answers", seen: found.trouble) if found.trouble
+      if found.trouble
+        return Difference.new(program: program, mode: mode, what: "the server", wanted: "answers",
+                              seen: found.trouble)
+      end
 
       wrong = wanted.answers.reject { |number, answer| same?(answer, found.answers[number]) }
       return if wrong.empty?
 
       number, answer = wrong.find { |at, _| found.answers[at] } || wrong.first
-      Difference.new(program: program, mode: mode, what: "#{wrong.size} of #{wanted.answers.size} answers, such as number #{number}", wanted: brief(answer, found.answers[number]),
-                     seen: brief(found.answers[number], answer))
+      Difference.new(
+        program: program, mode: mode,
+        what: "#{wrong.size} of #{wanted.answers.size} answers, such as number #{number}",
+        wanted: brief(answer, found.answers[number]), seen: brief(found.answers[number], answer)
+      )
     end
 
     # What ours says of a file more than Puma does, is no difference.
@@ -92,7 +116,9 @@ module OnThreads
       return false unless seen.is_a?(Array)
 
       more = seen[1].map(&:first) - wanted[1].map(&:first)
-      [wanted[0], wanted[1], wanted[2]] == [seen[0], ((more - OF_FILES).empty? ? seen[1].reject { |name, _| more.include?(name) } : seen[1]), seen[2]]
+      headers = seen[1]
+      headers = headers.reject { |name, _| more.include?(name) } if (more - OF_FILES).empty?
+      [wanted[0], wanted[1], wanted[2]] == [seen[0], headers, seen[2]]
     end
 
     # Of two long answers, what is not the same.
@@ -104,7 +130,8 @@ module OnThreads
 
     def lines(body, other)
       others = other.lines
-      body.lines.each_with_index.reject { |line, at| line == others[at] }.first(5).map { |line, at| "line #{at}: #{line.chomp[0, 120]}" }
+      differing = body.lines.each_with_index.reject { |line, at| line == others[at] }
+      differing.first(5).map { |line, at| "line #{at}: #{line.chomp[0, 120]}" }
     end
 
     # Of several workers any one may answer what is left.
@@ -113,9 +140,15 @@ module OnThreads
 
       grown = found.after.keys.filter_map do |what|
         more = found.after[what] - found.before.fetch(what, 0)
-        "#{what} #{more}, with threads #{growth(wanted, what)}" if more > (2 * [growth(wanted, what), 0].max) + most(what)
+        on_threads = growth(wanted, what)
+        if more > (2 * [on_threads, 0].max) + most(what)
+          "#{what} #{more}, with threads #{on_threads}"
+        end
       end
-      Difference.new(program: program, mode: mode, what: "left over after #{questions} requests", wanted: "no more than with threads", seen: grown.join("; ")) unless grown.empty?
+      return if grown.empty?
+
+      Difference.new(program: program, mode: mode, what: "left over after #{questions} requests",
+                     wanted: "no more than with threads", seen: grown.join("; "))
     end
 
     # Threads and fibers are kept for the next requests: as many as there were at once, and spares.
@@ -146,7 +179,8 @@ module OnThreads
 
     def start(kind, programs)
       database = Databases.url if programs.any?(&:database?)
-      env = @bundle.env.merge("NB_HUNT_SERVICE" => @service.port.to_s, "NB_HUNT_DATABASE" => database, "RACK_ENV" => "production")
+      env = @bundle.env.merge("NB_HUNT_SERVICE" => @service.port.to_s,
+                              "NB_HUNT_DATABASE" => database, "RACK_ENV" => "production")
       Server.new(kind, @site.call(programs), clients: @clients, env: env).start
     end
 
@@ -154,13 +188,17 @@ module OnThreads
       crowd = Crowd.new(server, clients: @clients)
       found = Found.new(before: crowd.left)
       found.answers = crowd.ask(program, questions, limit_s)
-      hung = found.answers.each_value.any? { |answer| answer.is_a?(String) && answer.include?("Timeout") }
+      hung = found.answers.each_value.any? do |answer|
+        answer.is_a?(String) && answer.include?("Timeout")
+      end
       found.trouble = "did not answer: #{server.stderr.lines.last(15).join}" if hung
       found.trouble ||= "has ended: #{server.stderr.lines.last(15).join}" unless server.running?
       found.after = found.trouble ? found.before : settled(crowd, found.before)
       found
     rescue SystemCallError, IOError, Timeout::Error => e
-      Found.new(answers: {}, before: {}, after: {}, trouble: "#{e.class} #{server.running? ? "" : server.status.inspect} #{server.stderr.lines.last(15).join}")
+      status = server.running? ? "" : server.status.inspect
+      Found.new(answers: {}, before: {}, after: {},
+                trouble: "#{e.class} #{status} #{server.stderr.lines.last(15).join}")
     end
 
     # What is left, once it grows no less.
@@ -168,7 +206,8 @@ module OnThreads
       limit = Patience::Limit.new(SETTLE_S)
       loop do
         after = crowd.left
-        return after if limit.over? || after.all? { |what, number| number - before.fetch(what, 0) <= most(what) }
+        return after if limit.over?
+        return after if after.all? { |what, number| number - before.fetch(what, 0) <= most(what) }
 
         sleep(0.2)
       end

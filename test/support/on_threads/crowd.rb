@@ -25,7 +25,9 @@ module OnThreads
       numbers = Queue.new
       count.times { |number| numbers << number }
       @gone = false
-      answers = with_hogs { Array.new(@clients) { Thread.new { ask_some(program, numbers) } }.map(&:value) }
+      answers = with_hogs do
+        Array.new(@clients) { Thread.new { ask_some(program, numbers) } }.map(&:value)
+      end
       answers.inject({}, :merge)
     end
 
@@ -38,7 +40,13 @@ module OnThreads
 
     def with_hogs
       over = false
-      hogs = Array.new(@server.hogs) { Thread.new { http { |connection| connection.get("/hog/#{HOG_S}") until over } rescue nil } } # rubocop:disable Style/RescueModifier -- its answers matter to nobody
+      hogs = Array.new(@server.hogs) do
+        Thread.new do
+          http { |connection| connection.get("/hog/#{HOG_S}") until over }
+        rescue StandardError
+          nil # its answers matter to nobody
+        end
+      end
       yield
     ensure
       over = true
@@ -53,7 +61,8 @@ module OnThreads
       found = {}
       connection = nil
       until numbers.empty? || @gone || @limit.over?
-        number = numbers.pop(true) rescue break # rubocop:disable Style/RescueModifier -- another was faster
+        # Another may have been faster.
+        number = numbers.pop(true) rescue break # rubocop:disable Style/RescueModifier
         found[number] = answer(connection ||= connect, program, number)
         connection = connection.finish if found[number].is_a?(String)
       end
@@ -69,10 +78,14 @@ module OnThreads
 
     def answer(connection, program, number)
       method, query, headers, body = program.questions.at(number)
-      request = Net::HTTPGenericRequest.new(method, !body.empty?, method != "HEAD", "/#{program.name}/r#{number}#{query}", { "accept-encoding" => "identity" }.merge(headers))
+      request = Net::HTTPGenericRequest.new(
+        method, !body.empty?, method != "HEAD", "/#{program.name}/r#{number}#{query}",
+        { "accept-encoding" => "identity" }.merge(headers)
+      )
       request.body = body unless body.empty?
       response = connection.request(request)
-      [response.code.to_i, response.to_hash.except(*OWN_HEADERS).sort, (response.code == "500" ? "" : response.body.to_s)]
+      [response.code.to_i, response.to_hash.except(*OWN_HEADERS).sort,
+       (response.code == "500" ? "" : response.body.to_s)]
     rescue SystemCallError, IOError, Timeout::Error, Net::HTTPBadResponse => e
       @gone = true if e.is_a?(Timeout::Error)
       "no answer: #{e.class}"

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# What stands before each program of the hunt: the same text on every server. No habit is in here, only what habits use.
+# What stands before each program of the hunt: the same text on every server. No habit is in here,
+# only what habits use.
 
 require "json"
 require "net/http"
@@ -19,14 +20,16 @@ module Hunt
       out = []
       begin
         response = answer(env, id, out)
-      rescue Exception => e # rubocop:disable Lint/RescueException -- what ended it is a part of the answer
+      rescue Exception => e # rubocop:disable Lint/RescueException
+        # What ended it is a part of the answer.
         out << "ended by #{e.class}: #{e.message.lines.first&.chomp}"
       end
       response || [200, { "content-type" => "text/plain" }, [Hunt.text(out)]]
     end
   end
 
-  # A connection to somebody else, who answers each question with its own text. Answers that are mixed up are seen.
+  # A connection to somebody else, who answers each question with its own text. Answers that are
+  # mixed up are seen.
   class Client
     def initialize
       @ours, @theirs = IO.pipe
@@ -52,7 +55,11 @@ module Hunt
     def <=>(other) = @before.call && number <=> other.number
     def coerce(other) = [other, @before.call && number]
     def to_s = "#{@before.call && number}"
-    def method_missing(name, *) = name.to_s.start_with?("hunt_") ? (@before.call && "#{name}#{number}") : super
+
+    def method_missing(name, *)
+      name.to_s.start_with?("hunt_") ? (@before.call && "#{name}#{number}") : super
+    end
+
     def respond_to_missing?(name, *) = name.to_s.start_with?("hunt_")
   end
 
@@ -80,21 +87,40 @@ module Hunt
   def fetch(text) = Net::HTTP.get("127.0.0.1", "/#{text}", SERVICE)
 
   # The same text for the same values on every server.
-  def text(out) = "#{out.map { |value| (value.is_a?(String) ? value : value.inspect).gsub(/0x\h+/, "0x") }.join("\n")}\n"
+  def text(out)
+    lines = out.map do |value|
+      (value.is_a?(String) ? value : value.inspect).gsub(/0x\h+/, "0x")
+    end
+    "#{lines.join("\n")}\n"
+  end
 
   # What is in use once everything is over.
   def left
     3.times { GC.start }
-    { descriptors: Dir.children("/proc/self/fd").size, threads: Thread.list.size, children: children,
-      fibers: ObjectSpace.each_object(Fiber).count(&:alive?), clients: ObjectSpace.each_object(Client).count, **databases }
+    {
+      descriptors: Dir.children("/proc/self/fd").size,
+      threads: Thread.list.size,
+      children: children,
+      fibers: ObjectSpace.each_object(Fiber).count(&:alive?),
+      clients: ObjectSpace.each_object(Client).count,
+      **databases
+    }
   end
 
   def children
-    Dir.glob("/proc/[0-9]*/stat").count { |file| File.read(file).rpartition(")").last.split[1].to_i == Process.pid rescue false } # rubocop:disable Style/RescueModifier -- it has ended
+    Dir.glob("/proc/[0-9]*/stat").count do |file|
+      File.read(file).rpartition(")").last.split[1].to_i == Process.pid
+    rescue StandardError
+      false # it has ended
+    end
   end
 
   def databases
-    busy = defined?(::ActiveRecord::Base) ? { records: ::ActiveRecord::Base.connection_pool.stat.slice(:busy, :dead).values.sum } : {}
+    busy = {}
+    if defined?(::ActiveRecord::Base)
+      stat = ::ActiveRecord::Base.connection_pool.stat
+      busy = { records: stat.slice(:busy, :dead).values.sum }
+    end
     defined?(::Hunt::SEQUEL) ? busy.merge(sequel: ::Hunt::SEQUEL.pool.size) : busy
   end
 

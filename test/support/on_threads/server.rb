@@ -16,7 +16,12 @@ module OnThreads
     end
 
     # Settings of ours.
-    OURS = { calm: "", sliced: "executor { slice_ms 1 }\n", hogs: "executor { slice_ms 1 }\n", workers: "executor { slice_ms 1 }\nworkers 2\n" }.freeze
+    OURS = {
+      calm: "",
+      sliced: "executor { slice_ms 1 }\n",
+      hogs: "executor { slice_ms 1 }\n",
+      workers: "executor { slice_ms 1 }\nworkers 2\n"
+    }.freeze
     HOGS = { hogs: 2, workers: 4 }.freeze
 
     def hogs = HOGS.fetch(@kind, 0)
@@ -25,10 +30,14 @@ module OnThreads
 
     def words(rackup)
       ruby = [RbConfig.ruby, "-rbundler/setup"]
-      return [*ruby, "-e", "load Gem.bin_path(\"puma\", \"puma\")", "--", "-q", "-t", "#{@clients}:#{@clients}", "-b", "tcp://127.0.0.1:0", rackup] if @kind == :puma
+      if @kind == :puma
+        return [*ruby, "-e", "load Gem.bin_path(\"puma\", \"puma\")", "--", "-q",
+                "-t", "#{@clients}:#{@clients}", "-b", "tcp://127.0.0.1:0", rackup]
+      end
 
       File.write(settings = in_directory("neverblock.rb"), OURS.fetch(@kind))
-      [*ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock"), rackup, "-C", settings, "-b", "http://127.0.0.1:0"]
+      [*ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock"), rackup,
+       "-C", settings, "-b", "http://127.0.0.1:0"]
     end
   end
 end

@@ -40,8 +40,11 @@ module OnThreads
     # The path, or what an API would say of it.
     def answer(client, path, headers)
       json = headers["accept"].to_s.include?("json") || path.start_with?("/v1/")
-      body = json ? JSON.generate("id" => path[%r{[^/?]+(?=\z|\?)}], "object" => "customer", "path" => path) : path[1..]
-      client.write("HTTP/1.1 200 OK\r\nContent-Type: #{json ? "application/json" : "text/plain"}\r\nX-Elastic-Product: Elasticsearch\r\n" \
+      id = path[%r{[^/?]+(?=\z|\?)}]
+      body = json ? JSON.generate("id" => id, "object" => "customer", "path" => path) : path[1..]
+      client.write("HTTP/1.1 200 OK\r\n" \
+                   "Content-Type: #{json ? "application/json" : "text/plain"}\r\n" \
+                   "X-Elastic-Product: Elasticsearch\r\n" \
                    "Content-Length: #{body.bytesize}\r\n\r\n#{body}")
     end
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# The contract of contract.rb, run with each of ActiveRecord's adapters and with ours, in processes of their own: whatever theirs does, ours does.
+# The contract of contract.rb, run with each of ActiveRecord's adapters and with ours, in processes
+# of their own: whatever theirs does, ours does.
 
 require "json"
 require "minitest/autorun"
@@ -12,9 +13,18 @@ require_relative "../services"
 
 class RecordsComparison < Minitest::Test
   PROGRAM = File.expand_path("run_contract.rb", __dir__)
-  ADAPTERS = { "postgresql" => {}, "mysql2" => {}, "trilogy" => {}, "mysql2 with prepared statements" => { prepared_statements: true } }.freeze
-  # With prepared statements mysql2 itself crashes when a connection that was cut is closed (0.5.7, Ruby 3.1).
-  ONLY = { "mysql2 with prepared statements" => "rows|types|prepared|transactions|savepoints|insert_all|batches|deadlock|errors|async|pool" }.freeze
+  ADAPTERS = {
+    "postgresql" => {},
+    "mysql2" => {},
+    "trilogy" => {},
+    "mysql2 with prepared statements" => { prepared_statements: true }
+  }.freeze
+  # With prepared statements mysql2 itself crashes when a connection that was cut is closed (0.5.7,
+  # Ruby 3.1).
+  ONLY = {
+    "mysql2 with prepared statements" => "rows|types|prepared|transactions|savepoints|insert_all|" \
+                                         "batches|deadlock|errors|async|pool"
+  }.freeze
   MODES = { "plain" => "", "ours" => "neverblock_" }.freeze
   SECONDS = 240
 
@@ -25,7 +35,9 @@ class RecordsComparison < Minitest::Test
     def compares(version, adapters: ADAPTERS, &environment)
       define_method(:environment, &environment)
       adapters.each do |name, further|
-        define_method("test_ours_does_what_activerecord_#{version}_does with #{name}") { compare(version, name.split.first, further, ONLY[name]) }
+        define_method("test_ours_does_what_activerecord_#{version}_does with #{name}") do
+          compare(version, name.split.first, further, ONLY[name])
+        end
       end
     end
   end
@@ -34,7 +46,9 @@ class RecordsComparison < Minitest::Test
 
   def compare(version, adapter, further, only)
     Services.postgresql && Services.mariadb # before threads ask
-    plain, ours = MODES.map { |mode, prefix| Thread.new { run_contract(mode, "#{prefix}#{adapter}", further, only) } }.map(&:value)
+    plain, ours = MODES.map do |mode, prefix|
+      Thread.new { run_contract(mode, "#{prefix}#{adapter}", further, only) }
+    end.map(&:value)
 
     assert_operator plain.size, :>, only ? 10 : 30
     assert_equal %w[thread fiber], [plain, ours].map { |found| found.delete("isolation") }
@@ -47,9 +61,15 @@ class RecordsComparison < Minitest::Test
   # @return [Hash{String => String}] what each scenario ended in
   def run_contract(mode, adapter, further, only)
     database = "records_#{mode}"
-    configuration = { adapter: adapter, database: database, pool: 6, **place(adapter, database), **further }
-    output, errors, status = Open3.capture3(environment, "timeout", SECONDS.to_s, RbConfig.ruby, PROGRAM, mode, JSON.generate(configuration), *only)
-    raise "#{mode} ended with #{status.inspect}: #{errors[-3000..] || errors}" unless status.success?
+    configuration = { adapter: adapter, database: database, pool: 6,
+                      **place(adapter, database), **further }
+    output, errors, status = Open3.capture3(
+      environment, "timeout", SECONDS.to_s, RbConfig.ruby, PROGRAM, mode,
+      JSON.generate(configuration), *only
+    )
+    unless status.success?
+      raise "#{mode} ended with #{status.inspect}: #{errors[-3000..] || errors}"
+    end
 
     JSON.parse(output).transform_values { |found| found.gsub(database, "records") }
   end
@@ -58,12 +78,14 @@ class RecordsComparison < Minitest::Test
   def place(adapter, database)
     if adapter.end_with?("postgresql")
       server = Services.postgresql
-      client = PG.connect(host: server.host, port: server.port, user: "postgres", dbname: "postgres", options: "-c client_min_messages=error")
+      client = PG.connect(host: server.host, port: server.port, user: "postgres",
+                          dbname: "postgres", options: "-c client_min_messages=error")
       make(client, :exec, database, "")
       return { host: server.host, port: server.port, username: "postgres" }
     end
     server = Services.mariadb
-    make(Mysql2::Client.new(host: server.host, port: server.port, username: "root"), :query, database, "DEFAULT CHARSET utf8mb4")
+    client = Mysql2::Client.new(host: server.host, port: server.port, username: "root")
+    make(client, :query, database, "DEFAULT CHARSET utf8mb4")
     { host: server.host, port: server.port, username: "root" }
   end
 

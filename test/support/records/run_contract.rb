@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
-# Runs the contract with one configuration and prints what it ended in, as JSON.
+# Runs the contract with one configuration and prints what it ended in, as JSON. In `plain` nothing
+# of ours is loaded.
 #
-#   ruby run_contract.rb plain '{"adapter": "postgresql", ...}'               among threads, nothing of ours
-#   ruby run_contract.rb ours '{"adapter": "neverblock_postgresql", ...}'     among fibers, in NB.run
+#   ruby run_contract.rb plain '{"adapter": "postgresql", ...}'            among threads
+#   ruby run_contract.rb ours '{"adapter": "neverblock_postgresql", ...}'  among fibers, in NB.run
 
 require "bundler/setup"
 require "stringio"
@@ -37,7 +38,9 @@ mode, configuration, only = ARGV
 ActiveRecord.async_query_executor = :global_thread_pool
 configuration = JSON.parse(configuration, symbolize_names: true)
 contract = lambda do |crowd|
-  RecordsContract.new(configuration, crowd).run(only).transform_values { |found| JSON.parse(JSON.generate([found.inspect]), max_nesting: false).first }
+  RecordsContract.new(configuration, crowd).run(only).transform_values do |found|
+    JSON.parse(JSON.generate([found.inspect]), max_nesting: false).first
+  end
 end
 
 if mode == "ours"
@@ -48,4 +51,7 @@ if mode == "ours"
 else
   found = contract.call(Threads)
 end
-puts JSON.generate(found.merge("version" => ActiveRecord::VERSION::STRING, "isolation" => ActiveSupport::IsolatedExecutionState.isolation_level))
+puts JSON.generate(
+  found.merge("version" => ActiveRecord::VERSION::STRING,
+              "isolation" => ActiveSupport::IsolatedExecutionState.isolation_level)
+)

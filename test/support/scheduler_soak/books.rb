@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 class SchedulerSoak
-  # What was begun, ended, pushed, popped, raised and received, by the fibers of all loops. Nothing here waits or lets another thread in between.
+  # What was begun, ended, pushed, popped, raised and received, by the fibers of all loops. Nothing
+  # here waits or lets another thread in between.
   class Books
     Doing = Struct.new(:kind, :since, :fiber)
 

@@ -1,18 +1,21 @@
 # frozen_string_literal: true
 
 class SchedulerSoak
-  # The queues, locks and the server all fibers use, and the threads without a scheduler that keep them moving.
+  # The queues, locks and the server all fibers use, and the threads without a scheduler that keep
+  # them moving.
   class Shared
     FEED_S = 0.0005
 
-    attr_reader :queue, :sized, :mutexes, :monitors, :condition_mutex, :condition, :inside, :port, :fibers
+    attr_reader :queue, :sized, :mutexes, :monitors, :condition_mutex, :condition, :inside, :port,
+                :fibers
 
     def initialize(books)
       @books = books
       @queue = Queue.new
       @sized = SizedQueue.new(4)
       @mutexes = Array.new(8) { Mutex.new }
-      # With their conditions. Ruby's locks are not fair: many fibers at one would starve some of them.
+      # With their conditions. Ruby's locks are not fair: many fibers at one would starve some of
+      # them.
       @monitors = Array.new(12) { Monitor.new }.to_h { |monitor| [monitor, monitor.new_cond] }
       @condition_mutex = Mutex.new
       @condition = ConditionVariable.new

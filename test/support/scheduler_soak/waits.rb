@@ -7,14 +7,17 @@ class SchedulerSoak
   class Waits
     # How often each is chosen.
     KINDS = {
-      nap: 20, give_way: 10, pop: 12, push: 12, sized_pop: 6, sized_push: 6, mutex: 10, monitor: 5, condition: 5, monitor_condition: 3, signal: 8, pipe: 8, echo: 14,
-      connect: 2, timed_out: 8, in_time: 4, pop_or_time_out: 5, select: 6, readable: 6, closed: 5, closes: 4, file: 2, thread: 1, thread_limit: 1, name: 2, cancel: 12,
-      enumerate: 2, child: 4, process: 0.15, forked: 0.1, backtick: 0.08
+      nap: 20, give_way: 10, pop: 12, push: 12, sized_pop: 6, sized_push: 6, mutex: 10,
+      monitor: 5, condition: 5, monitor_condition: 3, signal: 8, pipe: 8, echo: 14, connect: 2,
+      timed_out: 8, in_time: 4, pop_or_time_out: 5, select: 6, readable: 6, closed: 5, closes: 4,
+      file: 2, thread: 1, thread_limit: 1, name: 2, cancel: 12, enumerate: 2, child: 4,
+      process: 0.15, forked: 0.1, backtick: 0.08
     }.freeze
     # What they are booked as.
     BOOKED = %i[
-      backtick cancel child closed closes condition connect echo enumerator file fork give_way in_time monitor monitor_condition monitor_signal mutex name pipe pop_or_time_out
-      queue_pop readable select sized_pop sized_push sleep spawn tcp thread_join thread_value timeout
+      backtick cancel child closed closes condition connect echo enumerator file fork give_way
+      in_time monitor monitor_condition monitor_signal mutex name pipe pop_or_time_out queue_pop
+      readable select sized_pop sized_push sleep spawn tcp thread_join thread_value timeout
     ].freeze
     LARGE = ("0123456789abcdef" * 20_000).freeze
 
@@ -36,7 +39,8 @@ class SchedulerSoak
 
     private
 
-    # Who has chosen this fiber before may raise into it still, while it waits in a close (Ruby 3.4).
+    # Who has chosen this fiber before may raise into it still, while it waits in a close (Ruby
+    # 3.4).
     def leave
       close_line
     rescue Cancelled => e
@@ -193,7 +197,8 @@ class SchedulerSoak
     # A socket pair whose other end gives everything back: short and longer than its buffers.
     def echo
       @line ||= open_line
-      bytes = @random.rand(40).zero? ? LARGE[0, @random.rand(LARGE.size)] : LARGE[0, 1 + @random.rand(200)]
+      size = @random.rand(40).zero? ? @random.rand(LARGE.size) : 1 + @random.rand(200)
+      bytes = LARGE[0, size]
       @books.fiber { write_to(@line, bytes) } if bytes.size > 200
       @line.write(bytes) if bytes.size <= 200
       seen = wait(:echo) { @line.read(bytes.size) }
@@ -269,7 +274,13 @@ class SchedulerSoak
     def closes
       ended = Queue.new
       IO.pipe do |reader, _writer|
-        2.times { @books.fiber { ended << raises_io_error { @random.rand(2).zero? ? reader.read(1) : reader.wait_readable } } }
+        2.times do
+          @books.fiber do
+            ended << raises_io_error do
+              @random.rand(2).zero? ? reader.read(1) : reader.wait_readable
+            end
+          end
+        end
       end
       2.times { expect("a waiter of a closed pipe", wait(:closes) { ended.pop }) }
     end

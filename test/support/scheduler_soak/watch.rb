@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 class SchedulerSoak
-  # A thread beside the loops that ends the process when a wait does not end, or the loops do not when all is over, and keeps the figures of memory and descriptors.
+  # A thread beside the loops that ends the process when a wait does not end, or the loops do not
+  # when all is over. It also keeps the figures of memory and descriptors.
   class Watch
     STUCK_S = Integer(ENV.fetch("NB_SOAK_STUCK_S", "60"), 10)
     EVERY_S = 0.25
@@ -10,7 +11,8 @@ class SchedulerSoak
     # Collections and malloc's arenas move this much and no more.
     GROWTH_KB = 64 * 1024
     GROWTH_DESCRIPTORS = 4
-    # Beside each thread's own: an enumerator that was not read to its end, which something on a stack looks like a reference to.
+    # Beside each thread's own: an enumerator that was not read to its end, which something on a
+    # stack looks like a reference to.
     GROWTH_FIBERS = 4
     STUCK = 3
 
@@ -36,15 +38,24 @@ class SchedulerSoak
       @thread.join
       3.times { GC.start }
       @last = sample
-      { memory_kb: { warm: @warm && @warm[:memory], most: @most, end: @last[:memory] }, descriptors: { first: @first[:descriptors], end: @last[:descriptors] },
-        fibers_left: @last[:fibers] }
+      {
+        memory_kb: { warm: @warm && @warm[:memory], most: @most, end: @last[:memory] },
+        descriptors: { first: @first[:descriptors], end: @last[:descriptors] },
+        fibers_left: @last[:fibers]
+      }
     end
 
     def failures
       failures = []
-      failures << "#{@last[:descriptors]} descriptors, at first #{@first[:descriptors]}" if @last[:descriptors] > @first[:descriptors] + GROWTH_DESCRIPTORS
-      failures << "#{@most} KB of memory, warm #{@warm[:memory]}" if @warm && @most > @warm[:memory] + GROWTH_KB
-      failures << "#{@last[:fibers]} fibers are left" if @last[:fibers] > Thread.list.size + GROWTH_FIBERS
+      if @last[:descriptors] > @first[:descriptors] + GROWTH_DESCRIPTORS
+        failures << "#{@last[:descriptors]} descriptors, at first #{@first[:descriptors]}"
+      end
+      if @warm && @most > @warm[:memory] + GROWTH_KB
+        failures << "#{@most} KB of memory, warm #{@warm[:memory]}"
+      end
+      if @last[:fibers] > Thread.list.size + GROWTH_FIBERS
+        failures << "#{@last[:fibers]} fibers are left"
+      end
       failures
     end
 
@@ -60,14 +71,19 @@ class SchedulerSoak
     end
 
     def give_up(stuck)
-      warn "#{stuck.size} waits have not ended in #{STUCK_S} s: #{stuck.map(&:kind).tally}; #{@books.done} waits have", *@books.account
+      warn "#{stuck.size} waits have not ended in #{STUCK_S} s: #{stuck.map(&:kind).tally}; " \
+           "#{@books.done} waits have", *@books.account
       stuck.first(3).each { |doing| warn doing.kind, doing.fiber.backtrace&.first(10) }
       Thread.list.each { |thread| warn thread.inspect, thread.backtrace&.first(10) }
       Process.exit!(STUCK)
     end
 
     def sample
-      { memory: memory_kb, descriptors: Dir.children("/proc/self/fd").size, fibers: ObjectSpace.each_object(Fiber).count(&:alive?) }
+      {
+        memory: memory_kb,
+        descriptors: Dir.children("/proc/self/fd").size,
+        fibers: ObjectSpace.each_object(Fiber).count(&:alive?)
+      }
     end
 
     def memory_kb = File.read("/proc/self/status")[/VmRSS:\s*(\d+)/, 1].to_i

@@ -26,7 +26,12 @@ module Style
       rules = RULES.select { |rule| @names.empty? || @names.include?(name(rule)) }.map(&:new)
       fix(rules) if @options.include?("--fix")
       broken = rules.count { |rule| check(rule) }
-      @out.puts(broken.zero? ? "all #{rules.size} rules are kept" : "#{broken} of #{rules.size} rules are broken (bin/check --fix mends layout)")
+      said = if broken.zero?
+               "all #{rules.size} rules are kept"
+             else
+               "#{broken} of #{rules.size} rules are broken (bin/check --fix mends layout)"
+             end
+      @out.puts(said)
       broken.zero? ? 0 : 1
     end
 
@@ -62,7 +67,8 @@ module Style
     end
 
     def refuse(words)
-      warn("bin/check: unknown #{words.join(" ")}; rules are #{RULES.map { |rule| name(rule) }.join(" ")}")
+      known = RULES.map { |rule| name(rule) }
+      warn("bin/check: unknown #{words.join(" ")}; rules are #{known.join(" ")}")
       1
     end
   end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Style
-  # A file in the tree is true on every machine: it names neither the package sources this one is configured with nor where its checkout lies.
-  # Both are read from the machine when the rule runs.
+  # A file in the tree is true on every machine: it names neither the package sources this one is
+  # configured with nor where its checkout lies. Both are read from the machine when the rule runs.
   class MachineNames
     ABOUT = "no host of a package source and no path of a machine in tracked files"
     TEXT_BYTES_MAX = 1_000_000
@@ -15,17 +15,21 @@ module Style
 
     def violations(tree)
       hosts = @hosts || configured_hosts
-      paths = [tree.root, *SHARED_FOLDERS.map { |name| "/#{name}/" }].select { |path| path.count("/") > 1 }.uniq
+      folders = SHARED_FOLDERS.map { |name| "/#{name}/" }
+      paths = [tree.root, *folders].select { |path| path.count("/") > 1 }.uniq
       words = Regexp.union(hosts)
       places = /(?<![\w.])#{Regexp.union(paths)}/
-      tree.files.reject { |path| File.size(tree.absolute(path)) > TEXT_BYTES_MAX }.flat_map { |path| in_file(tree, path, hosts.empty? ? nil : words, places) }
+      texts = tree.files.reject { |path| File.size(tree.absolute(path)) > TEXT_BYTES_MAX }
+      texts.flat_map { |path| in_file(tree, path, hosts.empty? ? nil : words, places) }
     end
 
     # @return [Array<String>] host names in the configuration of RubyGems, npm and apt
     def configured_hosts
       texts = Gem.sources.to_a.map(&:to_s)
       texts << ENV.fetch("npm_config_registry", "")
-      texts += ["~/.npmrc", "/etc/npmrc", "~/.gemrc", "/etc/apt/sources.list", *Dir["/etc/apt/sources.list.d/*"]].map { |path| readable(path) }
+      files = ["~/.npmrc", "/etc/npmrc", "~/.gemrc", "/etc/apt/sources.list",
+               *Dir["/etc/apt/sources.list.d/*"]]
+      texts += files.map { |path| readable(path) }
       texts << default_npm_registry
       texts.join("\n").scan(%r{https?://(?:[^/@\s]*@)?([^/:\s"']+\.[^/:\s"']+)}).flatten.uniq
     end
@@ -48,7 +52,8 @@ module Style
       tree.lines(path).each_with_index.filter_map do |line, index|
         next unless (seen = line[places] || (words && line[words]))
 
-        Violation.new(path, index + 1, "names #{seen}: take it from the machine's own configuration at run time")
+        Violation.new(path, index + 1,
+                      "names #{seen}: take it from the machine's own configuration at run time")
       end
     end
   end

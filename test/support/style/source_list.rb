@@ -1,17 +1,23 @@
 # frozen_string_literal: true
 
 module Style
-  # The sources extconf.rb names are the sources there are, and their basenames are unique: the objects share one folder.
+  # The sources extconf.rb names are the sources there are, and their basenames are unique: the
+  # objects share one folder.
   class SourceList
     ABOUT = "ext/neverblock/extconf.rb names every .c file, and no other; basenames are unique"
     EXTCONF = "ext/neverblock/extconf.rb"
 
     def violations(tree)
       listed = listed(tree)
-      found = tree.matching("ext/neverblock/**/*.c").map { |path| path.delete_prefix("ext/neverblock/") }
-      (found - listed).map { |path| Violation.new("ext/neverblock/#{path}", nil, "is not in SOURCES of #{EXTCONF}") } +
-        (listed - found).map { |path| Violation.new(EXTCONF, nil, "SOURCES names #{path}, which does not exist") } +
-        doubles(found)
+      found = tree.matching("ext/neverblock/**/*.c")
+                  .map { |path| path.delete_prefix("ext/neverblock/") }
+      unlisted = (found - listed).map do |path|
+        Violation.new("ext/neverblock/#{path}", nil, "is not in SOURCES of #{EXTCONF}")
+      end
+      absent = (listed - found).map do |path|
+        Violation.new(EXTCONF, nil, "SOURCES names #{path}, which does not exist")
+      end
+      unlisted + absent + doubles(found)
     end
 
     private
@@ -23,8 +29,10 @@ module Style
     end
 
     def doubles(found)
-      found.group_by { |path| File.basename(path) }.values.select { |paths| paths.size > 1 }
-           .map { |paths| Violation.new("ext/neverblock/#{paths.last}", nil, "has the basename of #{paths.first}") }
+      groups = found.group_by { |path| File.basename(path) }.values
+      groups.select { |paths| paths.size > 1 }.map do |paths|
+        Violation.new("ext/neverblock/#{paths.last}", nil, "has the basename of #{paths.first}")
+      end
     end
   end
 end

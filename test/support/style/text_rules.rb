@@ -1,18 +1,22 @@
 # frozen_string_literal: true
 
 module Style
-  # Includes of the core, and of the binding, point to the same folder or to one above it in the data flow, and name their folder.
+  # Includes of the core, and of the binding, point to the same folder or to one above it in the
+  # data flow, and name their folder.
   class IncludeDirection
     ABOUT = "an include points to the same folder or to one above it in the data flow"
     # base and os serve each other (a log line needs the clock), so they share a step.
     FLOW = {
       "base" => 0, "os" => 0, "poll" => 1, "sendfile" => 1, "mysql" => 1, "stall" => 1,
-      "transport" => 2, "http" => 2, "http1" => 3, "http2" => 3, "intake" => 4, "files" => 5, "send" => 6,
-      "dispatch" => 7, "figures" => 8, "answers" => 9, "connection" => 10, "protocols" => 11, "loop" => 12,
-      "admin" => 13, "server" => 14
+      "transport" => 2, "http" => 2, "http1" => 3, "http2" => 3, "intake" => 4, "files" => 5,
+      "send" => 6, "dispatch" => 7, "figures" => 8, "answers" => 9, "connection" => 10,
+      "protocols" => 11, "loop" => 12, "admin" => 13, "server" => 14
     }.freeze
-    # The rooms of the binding, the lowest first; its own files, which define everything, come after them. All of them may include the core.
-    ROOMS = %w[base mysql engine state fibers scheduler timeslices hooks ports rack stalls executor].freeze
+    # The rooms of the binding, the lowest first. Its own files, which define everything, come after
+    # them. All of them may include the core.
+    ROOMS = %w[
+      base mysql engine state fibers scheduler timeslices hooks ports rack stalls executor
+    ].freeze
     CORE = "ext/neverblock/core"
     BINDING = "ext/neverblock/binding"
     PUBLIC = "include/neverblock.h" # beside the core, with nothing of it
@@ -38,23 +42,35 @@ module Style
       return if included == PUBLIC
 
       folder = included.split("/").first
-      return "\"#{included}\" names no file of the core; write the folder too: \"base/status.h\"" unless tree.files.include?("#{CORE}/#{included}")
-      return "folder #{own} has no place in the flow: add it to IncludeDirection::FLOW" unless FLOW.key?(own)
+      unless tree.files.include?("#{CORE}/#{included}")
+        return "\"#{included}\" names no file of the core; " \
+               "write the folder too: \"base/status.h\""
+      end
+      unless FLOW.key?(own)
+        return "folder #{own} has no place in the flow: add it to IncludeDirection::FLOW"
+      end
 
-      "#{own}/ includes #{folder}/, which comes after it in the flow" if FLOW.fetch(folder, 99) > FLOW.fetch(own)
+      return unless FLOW.fetch(folder, 99) > FLOW.fetch(own)
+
+      "#{own}/ includes #{folder}/, which comes after it in the flow"
     end
 
     # own: nil for a file of no room.
     def breach_in_binding(tree, own, included)
-      return "room #{own} has no place in the flow: add it to IncludeDirection::ROOMS" if own && !ROOMS.include?(own)
+      if own && !ROOMS.include?(own)
+        return "room #{own} has no place in the flow: add it to IncludeDirection::ROOMS"
+      end
       return if included == PUBLIC || tree.files.include?("#{CORE}/#{included}")
 
       room = included[%r{\Abinding/([^/]+)/[^/]+\z}, 1]
       unless room && tree.files.include?("ext/neverblock/#{included}")
-        return "\"#{included}\" names no file of the binding or the core; write the room too: \"binding/base/module.h\""
+        return "\"#{included}\" names no file of the binding or the core; " \
+               "write the room too: \"binding/base/module.h\""
       end
 
-      "#{own}/ includes binding/#{room}/, which comes after it in the flow" if own && ROOMS.index(room).to_i > ROOMS.index(own)
+      return unless own && ROOMS.index(room).to_i > ROOMS.index(own)
+
+      "#{own}/ includes binding/#{room}/, which comes after it in the flow"
     end
   end
 
@@ -66,7 +82,9 @@ module Style
     def violations(tree)
       tree.matching("ext/neverblock/{core,include}/**/*.{c,h}").flat_map do |path|
         tree.lines(path).each_with_index.filter_map do |line, index|
-          Violation.new(path, index + 1, "includes #{Regexp.last_match(1)}; only ext/neverblock/binding may") if line =~ RUBY
+          next unless line =~ RUBY
+
+          Violation.new(path, index + 1, "includes #{$1}; only ext/neverblock/binding may")
         end
       end
     end
@@ -80,32 +98,41 @@ module Style
     def violations(tree)
       tree.matching("**/*.{c,h,rb,ru,rbs}", "bin/*", ".ci/*").filter_map do |path|
         lines = tree.lines(path).size
-        Violation.new(path, nil, "#{lines} lines, #{LINES_MAX} are allowed: split it by idea") if lines > LINES_MAX
+        next unless lines > LINES_MAX
+
+        Violation.new(path, nil, "#{lines} lines, #{LINES_MAX} are allowed: split it by idea")
       end
     end
   end
 
-  # Functions in C end at 70 lines; beyond 40 they are named as a hint. Relies on the layout clang-format gives: a function begins in column 0
-  # with its brace at the end of the line, and ends with a brace in column 0.
+  # Functions in C end at 70 lines. Beyond 40 they are named as a hint. Relies on the layout
+  # clang-format gives: a function begins in column 0 with its brace at the end of the line, and
+  # ends with a brace in column 0.
   class FunctionLength
     ABOUT = "no C function is longer than 70 lines; over 40 is a hint"
     LINES_MAX = 70
     LINES_AIM = 40
 
     def violations(tree)
-      longer_than(tree, LINES_MAX).map { |path, line, name, lines| Violation.new(path, line, "#{name} has #{lines} lines, #{LINES_MAX} is the end") }
+      longer_than(tree, LINES_MAX).map do |path, line, name, lines|
+        Violation.new(path, line, "#{name} has #{lines} lines, #{LINES_MAX} is the end")
+      end
     end
 
     def hints(tree)
-      longer_than(tree, LINES_AIM).reject { |*, lines| lines > LINES_MAX }
-                                  .map { |path, line, name, lines| Violation.new(path, line, "#{name} has #{lines} lines, aim under #{LINES_AIM}") }
+      hinted = longer_than(tree, LINES_AIM).reject { |*, lines| lines > LINES_MAX }
+      hinted.map do |path, line, name, lines|
+        Violation.new(path, line, "#{name} has #{lines} lines, aim under #{LINES_AIM}")
+      end
     end
 
     private
 
     def longer_than(tree, bound)
       tree.matching("ext/**/*.{c,h}").flat_map do |path|
-        functions(tree.lines(path)).filter_map { |line, name, lines| [path, line, name, lines] if lines > bound }
+        functions(tree.lines(path)).filter_map do |line, name, lines|
+          [path, line, name, lines] if lines > bound
+        end
       end
     end
 
@@ -131,7 +158,9 @@ module Style
 
     def violations(tree)
       tree.matching("**/*.{c,h,rb,ru,rbs,sh,md}", "bin/*", ".ci/*").flat_map do |path|
-        tree.lines(path).each_with_index.filter_map { |line, index| Violation.new(path, index + 1, "left over: #{$&}") if line =~ LEFT }
+        tree.lines(path).each_with_index.filter_map do |line, index|
+          Violation.new(path, index + 1, "left over: #{$&}") if line =~ LEFT
+        end
       end
     end
   end

@@ -15,9 +15,12 @@ module Style
       output, success = tree.run(tool, "--dry-run", "-Werror", *files)
       return [] if success
 
-      breaches = output.scan(/^(.+?):(\d+):\d+: error: (.*)$/).map { |path, line, message| Violation.new(path, line, message) }
-                       .uniq(&:path)
-      breaches.empty? ? [Violation.new("clang-format", nil, output.lines.first.to_s.chomp)] : breaches
+      breaches = output.scan(/^(.+?):(\d+):\d+: error: (.*)$/).map do |path, line, message|
+        Violation.new(path, line, message)
+      end
+      return breaches.uniq(&:path) unless breaches.empty?
+
+      [Violation.new("clang-format", nil, output.lines.first.to_s.chomp)]
     end
 
     def fix(tree)
@@ -33,7 +36,8 @@ module Style
 
     # Other versions lay out differently, so only 14 will do.
     def tool
-      @tool ||= %w[clang-format-14 clang-format].find { |name| version(name) == "14" } || "clang-format-14"
+      @tool ||= %w[clang-format-14 clang-format].find { |name| version(name) == "14" } ||
+                "clang-format-14"
     end
 
     def version(name)
@@ -51,7 +55,9 @@ module Style
       output, success = tree.run(*command, "--format", "emacs", "--no-color")
       return [] if success
 
-      breaches = output.scan(/^(.+?):(\d+):\d+: (.*)$/).map { |path, line, message| Violation.new(path.delete_prefix("#{tree.root}/"), line, message) }
+      breaches = output.scan(/^(.+?):(\d+):\d+: (.*)$/).map do |path, line, message|
+        Violation.new(path.delete_prefix("#{tree.root}/"), line, message)
+      end
       breaches.empty? ? [Violation.new("rubocop", nil, output[0, 500])] : breaches
     end
 
@@ -66,7 +72,8 @@ module Style
     end
   end
 
-  # The core under both compilers, every warning an error; the folder of products is the Makefile's own.
+  # The core under both compilers, every warning an error. The folder of products is the Makefile's
+  # own.
   class CoreWarnings
     ABOUT = "the core compiles without a warning under gcc and clang"
 
@@ -74,8 +81,10 @@ module Style
       return [] unless tree.files.include?("test/c/Makefile")
 
       %w[gcc clang].flat_map do |compiler|
-        output, success = tree.run("make", "-C", "test/c", "--no-print-directory", "-j2", "-k", "lib", "SAN=none", "WERROR=1", "CC=#{compiler}",
-                                   "BUILD=#{tree.absolute("build/check/#{compiler}")}")
+        output, success = tree.run(
+          "make", "-C", "test/c", "--no-print-directory", "-j2", "-k", "lib", "SAN=none",
+          "WERROR=1", "CC=#{compiler}", "BUILD=#{tree.absolute("build/check/#{compiler}")}"
+        )
         success ? [] : Warnings.in(output, tree, compiler)
       end
     end
@@ -84,8 +93,10 @@ module Style
   # The binding under the core's warnings, with Ruby's own headers taken for the system's.
   class BindingWarnings
     ABOUT = "the binding compiles without a warning under gcc and clang"
-    FLAGS = %w[-std=c11 -D_GNU_SOURCE -O1 -fsyntax-only -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-unused-parameter
-               -Wno-unknown-warning-option -Wno-string-conversion -Werror].freeze
+    FLAGS = %w[
+      -std=c11 -D_GNU_SOURCE -O1 -fsyntax-only -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+      -Wno-unused-parameter -Wno-unknown-warning-option -Wno-string-conversion -Werror
+    ].freeze
 
     def violations(tree)
       files = tree.matching("ext/neverblock/binding/**/*.c")
@@ -103,20 +114,24 @@ module Style
 
     def includes
       config = RbConfig::CONFIG
-      [config["rubyhdrdir"], config["rubyarchhdrdir"]].flat_map { |folder| ["-isystem", folder] } + %w[-Iext/neverblock -Iext/neverblock/core]
+      ruby = [config["rubyhdrdir"], config["rubyarchhdrdir"]]
+      ruby.flat_map { |folder| ["-isystem", folder] } + %w[-Iext/neverblock -Iext/neverblock/core]
     end
 
     # What extconf.rb found for this Ruby.
     def probed(tree)
       makefile = tree.absolute("build/ext-#{RUBY_VERSION}-#{RUBY_PLATFORM}/Makefile")
-      File.exist?(makefile) ? File.read(makefile)[/^CPPFLAGS = (.*)$/, 1].to_s.shellsplit.grep(/\A-DHAVE_/) : []
+      return [] unless File.exist?(makefile)
+
+      File.read(makefile)[/^CPPFLAGS = (.*)$/, 1].to_s.shellsplit.grep(/\A-DHAVE_/)
     end
   end
 
   # Reads a compiler's complaints.
   module Warnings
     def self.in(output, tree, compiler)
-      found = output.scan(/^(.+?):(\d+):\d+: (?:fatal )?(?:error|warning): (.*)$/).map do |path, line, message|
+      complaint = /^(.+?):(\d+):\d+: (?:fatal )?(?:error|warning): (.*)$/
+      found = output.scan(complaint).map do |path, line, message|
         Violation.new(path.delete_prefix("#{tree.root}/"), line, "#{compiler}: #{message}")
       end
       found.empty? ? [Violation.new(compiler, nil, output.lines.last.to_s.chomp)] : found
@@ -132,8 +147,12 @@ module Style
       folders = FOLDERS.reject { |folder| tree.matching("#{folder}/**/*.rbs").empty? }
       return [] if folders.empty?
 
-      output, success = tree.run(RbConfig.ruby, "-S", "rbs", *folders.flat_map { |folder| ["-I", folder] }, "validate")
-      success ? [] : [Violation.new("sig", nil, output.gsub(/\e\[[\d;]*m/, "").strip.lines.last(6).join.strip)]
+      roots = folders.flat_map { |folder| ["-I", folder] }
+      output, success = tree.run(RbConfig.ruby, "-S", "rbs", *roots, "validate")
+      return [] if success
+
+      plain = output.gsub(/\e\[[\d;]*m/, "").strip
+      [Violation.new("sig", nil, plain.lines.last(6).join.strip)]
     end
   end
 
@@ -142,13 +161,17 @@ module Style
     ABOUT = "shell scripts pass shellcheck"
 
     def violations(tree)
-      scripts = tree.matching("bin/*", ".ci/*", "**/*.sh").select { |path| tree.lines(path).first.to_s.match?(/\A#!.*\b(sh|bash)$/) }
+      scripts = tree.matching("bin/*", ".ci/*", "**/*.sh").select do |path|
+        tree.lines(path).first.to_s.match?(/\A#!.*\b(sh|bash)$/)
+      end
       return [] if scripts.empty?
 
       output, success = tree.run("shellcheck", "--format=gcc", *scripts)
       return [] if success
 
-      breaches = output.scan(/^(.+?):(\d+):\d+: (.*)$/).map { |path, line, message| Violation.new(path, line, message) }
+      breaches = output.scan(/^(.+?):(\d+):\d+: (.*)$/).map do |path, line, message|
+        Violation.new(path, line, message)
+      end
       breaches.empty? ? [Violation.new("shellcheck", nil, output[0, 500])] : breaches
     end
   end

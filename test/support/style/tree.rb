@@ -10,9 +10,13 @@ module Style
     end
   end
 
-  # The files a rule looks at: what git knows or would be given, and without git (an unpacked archive) everything that is not a product.
+  # The files a rule looks at: what git knows or would be given. Without git (an unpacked archive)
+  # that is everything that is not a product.
   class Tree
-    PRODUCTS = %r{\A(tmp|build|vendor|pkg|coverage|\.git|\.bundle)/|/vendor/|\.(o|so|a|d|bundle)\z|(\A|/)Gemfile\.lock\z}
+    PRODUCTS = %r{
+      \A(tmp|build|vendor|pkg|coverage|\.git|\.bundle)/ | /vendor/ | \.(o|so|a|d|bundle)\z |
+      (\A|/)Gemfile\.lock\z
+    }x
 
     INCLUDE = /\A\s*#\s*include\s+"([^"]+)"/ # a line of C; a system's header is in <>
     private_constant :INCLUDE
@@ -26,7 +30,9 @@ module Style
 
     # @param globs [Array<String>] File.fnmatch patterns, ** crosses folders
     def matching(*globs)
-      files.select { |path| globs.any? { |glob| File.fnmatch(glob, path, File::FNM_PATHNAME | File::FNM_EXTGLOB) } }
+      files.select do |path|
+        globs.any? { |glob| File.fnmatch(glob, path, File::FNM_PATHNAME | File::FNM_EXTGLOB) }
+      end
     end
 
     def absolute(path)
@@ -41,7 +47,8 @@ module Style
       read(path).lines
     end
 
-    # @return [Array<Array(Integer, String)>] what a file of C includes of this gem's: the line's number, the name between the quotes
+    # @return [Array<Array(Integer, String)>] what a file of C includes of this gem's: the line's
+    #   number, the name between the quotes
     def includes(path)
       lines(path).each_with_index.filter_map do |line, index|
         included = line[INCLUDE, 1]
@@ -49,12 +56,14 @@ module Style
       end
     end
 
-    # @return [Array(String, Boolean)] what a command in the root printed, and whether it succeeded; a missing command is a failure
+    # @return [Array(String, Boolean)] what a command in the root printed, and whether it succeeded;
+    #   a missing command is a failure
     def run(*command)
       output, status = Open3.capture2e(*command, chdir: root)
       [output, status.success?]
     rescue Errno::ENOENT
-      ["#{command.find { |word| word.is_a?(String) }} is not installed (bin/setup --all installs it)", false]
+      program = command.find { |word| word.is_a?(String) }
+      ["#{program} is not installed (bin/setup --all installs it)", false]
     end
 
     private
@@ -62,7 +71,8 @@ module Style
     def from_git
       return unless File.exist?(File.join(root, ".git"))
 
-      output, status = Open3.capture2("git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard", chdir: root)
+      output, status = Open3.capture2("git", "-c", "safe.directory=*", "ls-files", "-z",
+                                      "--cached", "--others", "--exclude-standard", chdir: root)
       output.split("\0") if status.success?
     end
 

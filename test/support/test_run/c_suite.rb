@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 class TestRun
-  # The cmocka tests of the core, built and run by test/c/Makefile under one sanitizer. Counts are read from cmocka's own lines.
+  # The cmocka tests of the core, built and run by test/c/Makefile under one sanitizer. Counts are
+  # read from cmocka's own lines.
   class CSuite
     AGAIN_MOST = 3
     SANITIZERS = %w[asan tsan].freeze
@@ -21,7 +22,9 @@ class TestRun
       @options = options
       @filtered = filters.any?
       @files = Dir.glob("test/c/**/test_*.c", base: root).sort
-                  .select { |file| filters.empty? || filters.any? { |filter| file.include?(filter) } }
+                  .select do |file|
+                    filters.empty? || filters.any? { |filter| file.include?(filter) }
+                  end
     end
 
     def name
@@ -48,7 +51,8 @@ class TestRun
       end
     end
 
-    # Few enough to be by chance, and each a test that said so itself: what a sanitizer found is never chance.
+    # Few enough to be by chance, and each a test that said so itself: what a sanitizer found is
+    # never chance.
     def single_tests?(tally)
       tally.failed.between?(1, AGAIN_MOST) && tally.failures.all?(FAILURE)
     end
@@ -63,7 +67,8 @@ class TestRun
     end
 
     def make(target)
-      ["make", "-C", "test/c", "--no-print-directory", "-j2", "check", "SAN=#{@sanitizer}", "V=1", *(["TEST=#{target}"] if target)]
+      ["make", "-C", "test/c", "--no-print-directory", "-j2", "check", "SAN=#{@sanitizer}", "V=1",
+       *(["TEST=#{target}"] if target)]
     end
 
     # Reads what make and cmocka print; passes on what a person needs.
@@ -99,10 +104,12 @@ class TestRun
       def tally(outcome)
         release(show: true)
         @failures.concat(@named.map { |test| "#{@suite} #{test}" })
-        tally = Tally.new(passed: @passed, failed: @failures.size, skips: @skips, failures: @failures, seconds: @seconds)
+        tally = Tally.new(passed: @passed, failed: @failures.size, skips: @skips,
+                          failures: @failures, seconds: @seconds)
         return tally if outcome == :ok || (outcome == :failed && tally.failed.positive?)
 
-        tally.with_failure("#{@suite}: #{outcome == :late ? "still running after #{Child::LIMIT_S} s" : "make failed"}")
+        how = outcome == :late ? "still running after #{Child::LIMIT_S} s" : "make failed"
+        tally.with_failure("#{@suite}: #{how}")
       end
 
       private
@@ -161,7 +168,11 @@ class TestRun
       end
 
       def ended_badly(binary, how)
-        @failures.concat(@named.empty? ? ["#{@suite} #{binary} (#{how})"] : @named.map { |test| "#{@suite} #{binary}: #{test}" })
+        if @named.empty?
+          @failures << "#{@suite} #{binary} (#{how})"
+        else
+          @failures.concat(@named.map { |test| "#{@suite} #{binary}: #{test}" })
+        end
         @named.clear
       end
     end

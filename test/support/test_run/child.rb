@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 class TestRun
-  # One command in a process group of its own, so that a run that hangs is ended with all it started.
+  # One command in a process group of its own, so that a run that hangs is ended with all it
+  # started.
   class Child
     LIMIT_S = Integer(ENV.fetch("NB_TEST_SUITE_SECONDS", "1200"), 10)
     READ_S = 60 # for what the pipe still holds
@@ -15,7 +16,8 @@ class TestRun
     # @return [Process::Status, nil] how it ended
     attr_reader :status
 
-    # @param streams [Array<Symbol>] those of :out and :err whose lines go to the block of {#run}; the others are our own
+    # @param streams [Array<Symbol>] those of :out and :err whose lines go to the block of {#run};
+    #   the others are our own
     def initialize(command, env: {}, chdir: nil, limit_s: LIMIT_S, streams: %i[out err])
       @command = command
       @env = env

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 class TestRun
-  # What a test process wrote to standard error when it died: Ruby's report of a crash, or the hang guard's stacks; their beginning, which tells most.
+  # What a test process wrote to standard error when it died: Ruby's report of a crash, or the hang
+  # guard's stacks. Their beginning tells most.
   class LastWords
     FIRST = /\[BUG\]|\[FATAL\]|\AHANG: /
     MOST_LINES = 60
@@ -16,7 +17,9 @@ class TestRun
     # @param line [String]
     # @return [String] the line
     def <<(line)
-      @lines << "    #{line.chomp[0, 300]}" if @lines.size < MOST_LINES && (@lines.any? || line.match?(FIRST))
+      if @lines.size < MOST_LINES && (@lines.any? || line.match?(FIRST))
+        @lines << "    #{line.chomp[0, 300]}"
+      end
       line
     end
   end

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 class TestRun
-  # All Minitest files of one folder of test/, in one process, reported through NB_TEST_RESULT (suite_reporter.rb).
+  # All Minitest files of one folder of test/, in one process, reported through NB_TEST_RESULT
+  # (suite_reporter.rb).
   class RubySuite
     AGAIN_MOST = 3
     LOADER = 'require File.expand_path(ARGV.shift) until ARGV.first == "--"; ARGV.shift'
@@ -13,7 +14,9 @@ class TestRun
       @folder = @name = name
       @options = options
       @files = Dir.glob("test/#{name}/**/*_test.rb", base: root).sort
-                  .select { |file| filters.empty? || filters.any? { |filter| file.include?(filter) } }
+                  .select do |file|
+                    filters.empty? || filters.any? { |filter| file.include?(filter) }
+                  end
     end
 
     def empty?
@@ -21,12 +24,15 @@ class TestRun
     end
 
     # @param count [Integer] the most
-    # @return [Array<RubySuite>] this one in pieces that may run beside each other: neighbours stay together, which often share a service
+    # @return [Array<RubySuite>] this one in pieces that may run beside each other: neighbours stay
+    #   together, which often share a service
     def parts(count)
       size = (files.size / count.to_f).ceil
       return [self] if size.zero? || size == files.size
 
-      files.each_slice(size).with_index(1).map { |some, number| dup.part("#{name} #{number} of #{count}", some) }
+      files.each_slice(size).with_index(1).map do |some, number|
+        dup.part("#{name} #{number} of #{count}", some)
+      end
     end
 
     # @return [Tally]
@@ -48,7 +54,8 @@ class TestRun
 
     # Few enough to be by chance, and each known by its name.
     def single_tests?(tally)
-      tally.failed.between?(1, AGAIN_MOST) && tally.failures.size == tally.failed && tally.failures.all?(/#test_/)
+      tally.failed.between?(1, AGAIN_MOST) && tally.failures.size == tally.failed &&
+        tally.failures.all?(/#test_/)
     end
 
     # What failed once more, alone.
@@ -59,7 +66,9 @@ class TestRun
     def attempt(*arguments)
       Tempfile.create("nb-result") do |result|
         last_words = LastWords.new
-        child = Child.new(command + arguments, env: { "NB_TEST_RESULT" => result.path, **patience }, chdir: @root, streams: alone? ? [:err] : %i[out err])
+        env = { "NB_TEST_RESULT" => result.path, **patience }
+        child = Child.new(command + arguments,
+                          env: env, chdir: @root, streams: alone? ? [:err] : %i[out err])
         outcome = child.run { |line| (alone? ? $stderr : @out).print(last_words << line) }
         judge(report(File.read(result.path)), outcome, child.status, last_words)
       end
@@ -72,26 +81,38 @@ class TestRun
 
     # One test of the slow suite may take what the whole suite may.
     def patience
-      @folder == "slow" && !ENV.key?("NB_TEST_SECONDS") ? { "NB_TEST_SECONDS" => Child::LIMIT_S.to_s } : {}
+      return {} if @folder != "slow" || ENV.key?("NB_TEST_SECONDS")
+
+      { "NB_TEST_SECONDS" => Child::LIMIT_S.to_s }
     end
 
     def report(text)
       text.empty? ? {} : JSON.parse(text)
     end
 
-    # @param report [Hash] what the reporter wrote: the counts, or the test that was running when the process died
+    # @param report [Hash] what the reporter wrote: the counts, or the test that was running when
+    #   the process died
     def judge(report, outcome, status, last_words)
-      return Tally.new.with_failure([death(report, outcome, status), *last_words.lines].join("\n")) unless report.key?("passed")
+      unless report.key?("passed")
+        died = [death(report, outcome, status), *last_words.lines].join("\n")
+        return Tally.new.with_failure(died)
+      end
 
-      tally = Tally.new(passed: report["passed"], failed: report["failed"], skips: report["skips"], failures: report["failures"],
-                        seconds: report["seconds"].transform_keys { |file| file.delete_prefix("#{@root}/") })
+      seconds = report["seconds"].transform_keys { |file| file.delete_prefix("#{@root}/") }
+      tally = Tally.new(passed: report["passed"], failed: report["failed"],
+                        skips: report["skips"], failures: report["failures"], seconds: seconds)
       return tally if outcome == :ok || tally.failed.positive?
 
-      tally.with_failure("#{name}: every test passed but the process ended badly (#{status_of(status)})")
+      how = "every test passed but the process ended badly (#{status_of(status)})"
+      tally.with_failure("#{name}: #{how}")
     end
 
     def death(report, outcome, status)
-      how = outcome == :late ? "still running after #{Child::LIMIT_S} s" : "the test process died (#{status_of(status)})"
+      how = if outcome == :late
+              "still running after #{Child::LIMIT_S} s"
+            else
+              "the test process died (#{status_of(status)})"
+            end
       "#{name}: #{how} in #{report.fetch("running", "no test")}"
     end
 

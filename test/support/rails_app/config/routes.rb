@@ -10,7 +10,8 @@ Rails.application.routes.draw do
   get "modes/:action", controller: "modes"
   get "exports/new" => "modes#plain"
   get "exports/:id" => "modes#export"
-  get "of/:host/exports" => "modes#export", constraints: ->(request) { request.path_parameters[:host] == "here" }
+  get "of/:host/exports" => "modes#export",
+      constraints: ->(request) { request.path_parameters[:host] == "here" }
   get "of/:host/exports" => "modes#plain"
   get "form" => "pages#form"
   post "form" => "pages#submit"

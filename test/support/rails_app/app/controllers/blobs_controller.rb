@@ -5,7 +5,8 @@ class BlobsController < ApplicationController
 
   def create
     note = Note.create!(text: "with paper", paper: params.require(:paper))
-    render json: { id: note.id, path: rails_blob_path(note.paper, disposition: "attachment"), bytes: note.paper.byte_size }
+    path = rails_blob_path(note.paper, disposition: "attachment")
+    render json: { id: note.id, path: path, bytes: note.paper.byte_size }
   end
 
   def show

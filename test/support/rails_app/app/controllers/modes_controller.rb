@@ -8,6 +8,9 @@ class ModesController < ApplicationController
   before_action { @in_filter = NeverBlock.neverblocking? }
 
   %i[export report gentle plain].each do |name|
-    define_method(name) { render json: { filter: @in_filter, action: NeverBlock.neverblocking?, thread: Thread.current.name } }
+    define_method(name) do
+      render json: { filter: @in_filter, action: NeverBlock.neverblocking?,
+                     thread: Thread.current.name }
+    end
   end
 end

@@ -2,8 +2,16 @@
 
 class PagesController < ApplicationController
   def state
-    render json: { level: ActiveSupport::IsolatedExecutionState.isolation_level, initializers: LEVEL_SEEN_BY_INITIALIZERS, pid: Process.pid, env: Rails.env,
-                   drawn_in: ROUTES_FIRST_DRAWN_IN, thread: Thread.current.name, loaded: Rails.application.config.eager_load, reloads: Rails.application.reloader.check! }
+    render json: {
+      level: ActiveSupport::IsolatedExecutionState.isolation_level,
+      initializers: LEVEL_SEEN_BY_INITIALIZERS,
+      pid: Process.pid,
+      env: Rails.env,
+      drawn_in: ROUTES_FIRST_DRAWN_IN,
+      thread: Thread.current.name,
+      loaded: Rails.application.config.eager_load,
+      reloads: Rails.application.reloader.check!
+    }
   end
 
   def held
@@ -16,7 +24,8 @@ class PagesController < ApplicationController
   def greeting
     before = Greeting
     wait_at if params[:port]
-    render json: { text: Greeting::TEXT, same: before.equal?(Greeting), helper: helpers.respond_to?(:form_with) }
+    render json: { text: Greeting::TEXT, same: before.equal?(Greeting),
+                   helper: helpers.respond_to?(:form_with) }
   end
 
   def form

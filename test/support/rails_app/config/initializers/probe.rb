@@ -5,7 +5,8 @@ LEVEL_SEEN_BY_INITIALIZERS = ActiveSupport::IsolatedExecutionState.isolation_lev
 
 Rails.application.config.hosts.clear
 Rails.application.config.action_controller.perform_caching = true
-Rails.application.config.action_controller.cache_store = :file_store, Rails.root.join("tmp/fragments").to_s
+fragments = Rails.root.join("tmp/fragments").to_s
+Rails.application.config.action_controller.cache_store = :file_store, fragments
 Rails.application.config.active_storage.service = :local
 Rails.application.config.active_job.queue_adapter = :async
 Rails.application.config.action_cable.disable_request_forgery_protection = true
