@@ -18,7 +18,7 @@ module OnThreads
   end
 
   # What a run on one server gave.
-  Found = Struct.new(:answers, :before, :after, :trouble, keyword_init: true)
+  Found = Struct.new(:answers, :before, :after, :trouble, :errors, keyword_init: true)
 
   # The same programs and questions on Puma, twice, and on ours.
   class Comparison
@@ -32,6 +32,8 @@ module OnThreads
     THREADS_S = 20
     OURS_S = 120
     OF_FILES = %w[accept-ranges etag last-modified].freeze
+    # An error of the log, with the first lines of its backtrace.
+    ERROR = /^.* error: .*$(?:\n\s.*$){0,12}/.freeze
 
     # @param site [#call] from programs to the text of a rackup file
     # @param bundle [#env] with the gems of both servers
@@ -107,7 +109,8 @@ module OnThreads
       Difference.new(
         program: program, mode: mode,
         what: "#{wrong.size} of #{wanted.answers.size} answers, such as number #{number}",
-        wanted: brief(answer, found.answers[number]), seen: brief(found.answers[number], answer)
+        wanted: brief(answer, found.answers[number]),
+        seen: [brief(found.answers[number], answer), *found.errors].join("\n  ")
       )
     end
 
@@ -187,7 +190,9 @@ module OnThreads
     def one(server, program, limit_s)
       crowd = Crowd.new(server, clients: @clients)
       found = Found.new(before: crowd.left)
+      logged = server.stderr.size
       found.answers = crowd.ask(program, questions, limit_s)
+      found.errors = server.stderr[logged..].scan(ERROR).last(3)
       hung = found.answers.each_value.any? do |answer|
         answer.is_a?(String) && answer.include?("Timeout")
       end
