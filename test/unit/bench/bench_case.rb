@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# What the tests of the benchmark runner share: samples captured from real programs, and servers that need no process.
+# The base of the tests of the benchmark runner: samples captured from real programs, and servers
+# that need no process.
 
 require "minitest/autorun"
 require "minitest/mock"
@@ -8,7 +9,9 @@ require "stringio"
 require "timeout"
 require "tmpdir"
 
-$LOAD_PATH.unshift(*%w[lib bench/lib].map { |folder| File.expand_path("../../../#{folder}", __dir__) })
+$LOAD_PATH.unshift(
+  *%w[lib bench/lib].map { |folder| File.expand_path("../../../#{folder}", __dir__) }
+)
 require "neverblock/bench/cli"
 
 class BenchCase < Minitest::Test
@@ -26,7 +29,13 @@ class BenchCase < Minitest::Test
 
   # A run as a report holds it.
   def run_of(server, round: 1, scenario: "load", **figures)
-    { "server" => server, "round" => round, "scenario" => scenario, "flags" => [] }.merge(figures.transform_keys(&:to_s))
+    { "server" => server, "round" => round, "scenario" => scenario, "flags" => [] }
+      .merge(figures.transform_keys(&:to_s))
+  end
+
+  # @return [Array<String>] the names of the candidates that a claim measures under a scenario
+  def measured_names(claim, scenario)
+    claim.candidates.select { |server| claim.measures?(server, scenario) }.map(&:name)
   end
 end
 
@@ -61,16 +70,21 @@ class StandInClaim < NeverBlock::Bench::Claim
 
   def scenarios
     %w[one two].map do |name|
-      NeverBlock::Bench::Scenario.new(name: name, title: name, load: NeverBlock::Bench::Load.new(connections: 1))
+      NeverBlock::Bench::Scenario.new(
+        name: name, title: name, load: NeverBlock::Bench::Load.new(connections: 1)
+      )
     end
   end
 
   def tables(results)
-    [NeverBlock::Bench::Table.new("Rates", headers: %w[server rate],
-                                           rows: results.servers.map { |name| [name, NeverBlock::Bench::Cell.spread(results.figure(name, "one", "rate"))] })]
+    rows = results.servers.map do |name|
+      [name, NeverBlock::Bench::Cell.spread(results.figure(name, "one", "rate"))]
+    end
+    [NeverBlock::Bench::Table.new("Rates", headers: %w[server rate], rows: rows)]
   end
 
   def verdicts(results)
-    [NeverBlock::Bench::Verdict.judge("a beside b", results.ratio("a", "b", "one", "rate"), limit: "at least 0.5 x") { |ratio| ratio >= 0.5 }]
+    [NeverBlock::Bench::Verdict.judge("a beside b", results.ratio("a", "b", "one", "rate"),
+                                      limit: "at least 0.5 x") { |ratio| ratio >= 0.5 }]
   end
 end

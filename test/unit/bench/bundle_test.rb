@@ -41,7 +41,9 @@ class BenchBundleTest < BenchCase
 
   def test_the_caller_s_own_bundle_is_not_seen
     with_bundle do |bundle|
-      with_environment("BUNDLE_GEMFILE" => "/nowhere/Gemfile", "RUBYOPT" => "-W0") { bundle.install }
+      with_environment("BUNDLE_GEMFILE" => "/nowhere/Gemfile", "RUBYOPT" => "-W0") do
+        bundle.install
+      end
       assert bundle.installed?
     end
   end
@@ -54,7 +56,10 @@ class BenchBundleTest < BenchCase
   end
 
   def test_peers_share_their_gems_unless_how_they_were_built_matters
-    gems = [true, false].map { |shared| Bundle.new("standin", root: "/root", home: "/home", shared: shared).environment["BUNDLE_PATH"] }
+    gems = [true, false].map do |shared|
+      bundle = Bundle.new("standin", root: "/root", home: "/home", shared: shared)
+      bundle.environment["BUNDLE_PATH"]
+    end
     assert_equal ["/home/gems", "/home/standin/gems"], gems
   end
 
@@ -62,7 +67,8 @@ class BenchBundleTest < BenchCase
     with_bundle do |bundle|
       assert_nil bundle.version("puma")
       FileUtils.mkdir_p(File.dirname(bundle.gemfile))
-      File.write("#{bundle.gemfile}.lock", "GEM\n  specs:\n    nio4r (2.7.5)\n    puma (8.0.2)\n      nio4r (~> 2.0)\n")
+      File.write("#{bundle.gemfile}.lock", "GEM\n  specs:\n    nio4r (2.7.5)\n" \
+                                           "    puma (8.0.2)\n      nio4r (~> 2.0)\n")
       assert_equal "8.0.2", bundle.version("puma")
       assert_equal "2.7.5", bundle.version("nio4r"), "not what another gem asks for"
     end

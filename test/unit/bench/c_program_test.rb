@@ -33,7 +33,8 @@ class BenchCProgramTest < BenchCase
 
   def test_without_a_compiler_it_says_so
     Child.stub(:capture, ->(*, **) { raise Errno::ENOENT }) do
-      assert_equal CProgram::MISSING, assert_raises(Error) { CProgram.new("open_loop", home: @home).build }.message
+      error = assert_raises(Error) { CProgram.new("open_loop", home: @home).build }
+      assert_equal CProgram::MISSING, error.message
     end
   end
 end

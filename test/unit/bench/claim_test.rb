@@ -9,7 +9,8 @@ class BenchClaimTest < BenchCase
   end
 
   def test_a_verdict_shows_what_was_measured_with_its_spread
-    assert_equal ["CPU", "1.00 x (0.80..1.90)", "at most 1.2 x"], judge(summary(0.8, 1.0, 1.9)).to_h.values_at(:text, :measured, :limit)
+    assert_equal ["CPU", "1.00 x (0.80..1.90)", "at most 1.2 x"],
+                 judge(summary(0.8, 1.0, 1.9)).to_h.values_at(:text, :measured, :limit)
   end
 
   def test_what_was_not_measured_is_unknown_and_not_met

@@ -13,9 +13,10 @@ class BenchCLITest < BenchCase
       self.class.calls << [claim.name, settings, servers.map(&:name)]
       self.class.journals << journal.path
       @report = NeverBlock::Bench::Report.new(
-        claim: StandInClaim.new, settings: settings, machine: {}, servers: [{ "name" => "a" }], skipped: [], started: Time.at(0).utc,
-        finished: Time.at(1).utc, runs: [{ "server" => "a", "scenario" => "one", "round" => 1, "rate" => 5, "flags" => [],
-                                           "failed" => ("ended" if self.class.failing) }]
+        claim: StandInClaim.new, settings: settings, machine: {}, servers: [{ "name" => "a" }],
+        skipped: [], started: Time.at(0).utc, finished: Time.at(1).utc,
+        runs: [{ "server" => "a", "scenario" => "one", "round" => 1, "rate" => 5, "flags" => [],
+                 "failed" => ("ended" if self.class.failing) }]
       )
       progress.say("started")
     end
@@ -41,7 +42,8 @@ class BenchCLITest < BenchCase
   def test_a_name_runs_that_claim_with_every_server_and_prints_its_tables
     assert_equal 0, bench("hello")
     name, settings, servers = StandInRunner.calls.first
-    assert_equal ["hello", Settings.for, ["neverblock", "nginx", "iodine 1", "falcon", "puma 5"]], [name, settings, servers]
+    assert_equal ["hello", Settings.for, ["neverblock", "nginx", "iodine 1", "falcon", "puma 5"]],
+                 [name, settings, servers]
     assert_includes @out.string, "Rates"
     assert_match(/started\nwritten: .*standin.json, .*standin.md/, @err.string)
     assert_path_exists File.join(@directory, "standin.json")
@@ -61,8 +63,12 @@ class BenchCLITest < BenchCase
     bench("downloads", "--quick")
     bench("downloads")
     bench("hello")
-    assert_equal([[1, 30, 3], [1, 180, 20], [5, 8, 2]], StandInRunner.calls.map { |_, settings| [settings.rounds, settings.seconds, settings.warmup_seconds] })
-    assert_equal [File.join(@directory, "downloads-quick.runs"), File.join(@directory, "downloads.runs"), nil], StandInRunner.journals
+    lengths = StandInRunner.calls.map do |_, settings|
+      [settings.rounds, settings.seconds, settings.warmup_seconds]
+    end
+    assert_equal [[1, 30, 3], [1, 180, 20], [5, 8, 2]], lengths
+    assert_equal [File.join(@directory, "downloads-quick.runs"),
+                  File.join(@directory, "downloads.runs"), nil], StandInRunner.journals
   end
 
   def test_an_interrupted_claim_of_long_runs_says_how_it_goes_on
@@ -73,19 +79,22 @@ class BenchCLITest < BenchCase
   def test_peers_are_named_by_family_or_in_full_and_neverblock_stays
     bench("delays", "--peers", "puma,falcon")
     bench("delays", "--peers", "puma-1000")
-    assert_equal [["neverblock", "falcon", "puma 5", "puma 1000"], ["neverblock", "puma 1000"]], StandInRunner.calls.map(&:last)
+    assert_equal [["neverblock", "falcon", "puma 5", "puma 1000"], ["neverblock", "puma 1000"]],
+                 StandInRunner.calls.map(&:last)
   end
 
   def test_programs_are_named_as_servers_are
     bench("clients", "--peers", "async")
     bench("switch", "--peers", "io-event-epoll,async")
-    assert_equal [["neverblock fibers", "neverblock pool", "async"], ["neverblock", "async epoll", "async uring", "io-event epoll"]],
+    assert_equal [["neverblock fibers", "neverblock pool", "async"],
+                  ["neverblock", "async epoll", "async uring", "io-event epoll"]],
                  StandInRunner.calls.map(&:last)
   end
 
   def test_an_unknown_peer_is_an_error_that_lists_the_known_ones
     assert_equal 1, bench("hello", "--peers", "pumma")
-    assert_equal "neverblock bench: no peer is called pumma; known are neverblock, nginx, iodine, falcon, puma, blocking, threads, async, io-event\n", @err.string
+    assert_equal "neverblock bench: no peer is called pumma; known are neverblock, nginx, " \
+                 "iodine, falcon, puma, blocking, threads, async, io-event\n", @err.string
   end
 
   def test_a_run_without_figures_gives_status_1
@@ -95,13 +104,17 @@ class BenchCLITest < BenchCase
 
   def test_a_name_that_does_not_exist_is_one_line_and_status_1
     assert_equal 1, bench("stall")
-    assert_match(/\Aneverblock bench: no benchmark is called "stall"; known are hello, delays.*\n\z/, @err.string)
+    start = 'neverblock bench: no benchmark is called "stall"; known are hello, delays'
+    assert_match(/\A#{start}.*\n\z/, @err.string)
   end
 
   def test_wrong_options_are_one_line_and_status_1
-    { ["--fast"] => /invalid option: --fast/, ["hello", "--rounds", "0"] => /--rounds must be a number from 1 to 100; got 0/,
+    {
+      ["--fast"] => /invalid option: --fast/,
+      ["hello", "--rounds", "0"] => /--rounds must be a number from 1 to 100; got 0/,
       ["hello", "--seconds", "x"] => /invalid argument: --seconds x/,
-      %w[hello delays] => /give at most one name, or all; got hello delays/ }.each do |argv, message|
+      %w[hello delays] => /give at most one name, or all; got hello delays/
+    }.each do |argv, message|
       @err.truncate(@err.rewind)
       assert_equal 1, bench(*argv)
       assert_match(message, @err.string)
@@ -118,23 +131,30 @@ class BenchCLITest < BenchCase
 
   def test_help_names_every_option
     assert_equal 0, bench("--help")
-    %w[--list --quick --peers --rounds --seconds --report hello delays].each { |word| assert_includes @out.string, word }
+    %w[--list --quick --peers --rounds --seconds --report hello delays].each do |word|
+      assert_includes @out.string, word
+    end
   end
 
   def test_without_wrk_nothing_is_started
-    Wrk.stub(:version, nil) { assert_equal 1, CLI.new(out: @out, err: @err, runner: StandInRunner).run(["hello"]) }
+    Wrk.stub(:version, nil) { assert_equal 1, cli.run(["hello"]) }
     assert_match(%r{wrk is not installed: bin/setup --all}, @err.string)
     assert_empty StandInRunner.calls
   end
 
   def test_programs_that_measure_themselves_need_no_wrk
-    Wrk.stub(:version, nil) { assert_equal 0, CLI.new(out: @out, err: @err, runner: StandInRunner).run(["switch", "--report", @directory]) }
+    Wrk.stub(:version, nil) { assert_equal 0, cli.run(["switch", "--report", @directory]) }
     assert_equal ["switch"], StandInRunner.calls.map(&:first)
   end
 
   private
 
   def bench(*argv)
-    Wrk.stub(:version, "4.1") { CLI.new(out: @out, err: @err, runner: StandInRunner).run([*argv, *(["--report", @directory] if argv.any?)]) }
+    report = ["--report", @directory] if argv.any?
+    Wrk.stub(:version, "4.1") { cli.run([*argv, *report]) }
+  end
+
+  def cli
+    CLI.new(out: @out, err: @err, runner: StandInRunner)
   end
 end

@@ -44,7 +44,8 @@ class BenchColdMeasurementTest < BenchCase
     end
 
     def run(load, entries:, **told)
-      @told = [load.clients, entries.map(&:url), entries.map { |entry| File.size(entry.disk) }, told]
+      @told = [load.clients, entries.map(&:url), entries.map { |entry| File.size(entry.disk) },
+               told]
       @begun << true
       DownloadClients::Outcome.new(bytes: @bytes, seconds: 2.0, errors: @errors, faults: [])
     end
@@ -64,13 +65,17 @@ class BenchColdMeasurementTest < BenchCase
   def test_the_hot_file_is_measured_while_cold_ones_are_downloaded
     figures = take
     assert_equal ["n", HOT], @hot.loads
-    assert_equal [2, ["/cold/2KB-1.bin", "/cold/2KB-2.bin"], [2_000, 2_000], { url: "http://h", ramp: 0, seconds: 8 }], @clients.told
-    assert_equal [900, 0.004, 1, ["hot"]], figures.values_at("p99_us", "cold_megabytes_per_second", "error_count", "flags")
+    assert_equal [2, ["/cold/2KB-1.bin", "/cold/2KB-2.bin"], [2_000, 2_000],
+                  { url: "http://h", ramp: 0, seconds: 8 }], @clients.told
+    assert_equal [900, 0.004, 1, ["hot"]],
+                 figures.values_at("p99_us", "cold_megabytes_per_second", "error_count", "flags")
   end
 
   def test_the_disk_holds_copies_and_is_gone_afterwards
     take
-    assert_equal [File.join(@files.directory, "cold"), { files: LOAD.files.map { |name| @files.entry(name).disk }, bytes_per_second: 4_000 }], @disk.made
+    copied = LOAD.files.map { |name| @files.entry(name).disk }
+    assert_equal [File.join(@files.directory, "cold"), { files: copied, bytes_per_second: 4_000 }],
+                 @disk.made
     assert @disk.removed
   end
 
@@ -96,6 +101,7 @@ class BenchColdMeasurementTest < BenchCase
     @hot = StandInHot.new(begun)
     @clients = StandInClients.new(begun, **clients)
     process = Struct.new(:url).new("http://h")
-    ColdMeasurement.new(hot: @hot, clients: @clients, files: @files, disk: @disk).take(process, Scenario.new(name: "n", title: "t", load: LOAD), Settings.for)
+    measurement = ColdMeasurement.new(hot: @hot, clients: @clients, files: @files, disk: @disk)
+    measurement.take(process, Scenario.new(name: "n", title: "t", load: LOAD), Settings.for)
   end
 end

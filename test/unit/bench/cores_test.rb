@@ -4,7 +4,8 @@ require_relative "bench_case"
 
 class BenchCoresTest < BenchCase
   def test_the_program_has_every_core_but_the_last
-    assert_equal [%w[taskset -c 0-0], %w[taskset -c 0-6], []], [2, 8, 1].map { |count| Cores.program_prefix(count) }
+    assert_equal [%w[taskset -c 0-0], %w[taskset -c 0-6], []],
+                 [2, 8, 1].map { |count| Cores.program_prefix(count) }
   end
 
   def test_the_server_is_moved_to_the_last_core
@@ -23,7 +24,8 @@ class BenchCoresTest < BenchCase
 
   def test_of_a_tree_every_process_is_moved
     moved = []
-    Cores.stub(:give_server, ->(pid) { moved << pid }) { Cores.give_tree(Struct.new(:pids).new([3, 4])) }
+    tree = Struct.new(:pids).new([3, 4])
+    Cores.stub(:give_server, ->(pid) { moved << pid }) { Cores.give_tree(tree) }
     assert_equal [3, 4], moved
   end
 
@@ -34,6 +36,7 @@ class BenchCoresTest < BenchCase
   def test_a_server_that_cannot_be_moved_is_an_error
     pid = Process.spawn("true")
     Process.wait(pid)
-    assert_match(/could not move the server/, assert_raises(Error) { Cores.give_server(pid, 2) }.message)
+    error = assert_raises(Error) { Cores.give_server(pid, 2) }
+    assert_match(/could not move the server/, error.message)
   end
 end

@@ -3,7 +3,7 @@
 require "socket"
 require_relative "bench_case"
 
-# The twin of benchmark/c/downloads.c: it downloads what is right, and finds each thing that can be wrong with a download.
+# Tests benchmark/c/downloads.c: it accepts correct downloads and names each fault of a wrong one.
 class BenchDownloadClientsTest < BenchCase
   FILE = "1KB.bin"
   LARGE = "1MB.bin"
@@ -31,19 +31,24 @@ class BenchDownloadClientsTest < BenchCase
     serve
     outcome = run_clients
     assert_operator outcome.requests, :>, 0
-    assert_equal [0, [], outcome.bytes], [outcome.error_count, outcome.faults, outcome.compared_bytes]
+    assert_equal [0, [], outcome.bytes],
+                 [outcome.error_count, outcome.faults, outcome.compared_bytes]
     assert_operator outcome.bytes, :>=, outcome.requests * 1_000
     assert_equal [outcome.requests], outcome.by_file
   end
 
   def test_a_wrong_byte_is_found_wherever_it_is
     { 0 => /byte 0 is/, 500 => /byte 500 is/, 999 => /byte 999 is/ }.each do |place, text|
-      fault("bytes", text) { |head, body| [head, body.tap { body.setbyte(place, body.getbyte(place) ^ 1) }] }
+      fault("bytes", text) do |head, body|
+        [head, body.tap { body.setbyte(place, body.getbyte(place) ^ 1) }]
+      end
     end
   end
 
   def test_bytes_that_come_in_the_wrong_order_are_found
-    fault("bytes", /byte 0 is/, file: LARGE) { |head, body| [head, body[500_000..] + body[0, 500_000]] }
+    fault("bytes", /byte 0 is/, file: LARGE) do |head, body|
+      [head, body[500_000..] + body[0, 500_000]]
+    end
   end
 
   def test_a_body_that_ends_too_soon_is_found
@@ -56,20 +61,36 @@ class BenchDownloadClientsTest < BenchCase
   end
 
   def test_another_status_is_no_download
-    fault("status", /503 Service Unavailable/) { |head, body| [head.sub("200 OK", "503 Service Unavailable"), body] }
+    fault("status", /503 Service Unavailable/) do |head, body|
+      [head.sub("200 OK", "503 Service Unavailable"), body]
+    end
     fault("status", %r{HTTP/1.1 2000}) { |head, body| [head.sub("200 OK", "2000"), body] }
   end
 
   def test_each_field_of_the_head_is_checked
-    { "content-length: 1000" => "content-length: 1001", "content-length" => "x-length", "application/octet-stream" => "text/html", "last-modified" => "x-modified",
-      " GMT\r\ndate" => " GMT x\r\ndate", "\r\ndate:" => "\r\nx-date:", "etag" => "x-etag", "\"tag\"" => "W/\"tag\"", "\"tag\"\r\n" => "tag\r\n",
-      "etag:" => "transfer-encoding: chunked\r\netag:", "date:" => "content-encoding: gzip\r\ndate:" }.each do |right, wrong|
-      fault("header", /./) { |head, body| [head.sub(right, wrong).tap { |changed| refute_equal head, changed }, body] }
+    {
+      "content-length: 1000" => "content-length: 1001",
+      "content-length" => "x-length",
+      "application/octet-stream" => "text/html",
+      "last-modified" => "x-modified",
+      " GMT\r\ndate" => " GMT x\r\ndate",
+      "\r\ndate:" => "\r\nx-date:",
+      "etag" => "x-etag",
+      "\"tag\"" => "W/\"tag\"",
+      "\"tag\"\r\n" => "tag\r\n",
+      "etag:" => "transfer-encoding: chunked\r\netag:",
+      "date:" => "content-encoding: gzip\r\ndate:"
+    }.each do |right, wrong|
+      fault("header", /./) do |head, body|
+        [head.sub(right, wrong).tap { |changed| refute_equal head, changed }, body]
+      end
     end
   end
 
   def test_a_field_that_comes_twice_is_found
-    fault("header", /Content-Length/) { |head, body| [head.sub("content-length: 1000", "content-length: 1000\r\ncontent-length: 1000"), body] }
+    fault("header", /Content-Length/) do |head, body|
+      [head.sub("content-length: 1000", "content-length: 1000\r\ncontent-length: 1000"), body]
+    end
   end
 
   def test_a_tag_that_changes_is_found
@@ -121,7 +142,9 @@ class BenchDownloadClientsTest < BenchCase
     outcome = run_clients(check: 0)
     assert_operator outcome.bytes, :>, 0
     assert_equal [0, 0], [outcome.compared_bytes, outcome.error_count]
-    fault("header", /Content-Length/, check: 0) { |head, body| [head.sub("content-length: 1000", "content-length: 999"), body] }
+    fault("header", /Content-Length/, check: 0) do |head, body|
+      [head.sub("content-length: 1000", "content-length: 999"), body]
+    end
     fault("short", /before the body was whole/, check: 0) { |head, body| [head, body[0, 999]] }
   end
 
@@ -135,7 +158,8 @@ class BenchDownloadClientsTest < BenchCase
   def test_those_that_have_stopped_reading_stay_and_are_not_in_the_figures
     serve
     outcome = run_clients(file: LARGE, clients: 0, stopped: 3, downloads: 3)
-    assert_equal [3, 0, 0, 0], [outcome.stopped_open, outcome.bytes, outcome.requests, outcome.error_count]
+    assert_equal [3, 0, 0, 0],
+                 [outcome.stopped_open, outcome.bytes, outcome.requests, outcome.error_count]
   end
 
   def test_who_waits_for_a_first_byte_until_the_end_counts_with_what_it_waited
@@ -179,7 +203,9 @@ class BenchDownloadClientsTest < BenchCase
 
   # Those that the program has forked.
   def stop_clients_for(seconds)
-    pids = ProcessTree.new(Process.pid).leaves.select { |pid| File.read("/proc/#{pid}/comm").chomp == "downloads" }
+    pids = ProcessTree.new(Process.pid).leaves.select do |pid|
+      File.read("/proc/#{pid}/comm").chomp == "downloads"
+    end
     pids.each { |pid| Process.kill(:STOP, pid) }
     sleep(seconds)
     pids.each { |pid| Process.kill(:CONT, pid) }
@@ -202,11 +228,13 @@ class BenchDownloadClientsTest < BenchCase
     end
   end
 
-  def run_clients(url: nil, file: FILE, files: [file], clients: 4, seconds: SECONDS_MAX, processes: 1, downloads: 20, **options, &block)
+  def run_clients(url: nil, file: FILE, files: [file], clients: 4, seconds: SECONDS_MAX,
+                  processes: 1, downloads: 20, **options, &block)
     url ||= "http://127.0.0.1:#{@listener.addr[1]}"
     entries = files.map { |name| @files.entry(name) }
     crowd = Crowd.new(clients: clients, files: files, downloads: downloads, **options)
-    DownloadClients.new(home: HOME, prefix: [], processes: processes).run(crowd, entries: entries, url: url, ramp: 0, seconds: seconds, &block)
+    program = DownloadClients.new(home: HOME, prefix: [], processes: processes)
+    program.run(crowd, entries: entries, url: url, ramp: 0, seconds: seconds, &block)
   end
 
   def serve(&block)
@@ -245,7 +273,8 @@ class BenchDownloadClientsTest < BenchCase
 
   def head_of(name)
     entry = @files.entry(name)
-    "HTTP/1.1 200 OK\r\ncontent-type: application/octet-stream\r\ncontent-length: #{File.size(entry.disk)}\r\netag: \"tag\"\r\n".b +
-      "last-modified: #{entry.modified_text}\r\ndate: #{Time.now.httpdate}\r\n\r\n".b
+    ("HTTP/1.1 200 OK\r\ncontent-type: application/octet-stream\r\n" \
+      "content-length: #{File.size(entry.disk)}\r\netag: \"tag\"\r\n" \
+      "last-modified: #{entry.modified_text}\r\ndate: #{Time.now.httpdate}\r\n\r\n").b
   end
 end

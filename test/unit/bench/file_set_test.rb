@@ -12,11 +12,14 @@ class BenchFileSetTest < BenchCase
   end
 
   def test_a_file_has_the_size_of_its_name
-    assert_equal [1_000, 65_536, 2_000_000, 1_048_576, 3_000], %w[1KB.bin 64KiB.bin 2MB.bin 1MiB.bin 3KB-7.bin].map { |name| File.size(@files.entry(name).disk) }
+    names = %w[1KB.bin 64KiB.bin 2MB.bin 1MiB.bin 3KB-7.bin]
+    assert_equal [1_000, 65_536, 2_000_000, 1_048_576, 3_000],
+                 names.map { |name| File.size(@files.entry(name).disk) }
   end
 
   def test_a_name_without_a_size_is_an_error
-    assert_match(/must be a size such as 64KiB.bin or 20MB.bin/, assert_raises(Error) { @files.entry("../passwd") }.message)
+    error = assert_raises(Error) { @files.entry("../passwd") }
+    assert_match(/must be a size such as 64KiB.bin or 20MB.bin/, error.message)
   end
 
   def test_no_two_parts_of_the_files_are_the_same
@@ -35,7 +38,8 @@ class BenchFileSetTest < BenchCase
   end
 
   def test_others_may_enter_and_read
-    assert_equal [0o755, 0o044], [File.stat(@files.directory).mode & 0o777, File.stat(@files.entry("1KB.bin").disk).mode & 0o044]
+    assert_equal [0o755, 0o044], [File.stat(@files.directory).mode & 0o777,
+                                  File.stat(@files.entry("1KB.bin").disk).mode & 0o044]
   end
 
   def test_there_is_what_a_fresh_server_is_asked_for

@@ -39,7 +39,9 @@ class BenchHeldClientsTest < BenchCase
   end
 
   def test_another_status_is_no_answer
-    serve { |socket| head_of(socket) && socket.write(ANSWER.sub("200 OK", "503 Service Unavailable")) }
+    serve do |socket|
+      head_of(socket) && socket.write(ANSWER.sub("200 OK", "503 Service Unavailable"))
+    end
     hold do |clients|
       assert_equal 1, clients.ask(3, "/", expects: "World")
       assert_equal 0, clients.answered("World", within: BOUND_SECONDS)
@@ -51,7 +53,9 @@ class BenchHeldClientsTest < BenchCase
     hold do |clients|
       clients.ask(1, "/", expects: "World")
       limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + BOUND_SECONDS
-      Thread.pass until clients.open.zero? || Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+      until clients.open.zero? || Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+        Thread.pass
+      end
       assert_equal 0, clients.open
     end
   end

@@ -22,8 +22,11 @@ class BenchJournalTest < BenchCase
     journal.add(run_of("a", scenario: "one", rate: 5), { "yjit" => true })
     journal.add(run_of("a", scenario: "two", rate: 6), { "yjit" => true })
     found = journal
-    assert_equal [2, 6, { "yjit" => true }], [found.size, found.find(1, "two", "a").run["rate"], found.find(1, "two", "a").seen]
-    [[2, "two", "a"], [1, "three", "a"], [1, "two", "b"]].each { |place| assert_nil found.find(*place) }
+    two = found.find(1, "two", "a")
+    assert_equal [2, 6, { "yjit" => true }], [found.size, two.run["rate"], two.seen]
+    [[2, "two", "a"], [1, "three", "a"], [1, "two", "b"]].each do |place|
+      assert_nil found.find(*place)
+    end
   end
 
   def test_runs_of_another_plan_are_not_taken_over
@@ -55,7 +58,8 @@ class BenchJournalTest < BenchCase
   def test_only_a_claim_of_long_runs_has_one
     settings = Settings.for(quick: true)
     assert_nil Journal.of(StandInClaim.new, settings, @directory).path
-    assert_equal File.join(@directory, "standin-quick.runs"), Journal.of(LongClaim.new, settings, @directory).path
+    assert_equal File.join(@directory, "standin-quick.runs"),
+                 Journal.of(LongClaim.new, settings, @directory).path
   end
 
   def test_more_rounds_are_the_same_plan_and_longer_runs_are_not

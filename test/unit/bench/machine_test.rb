@@ -14,7 +14,8 @@ class BenchMachineTest < BenchCase
 
   # user, nice, system, idle, iowait, irq, softirq, steal
   def test_a_core_is_busy_with_all_but_idling_and_waiting_for_disks
-    text = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 9 9 9 9 9 9 9 9 0 0\ncpu1 100 20 3000 40000 500000 6 700 80 0 0\nintr 1\n"
+    text = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 9 9 9 9 9 9 9 9 0 0\n" \
+           "cpu1 100 20 3000 40000 500000 6 700 80 0 0\nintr 1\n"
     assert_in_delta 3906.fdiv(Etc.sysconf(Etc::SC_CLK_TCK)), Machine.core_seconds(1, text), 0.001
     assert_equal 0, Machine.core_seconds(10, text)
     assert_operator Machine.core_seconds(0), :>, 0
@@ -22,6 +23,8 @@ class BenchMachineTest < BenchCase
 
   def test_the_description_of_this_machine_has_what_a_reader_needs
     facts = Machine.describe
-    %w[cpu cores memory_bytes kernel ruby open_files_max load_average].each { |key| assert facts[key], key }
+    %w[cpu cores memory_bytes kernel ruby open_files_max load_average].each do |key|
+      assert facts[key], key
+    end
   end
 end

@@ -16,7 +16,8 @@ class BenchMeasurementTest < BenchCase
     def run(load, url:, seconds:)
       @asked << [load.path, url, seconds]
       @tree.spend(0.5, 1_000_000)
-      NeverBlock::Bench::Wrk::Outcome.new(requests: 1000, seconds: 1.0, bytes: 150_000, cpu_seconds: 0.25,
+      NeverBlock::Bench::Wrk::Outcome.new(requests: 1000, seconds: 1.0, bytes: 150_000,
+                                          cpu_seconds: 0.25,
                                           errors: { "connect" => 0, "read" => 0, "status" => 0 },
                                           latency_us: { "p50" => 40, "p99" => 90 }, **@changes)
     end
@@ -52,11 +53,13 @@ class BenchMeasurementTest < BenchCase
   def test_cpu_a_request_counts_only_the_measured_load_and_not_the_warm_up
     figures = take
     assert_in_delta 500.0, figures["cpu_us_per_request"]
-    assert_equal [1000.0, 40, 90, 150.0], figures.values_at("rate", "p50_us", "p99_us", "bytes_per_request")
+    assert_equal [1000.0, 40, 90, 150.0],
+                 figures.values_at("rate", "p50_us", "p99_us", "bytes_per_request")
   end
 
   def test_idle_memory_is_taken_before_the_warm_up
-    assert_equal [50_000_000, 52_000_000, 2_000_000], take.values_at("rss_idle_bytes", "rss_peak_bytes", "rss_growth_bytes")
+    assert_equal [50_000_000, 52_000_000, 2_000_000],
+                 take.values_at("rss_idle_bytes", "rss_peak_bytes", "rss_growth_bytes")
   end
 
   def test_the_warm_up_runs_first_with_its_own_load
@@ -102,7 +105,9 @@ class BenchMeasurementTest < BenchCase
 
   def take(tree: StandInTree.new, load: nil, alive: true, **changes)
     load ||= StandInLoad.new(tree, **changes)
-    scenario = Scenario.new(name: "n", title: "t", load: Load.new(connections: 1, path: "/load"), warmup: Load.new(connections: 1, path: "/warm"))
-    Measurement.new(load_generator: load).take(StandInProcess.new(tree, "http://h", alive), scenario, Settings.for(quick: true))
+    scenario = Scenario.new(name: "n", title: "t", load: Load.new(connections: 1, path: "/load"),
+                            warmup: Load.new(connections: 1, path: "/warm"))
+    process = StandInProcess.new(tree, "http://h", alive)
+    Measurement.new(load_generator: load).take(process, scenario, Settings.for(quick: true))
   end
 end

@@ -36,7 +36,9 @@ class BenchMemoryWatchTest < BenchCase
   def test_processes_that_come_later_are_found
     seen = Queue.new
     tree = Sizes.new(1, seen: seen)
-    MemoryWatch.new(tree, interval: 0.0001).during { ((MemoryWatch::SAMPLES_A_TREE * 2) + 2).times { seen.pop } }
+    MemoryWatch.new(tree, interval: 0.0001).during do
+      ((MemoryWatch::SAMPLES_A_TREE * 2) + 2).times { seen.pop }
+    end
     assert_operator tree.pids.first, :>=, 4
   end
 
@@ -46,7 +48,9 @@ class BenchMemoryWatchTest < BenchCase
 
   def test_an_error_passes_through_and_sampling_ends
     threads = Thread.list.size
-    assert_raises(ArgumentError) { MemoryWatch.new(Sizes.new(5), interval: 0.001).during { raise ArgumentError } }
+    assert_raises(ArgumentError) do
+      MemoryWatch.new(Sizes.new(5), interval: 0.001).during { raise ArgumentError }
+    end
     assert_equal threads, Thread.list.size
   end
 end

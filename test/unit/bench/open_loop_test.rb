@@ -41,11 +41,15 @@ class BenchOpenLoopTest < BenchCase
     serve { |socket| answer_each(socket) }
     answers = run_jobs(%w[/a /b /c], connections: 1)
     assert_equal [[200, 7]] * 3, answers.map { |answer| [answer.status, answer.worker] }
-    assert_equal ["GET /a HTTP/1.1\r\n", "GET /b HTTP/1.1\r\n", "GET /c HTTP/1.1\r\n"], Array.new(3) { @asked.pop }
-    answers.each { |answer| assert answer.due_us <= answer.sent_us && answer.sent_us <= answer.done_us, answer.inspect }
+    assert_equal ["GET /a HTTP/1.1\r\n", "GET /b HTTP/1.1\r\n", "GET /c HTTP/1.1\r\n"],
+                 Array.new(3) { @asked.pop }
+    answers.each do |answer|
+      assert answer.due_us <= answer.sent_us && answer.sent_us <= answer.done_us, answer.inspect
+    end
   end
 
-  # The server answers no request before it has seen the next: a client that waits for answers would never send it.
+  # The server answers no request before it has seen the next. A client that waited for answers
+  # would never send it.
   def test_a_request_is_sent_whether_or_not_the_one_before_was_answered
     serve { |socket| (@open ||= []) << socket }
     both = Thread.new do

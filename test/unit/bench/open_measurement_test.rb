@@ -10,7 +10,11 @@ class BenchOpenMeasurementTest < BenchCase
     attr_reader :asked
 
     def initialize(&answer)
-      @answer = answer || ->(job) { Answer.new(micros(job.due), micros(job.due) + 10, micros(job.due + (job.service || 0.001)), 200, 1 + (micros(job.due) % 2)) }
+      @answer = answer || lambda do |job|
+        due = micros(job.due)
+        done = micros(job.due + (job.service || 0.001))
+        Answer.new(due, due + 10, done, 200, 1 + (due % 2))
+      end
       @asked = []
     end
 
@@ -52,7 +56,10 @@ class BenchOpenMeasurementTest < BenchCase
   end
 
   def test_latency_counts_from_when_a_request_was_due_and_a_late_generator_is_flagged
-    found = take(StandInLoad.new { |job| due_us(job).then { |due| Answer.new(due, due + 5_000, due + 6_000, 200, 0) } })
+    late = StandInLoad.new do |job|
+      due_us(job).then { |due| Answer.new(due, due + 5_000, due + 6_000, 200, 0) }
+    end
+    found = take(late)
     assert_equal [6_000, 6_000, 5_000], found.values_at("p50_us", "p99_us", "late_p99_us")
     assert_includes found["flags"], "the load generator was late"
     assert_nil found["workers_seen"]
@@ -71,14 +78,20 @@ class BenchOpenMeasurementTest < BenchCase
 
   def test_refusals_and_missing_answers_are_errors_by_kind
     count = 0
-    found = take(StandInLoad.new { |job| Answer.new(due_us(job), due_us(job), due_us(job), [503, 0, 200][(count += 1) % 3], 0) })
+    load = StandInLoad.new do |job|
+      Answer.new(due_us(job), due_us(job), due_us(job), [503, 0, 200][(count += 1) % 3], 0)
+    end
+    found = take(load)
     assert_equal %w[503 none], found["errors"].keys.sort
     assert_equal found["errors"].values.sum, found["error_count"]
     assert_match(/errors: /, found["flags"].grep(/errors/).first)
   end
 
   def test_what_took_over_half_a_second_is_counted
-    found = take(StandInLoad.new { |job| Answer.new(due_us(job), due_us(job), due_us(job) + 500_001, 200, 0) })
+    slow = StandInLoad.new do |job|
+      Answer.new(due_us(job), due_us(job), due_us(job) + 500_001, 200, 0)
+    end
+    found = take(slow)
     assert_equal found["requests"], found["slow_count"]
   end
 
@@ -93,20 +106,28 @@ class BenchOpenMeasurementTest < BenchCase
   end
 
   def test_a_server_that_ended_gives_no_figures
-    error = assert_raises(Error) { OpenMeasurement.new(load_generator: StandInLoad.new).take(process("a", alive: false), scenario, settings) }
+    measurement = OpenMeasurement.new(load_generator: StandInLoad.new)
+    error = assert_raises(Error) do
+      measurement.take(process("a", alive: false), scenario, settings)
+    end
     assert_equal "the server ended under load: gone", error.message
   end
 
   def test_a_percentile_is_a_value_that_was_measured
-    assert_equal [1, 99, 100, nil], [OpenMeasurement.percentile((1..100).to_a, 0.01), OpenMeasurement.percentile((1..100).to_a, 0.99),
-                                     OpenMeasurement.percentile((1..100).to_a, 1), OpenMeasurement.percentile([], 0.5)]
+    values = (1..100).to_a
+    assert_equal [1, 99, 100],
+                 [0.01, 0.99, 1].map { |share| OpenMeasurement.percentile(values, share) }
+    assert_nil OpenMeasurement.percentile([], 0.5)
   end
 
   def test_each_load_goes_to_the_measurement_that_knows_it
     closed = Object.new.tap { |one| one.define_singleton_method(:take) { |*| :closed } }
     open = Object.new.tap { |one| one.define_singleton_method(:take) { |*| :open } }
     by_load = MeasurementByLoad.new(Load => closed, Arrivals => open)
-    assert_equal %i[open closed], [QUEUE, Load.new(connections: 1)].map { |load| by_load.take(nil, Scenario.new(name: "x", title: "x", load: load), nil) }
+    taken = [QUEUE, Load.new(connections: 1)].map do |load|
+      by_load.take(nil, Scenario.new(name: "x", title: "x", load: load), nil)
+    end
+    assert_equal %i[open closed], taken
   end
 
   private

@@ -9,7 +9,9 @@ class BenchPacedRequestsTest < BenchCase
     @asked = Queue.new
     @status = "200 OK"
     @threads = []
-    @acceptor = Thread.new { loop { @listener.accept.then { |socket| @threads << Thread.new { serve(socket) } } } }
+    @acceptor = Thread.new do
+      loop { @listener.accept.then { |socket| @threads << Thread.new { serve(socket) } } }
+    end
   end
 
   def teardown
@@ -37,7 +39,8 @@ class BenchPacedRequestsTest < BenchCase
   private
 
   def start
-    PacedRequests.new("http://127.0.0.1:#{@listener.addr[1]}", Arrivals.new(rate: 2_000, path: "/light"))
+    PacedRequests.new("http://127.0.0.1:#{@listener.addr[1]}",
+                      Arrivals.new(rate: 2_000, path: "/light"))
   end
 
   def serve(socket)

@@ -15,7 +15,8 @@ class BenchProcessTreeTest < BenchCase
   end
 
   def test_resident_memory_is_read_in_bytes
-    assert_equal sample("status")[/VmRSS:\s+(\d+)/, 1].to_i * 1024, ProcessTree.parse_rss(sample("status"))
+    assert_equal sample("status")[/VmRSS:\s+(\d+)/, 1].to_i * 1024,
+                 ProcessTree.parse_rss(sample("status"))
     assert_operator ProcessTree.parse_rss(sample("status")), :>, 0
   end
 
@@ -24,14 +25,16 @@ class BenchProcessTreeTest < BenchCase
   end
 
   def test_the_tree_is_the_group_and_every_descendant_but_no_neighbour
-    with_processes(10 => { parent: 1, group: 10 }, 11 => { parent: 1, group: 10 }, 12 => { parent: 11, group: 12 },
-                   13 => { parent: 12, group: 12 }, 20 => { parent: 1, group: 20 }) do |tree|
+    with_processes(10 => { parent: 1, group: 10 }, 11 => { parent: 1, group: 10 },
+                   12 => { parent: 11, group: 12 }, 13 => { parent: 12, group: 12 },
+                   20 => { parent: 1, group: 20 }) do |tree|
       assert_equal [10, 11, 12, 13], tree.pids
     end
   end
 
   def test_leaves_are_those_without_children_and_never_the_leader
-    with_processes(10 => { parent: 1, group: 10 }, 11 => { parent: 10, group: 10 }, 12 => { parent: 11, group: 10 }, 13 => { parent: 11, group: 10 },
+    with_processes(10 => { parent: 1, group: 10 }, 11 => { parent: 10, group: 10 },
+                   12 => { parent: 11, group: 10 }, 13 => { parent: 11, group: 10 },
                    14 => { parent: 10, group: 10 }, 20 => { parent: 1, group: 20 }) do |tree|
       assert_equal [12, 13, 14], tree.leaves
     end
@@ -69,9 +72,11 @@ class BenchProcessTreeTest < BenchCase
   def with_processes(processes)
     Dir.mktmpdir do |directory|
       processes.each do |pid, facts|
-        Dir.mkdir(File.join(directory, pid.to_s))
-        File.write(File.join(directory, pid.to_s, "stat"), stat_line(pid, **facts.slice(:parent, :group, :times)))
-        File.write(File.join(directory, pid.to_s, "status"), "VmRSS:\t  #{facts.fetch(:rss_kb, 1)} kB\n")
+        folder = File.join(directory, pid.to_s)
+        stat = stat_line(pid, **facts.slice(:parent, :group, :times))
+        Dir.mkdir(folder)
+        File.write(File.join(folder, "stat"), stat)
+        File.write(File.join(folder, "status"), "VmRSS:\t  #{facts.fetch(:rss_kb, 1)} kB\n")
       end
       yield ProcessTree.new(10, proc_directory: directory, ticks_per_second: 100), directory
     end

@@ -35,7 +35,9 @@ class BenchProgramHostTest < BenchCase
     asked = Asked.new(0)
     starter = Starter.new(pid)
     host = ProgramHost.new(asked, starter: starter)
-    seen = Array.new(2) { host.run(Candidate.new([]), app: "a.ru", path: "/0") { |run| run.server.pid } }
+    seen = Array.new(2) do
+      host.run(Candidate.new([]), app: "a.ru", path: "/0") { |run| run.server.pid }
+    end
     assert_equal [pid, pid], seen
     assert_equal [[asked, "a.ru", "/0"]] * 2, starter.calls
     assert_equal 1, asked.prepared

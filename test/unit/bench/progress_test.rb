@@ -13,6 +13,7 @@ class BenchProgressTest < BenchCase
   end
 
   def test_long_times_are_told_in_minutes
-    assert_equal ["36 s", "90 s", "2 min", "15 min"], [35.5, 89.9, 90, 862].map { |seconds| Progress.duration(seconds) }
+    assert_equal ["36 s", "90 s", "2 min", "15 min"],
+                 [35.5, 89.9, 90, 862].map { |seconds| Progress.duration(seconds) }
   end
 end

@@ -17,12 +17,16 @@ class BenchQueueModelTest < BenchCase
   end
 
   def test_a_queue_with_hardly_any_load_is_its_service_time
-    assert_in_delta Math.log(100), QueueModel.new(servers: 4, load: 1e-6, service: 1).percentile(0.99), 1e-6
+    model = QueueModel.new(servers: 4, load: 1e-6, service: 1)
+    assert_in_delta Math.log(100), model.percentile(0.99), 1e-6
   end
 
-  # Where waiting and service have the same rate (c - a = 1) the sum of both is Erlang's distribution, and its neighbours agree.
+  # Where waiting and service have the same rate (c - a = 1), the sum of both has Erlang's
+  # distribution. A rate beside it gives nearly the same figure.
   def test_the_formula_holds_where_both_rates_are_the_same
-    at, beside = [2.0 / 3, (2.0 / 3) + 1e-5].map { |load| QueueModel.new(servers: 3, load: load, service: 1).longer_than(3) }
+    at, beside = [2.0 / 3, (2.0 / 3) + 1e-5].map do |load|
+      QueueModel.new(servers: 3, load: load, service: 1).longer_than(3)
+    end
     assert_in_delta at, beside, 1e-4
   end
 
@@ -35,13 +39,15 @@ class BenchQueueModelTest < BenchCase
 
   # Two ways to the same figure: the formula, and 300,000 requests played through.
   def test_what_is_played_agrees_with_the_formula
-    jobs = Arrivals.new(rate: 160, path: "/", service_ms: 20).jobs(2000, 9).map { |job| [job.due, job.service] }
-    played = OpenMeasurement.percentile(QueueModel.play(jobs, servers: 4).sort, 0.99)
-    assert_in_delta QueueModel.new(servers: 4, load: 0.8, service: 0.02).percentile(0.99), played, 0.005
+    jobs = Arrivals.new(rate: 160, path: "/", service_ms: 20).jobs(2000, 9)
+    played = QueueModel.play(jobs.map { |job| [job.due, job.service] }, servers: 4)
+    formula = QueueModel.new(servers: 4, load: 0.8, service: 0.02).percentile(0.99)
+    assert_in_delta formula, OpenMeasurement.percentile(played.sort, 0.99), 0.005
   end
 
   def test_a_request_goes_to_the_first_server_that_is_free
-    assert_equal [3.0, 1.0, 2.0, 4.0], QueueModel.play([[0.0, 3.0], [0.0, 1.0], [0.0, 1.0], [0.0, 2.0]], servers: 2)
+    jobs = [[0.0, 3.0], [0.0, 1.0], [0.0, 1.0], [0.0, 2.0]]
+    assert_equal [3.0, 1.0, 2.0, 4.0], QueueModel.play(jobs, servers: 2)
   end
 
   def test_a_stop_lengthens_what_runs_and_nothing_begins_in_it
@@ -53,6 +59,7 @@ class BenchQueueModelTest < BenchCase
   end
 
   def test_a_load_that_no_queue_bears_is_refused
-    assert_match(/1\.0/, assert_raises(Error) { QueueModel.new(servers: 4, load: 1.0, service: 1) }.message)
+    error = assert_raises(Error) { QueueModel.new(servers: 4, load: 1.0, service: 1) }
+    assert_match(/1\.0/, error.message)
   end
 end

@@ -6,11 +6,13 @@ class BenchReportTest < BenchCase
   def test_the_json_has_everything_a_reader_needs_to_judge_the_figures
     data = JSON.parse(JSON.generate(report.to_h))
     assert_equal "neverblock-bench/1", data["schema"]
-    assert_equal %w[claim figures finished_at load_generator machine runs scenarios schema servers settings skipped started_at title verdicts],
-                 data.keys.sort
-    assert_equal({ "server" => "a", "scenario" => "one", "metric" => "rate", "median" => 15.0, "low" => 10, "high" => 20, "rounds" => 2 },
+    assert_equal %w[claim figures finished_at load_generator machine runs scenarios schema servers
+                    settings skipped started_at title verdicts], data.keys.sort
+    assert_equal({ "server" => "a", "scenario" => "one", "metric" => "rate", "median" => 15.0,
+                   "low" => 10, "high" => 20, "rounds" => 2 },
                  data["figures"].first)
-    assert_equal({ "text" => "a beside b", "status" => "met", "measured" => "0.58 x (0.50..0.67)", "limit" => "at least 0.5 x" },
+    assert_equal({ "text" => "a beside b", "status" => "met", "measured" => "0.58 x (0.50..0.67)",
+                   "limit" => "at least 0.5 x" },
                  data["verdicts"].first)
   end
 
@@ -38,11 +40,13 @@ class BenchReportTest < BenchCase
 
   def test_flags_of_one_kind_make_one_line
     text = report(flags: ["other work took 31 % of a processor"]).to_text
-    assert_includes text, "4 of 4 runs: other work took over 10 % of a processor (a, one x2; b, one x2)"
+    assert_includes text,
+                    "4 of 4 runs: other work took over 10 % of a processor (a, one x2; b, one x2)"
   end
 
   def test_errors_of_one_kind_make_one_line_whatever_their_number
-    assert_includes report(flags: ["errors: read 3, status 12"]).to_text, "4 of 4 runs: errors: read, status (a, one x2; b, one x2)"
+    text = report(flags: ["errors: read 3, status 12"]).to_text
+    assert_includes text, "4 of 4 runs: errors: read, status (a, one x2; b, one x2)"
   end
 
   def test_a_report_is_written_as_json_and_markdown
@@ -74,11 +78,15 @@ class BenchReportTest < BenchCase
   private
 
   def report(rate: 30, yjit: true, quick: false, flags: [], **extra)
-    servers = %w[a b].map { |name| { "name" => name, "version" => "1", "settings" => "plain", "yjit" => yjit } }
+    servers = %w[a b].map do |name|
+      { "name" => name, "version" => "1", "settings" => "plain", "yjit" => yjit }
+    end
     runs = [["a", 1, 10], ["b", 1, 20], ["a", 2, 20], ["b", 2, rate]].map do |server, round, value|
       run_of(server, round: round, scenario: "one", rate: value, flags: flags, **extra)
     end
-    Report.new(claim: StandInClaim.new, settings: Settings.for(quick: quick, rounds: 2), machine: { "cores" => 2, "cpu" => "C" }, servers: servers,
-               skipped: [{ "name" => "c", "reason" => "not installed" }], runs: runs, started: Time.at(0).utc, finished: Time.at(60).utc)
+    Report.new(claim: StandInClaim.new, settings: Settings.for(quick: quick, rounds: 2),
+               machine: { "cores" => 2, "cpu" => "C" }, servers: servers,
+               skipped: [{ "name" => "c", "reason" => "not installed" }], runs: runs,
+               started: Time.at(0).utc, finished: Time.at(60).utc)
   end
 end

@@ -5,17 +5,22 @@ require_relative "bench_case"
 class BenchResultsTest < BenchCase
   def setup
     @results = Results.new(
-      [run_of("a", round: 1, rate: 100, error_count: 0), run_of("b", round: 1, rate: 200, error_count: 1),
-       run_of("a", round: 2, rate: 50, error_count: 0), run_of("b", round: 2, rate: 50, error_count: 2),
-       run_of("a", round: 3, rate: 90, error_count: 0), run_of("b", round: 3, failed: "ended", flags: ["failed: ended"]),
-       run_of("a", round: 1, scenario: "deep", rate: 300), run_of("a", round: 2, scenario: "deep", rate: 100)],
+      [run_of("a", round: 1, rate: 100, error_count: 0),
+       run_of("b", round: 1, rate: 200, error_count: 1),
+       run_of("a", round: 2, rate: 50, error_count: 0),
+       run_of("b", round: 2, rate: 50, error_count: 2),
+       run_of("a", round: 3, rate: 90, error_count: 0),
+       run_of("b", round: 3, failed: "ended", flags: ["failed: ended"]),
+       run_of("a", round: 1, scenario: "deep", rate: 300),
+       run_of("a", round: 2, scenario: "deep", rate: 100)],
       servers: %w[a b]
     )
   end
 
   def test_a_figure_is_taken_over_the_rounds_of_one_server_and_load
     assert_equal [90, 50, 100, 3], @results.figure("a", "load", "rate").to_a
-    assert_equal [125, 50, 200, 2], @results.figure("b", "load", "rate").to_a, "the failed round gives none"
+    assert_equal [125, 50, 200, 2], @results.figure("b", "load", "rate").to_a,
+                 "the failed round gives none"
   end
 
   def test_what_was_not_measured_has_no_figure
@@ -34,7 +39,8 @@ class BenchResultsTest < BenchCase
   end
 
   def test_a_server_can_be_compared_with_itself_under_another_load
-    assert_equal [2.5, 2.0, 3.0, 2], @results.ratio("a", "a", "deep", "rate", other_scenario: "load").to_a
+    assert_equal [2.5, 2.0, 3.0, 2],
+                 @results.ratio("a", "a", "deep", "rate", other_scenario: "load").to_a
   end
 
   def test_a_ratio_over_nothing_is_left_out

@@ -16,7 +16,8 @@ class BenchRunnerTest < BenchCase
       @started << [server.name, app, path]
       raise NeverBlock::Bench::Error, "did not answer" if server.name == @broken
 
-      yield Struct.new(:command, :yjit).new(["#{NeverBlock::Bench::ROOT}/exe/x", "-c", "/tmp/neverblock-bench1/nginx.conf"], true)
+      command = ["#{NeverBlock::Bench::ROOT}/exe/x", "-c", "/tmp/neverblock-bench1/nginx.conf"]
+      yield Struct.new(:command, :yjit).new(command, true)
     end
   end
 
@@ -38,7 +39,8 @@ class BenchRunnerTest < BenchCase
 
   def test_a_server_is_given_only_the_loads_it_can_bear
     claim = StandInClaim.new
-    claim.stub(:measures?, ->(server, scenario) { server.name == "a" || scenario.name == "two" }) { go(servers("a", "b"), rounds: 1, claim: claim) }
+    bears = ->(server, scenario) { server.name == "a" || scenario.name == "two" }
+    claim.stub(:measures?, bears) { go(servers("a", "b"), rounds: 1, claim: claim) }
     assert_equal %w[a a b], @host.started.map(&:first)
   end
 
@@ -54,8 +56,10 @@ class BenchRunnerTest < BenchCase
   end
 
   def test_a_server_that_is_not_installed_is_left_out_by_name_with_the_reason
-    report = go([*servers("a"), StandInServer.new("b", missing: "b is not installed: bin/setup --all")], rounds: 1)
-    assert_equal [{ "name" => "b", "reason" => "b is not installed: bin/setup --all" }], report["skipped"]
+    missing = StandInServer.new("b", missing: "b is not installed: bin/setup --all")
+    report = go([*servers("a"), missing], rounds: 1)
+    assert_equal [{ "name" => "b", "reason" => "b is not installed: bin/setup --all" }],
+                 report["skipped"]
     assert_equal(["a"], report["servers"].map { |server| server["name"] })
     assert_match(/b is skipped: b is not installed/, @said.string)
   end
@@ -68,7 +72,8 @@ class BenchRunnerTest < BenchCase
   def test_a_run_that_fails_is_kept_as_failed_and_the_others_go_on
     @host = StandInHost.new(broken: "a")
     report = go(servers("a", "b"), rounds: 1)
-    assert_equal(["did not answer", nil, "did not answer", nil], report["runs"].map { |run| run["failed"] })
+    assert_equal(["did not answer", nil, "did not answer", nil],
+                 report["runs"].map { |run| run["failed"] })
     assert_match(/a\s+failed: did not answer/, @said.string)
   end
 
@@ -116,7 +121,8 @@ class BenchRunnerTest < BenchCase
   end
 
   def go(servers, rounds:, claim: StandInClaim.new, journal: Journal.none)
-    Runner.new(claim, settings: Settings.for(quick: true, rounds: rounds), progress: Progress.new(@said), servers: servers,
+    Runner.new(claim, settings: Settings.for(quick: true, rounds: rounds),
+                      progress: Progress.new(@said), servers: servers,
                       measurement: StandInMeasurement.new, host: @host, journal: journal).run.to_h
   end
 end

@@ -10,7 +10,8 @@ class BenchScenarioTest < BenchCase
   end
 
   def test_a_scenario_that_needs_longer_runs_longer
-    scenario = Scenario.new(name: "n", title: "t", load: Load.new(connections: 1), seconds_min: 20, seconds_min_quick: 10)
+    scenario = Scenario.new(name: "n", title: "t", load: Load.new(connections: 1), seconds_min: 20,
+                            seconds_min_quick: 10)
     assert_equal 20, scenario.seconds(Settings.for)
     assert_equal 30, scenario.seconds(Settings.for(seconds: 30))
     assert_equal 10, scenario.seconds(Settings.for(quick: true))
@@ -18,7 +19,8 @@ class BenchScenarioTest < BenchCase
 
   def test_a_scenario_that_tells_no_more_in_longer_runs_stays_short
     scenario = Scenario.new(name: "n", title: "t", load: Load.new(connections: 1), seconds_max: 2)
-    assert_equal [2, 1], [scenario.seconds(Settings.for), scenario.seconds(Settings.for(seconds: 1))]
+    assert_equal [2, 1],
+                 [scenario.seconds(Settings.for), scenario.seconds(Settings.for(seconds: 1))]
   end
 
   def test_the_warm_up_is_the_load_itself_unless_another_is_given

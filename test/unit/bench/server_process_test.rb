@@ -28,7 +28,8 @@ class BenchServerProcessTest < BenchCase
     end
 
     def launch(port:, **)
-      NeverBlock::Bench::Launch.new(command: [RbConfig.ruby, "--disable-gems", "-e", script, port.to_s, *arguments], environment: { "GIVEN" => "1" })
+      command = [RbConfig.ruby, "--disable-gems", "-e", script, port.to_s, *arguments]
+      NeverBlock::Bench::Launch.new(command: command, environment: { "GIVEN" => "1" })
     end
   end
 
@@ -64,7 +65,8 @@ class BenchServerProcessTest < BenchCase
 
   def test_only_a_clean_environment_reaches_it
     ENV["NB_BENCH_LEAK"] = "1"
-    script = "exit 1 if ENV.key?('NB_BENCH_LEAK') || ENV['GIVEN'] != '1' || ENV['RACK_ENV'] != 'production'\n#{ANSWER}"
+    script = "exit 1 if ENV.key?('NB_BENCH_LEAK') || ENV['GIVEN'] != '1' || " \
+             "ENV['RACK_ENV'] != 'production'\n#{ANSWER}"
     assert_equal :ran, run_script(script) { :ran }
   ensure
     ENV.delete("NB_BENCH_LEAK")
@@ -102,7 +104,7 @@ class BenchServerProcessTest < BenchCase
     process.stub(:within, ->(_seconds) { false }) { process.stop }
   end
 
-  # Ended, or a zombie that its new parent has not waited for yet; what was killed may still be on its way there.
+  # Waits until the process has ended or is a zombie. A killed process is not always one at once.
   def assert_gone(pid)
     Timeout.timeout(60) { Thread.pass until [nil, "Z", "X"].include?(state_of(pid)) }
   end

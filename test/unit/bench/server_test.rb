@@ -30,7 +30,8 @@ class BenchServerTest < BenchCase
   end
 
   def test_a_gem_server_runs_in_its_bundle_with_yjit_and_its_own_arguments
-    server = GemServer.new("puma 1000", settings: "s", environment: { "A" => "1" }, bundle: ReadyBundle.new) { |port, app| [port.to_s, app] }
+    server = GemServer.new("puma 1000", settings: "s", environment: { "A" => "1" },
+                                        bundle: ReadyBundle.new) { |port, app| [port.to_s, app] }
     launch = server.launch(port: 7, app: "a.ru", directory: "/tmp/x")
     assert_equal [*RUBY, "-e", GemServer::STARTER, "puma", "puma", "7", "a.ru"], launch.command
     assert_includes launch.command, "--yjit" if defined?(RubyVM::YJIT)
@@ -39,14 +40,17 @@ class BenchServerTest < BenchCase
   end
 
   def test_neverblock_is_bound_to_the_port_with_a_fiber_for_every_client
-    server = NeverBlockServer.new("neverblock", settings: "s", fibers: 1024, bundle: ReadyBundle.new, root: "/root")
+    server = NeverBlockServer.new("neverblock", settings: "s", fibers: 1024,
+                                                bundle: ReadyBundle.new, root: "/root")
     command = server.launch(port: 7, app: "a.ru", directory: "/tmp/x").command
-    assert_equal ["-I", "/root/lib", "/root/exe/neverblock", "a.ru", "-b", "http://127.0.0.1:7", "-f", "1024"], command.last(8)
+    assert_equal ["-I", "/root/lib", "/root/exe/neverblock", "a.ru", "-b", "http://127.0.0.1:7",
+                  "-f", "1024"], command.last(8)
   end
 
   def test_a_checkout_without_the_server_is_left_out_with_the_reason
     Dir.mktmpdir do |root|
-      server = NeverBlockServer.new("neverblock", settings: "s", fibers: 1, bundle: ReadyBundle.new, root: root)
+      server = NeverBlockServer.new("neverblock", settings: "s", fibers: 1,
+                                                  bundle: ReadyBundle.new, root: root)
       assert_equal "exe/neverblock does not exist", assert_raises(Error) { server.prepare }.message
     end
   end
@@ -56,15 +60,19 @@ class BenchServerTest < BenchCase
       %w[exe lib].each { |name| Dir.mkdir(File.join(root, name)) }
       File.write(File.join(root, "exe/neverblock"), "")
       File.write(File.join(root, "lib/neverblock.rb"), "abort 'undefined symbol'")
-      server = NeverBlockServer.new("neverblock", settings: "s", fibers: 1, bundle: EmptyBundle.new(root), root: root)
-      assert_equal "the native part cannot be loaded (undefined symbol): bin/setup builds it", assert_raises(Error) { server.prepare }.message
+      server = NeverBlockServer.new("neverblock", settings: "s", fibers: 1,
+                                                  bundle: EmptyBundle.new(root), root: root)
+      error = assert_raises(Error) { server.prepare }
+      assert_equal "the native part cannot be loaded (undefined symbol): bin/setup builds it",
+                   error.message
     end
   end
 
   def test_nginx_without_its_program_is_left_out_with_the_package_to_install
     server = NginxServer.new("nginx", settings: "s")
     server.stub(:version, nil) do
-      assert_match(%r{nginx is not installed: bin/setup --all}, assert_raises(Error) { server.prepare }.message)
+      error = assert_raises(Error) { server.prepare }
+      assert_match(%r{nginx is not installed: bin/setup --all}, error.message)
     end
   end
 

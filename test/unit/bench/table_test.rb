@@ -4,8 +4,10 @@ require_relative "bench_case"
 
 class BenchTableTest < BenchCase
   def test_numbers_have_a_comma_for_each_thousand
-    assert_equal(["0", "999", "1,000", "77,777", "1,234,567", "-1,234"], [0, 999, 1000, 77_777.4, 1_234_567, -1234].map { |value| Cell.number(value) })
-    assert_equal ["8.8", "1,000.05"], [Cell.number(8.84, digits: 1), Cell.number(1000.05, digits: 2)]
+    assert_equal(["0", "999", "1,000", "77,777", "1,234,567", "-1,234"],
+                 [0, 999, 1000, 77_777.4, 1_234_567, -1234].map { |value| Cell.number(value) })
+    assert_equal ["8.8", "1,000.05"],
+                 [Cell.number(8.84, digits: 1), Cell.number(1000.05, digits: 2)]
   end
 
   def test_a_cell_shows_the_median_and_the_spread_of_several_rounds
@@ -20,7 +22,8 @@ class BenchTableTest < BenchCase
   end
 
   def test_what_was_not_measured_is_a_dash
-    assert_equal ["-"] * 5, [Cell.number(nil), Cell.spread(nil), Cell.ratio(nil), Cell.percent(nil), Cell.megabytes(nil)]
+    assert_equal ["-"] * 5, [Cell.number(nil), Cell.spread(nil), Cell.ratio(nil),
+                             Cell.percent(nil), Cell.megabytes(nil)]
   end
 
   def test_markdown_is_aligned_with_figures_to_the_right

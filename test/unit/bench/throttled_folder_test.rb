@@ -20,13 +20,15 @@ class BenchThrottledFolderTest < BenchCase
 
   def test_files_are_there_with_their_content_and_time_and_others_may_read_them
     copy = File.join(make.directory, "a file.bin")
-    assert_equal [File.binread(@file), Time.at(1_000_000_000)], [File.binread(copy), File.mtime(copy)]
+    assert_equal [File.binread(@file), Time.at(1_000_000_000)],
+                 [File.binread(copy), File.mtime(copy)]
     assert_equal 0o755, File.stat(@folder.directory).mode & 0o777
   end
 
   def test_its_disk_is_throttled_and_nobody_can_write_there
     number = device_number(make.directory)
-    assert_includes File.readlines(ThrottledFolder::THROTTLE, chomp: true), "#{number} #{BYTES_PER_SECOND}"
+    assert_includes File.readlines(ThrottledFolder::THROTTLE, chomp: true),
+                    "#{number} #{BYTES_PER_SECOND}"
     assert_raises(Errno::EROFS) { File.write(File.join(@folder.directory, "new"), "") }
   end
 
@@ -40,7 +42,7 @@ class BenchThrottledFolderTest < BenchCase
     skip_without_disk
     reader, writer = IO.pipe
     pid = fork do
-      folder = ThrottledFolder.new(File.join(@home, "cold"), files: [@file], bytes_per_second: BYTES_PER_SECOND)
+      folder = cold_folder
       writer.puts(device_number(folder.directory))
       writer.close
       sleep
@@ -50,20 +52,24 @@ class BenchThrottledFolderTest < BenchCase
     Process.kill(:KILL, pid)
     Process.wait(pid)
     refute_empty number
-    Patience.await("its guard takes the folder away") { !File.exist?(File.join(@home, "cold")) } # nobody can wait for that process
+    # The guard is not a child of this process, so there is no exit status to wait for.
+    Patience.await("its guard takes the folder away") { !File.exist?(File.join(@home, "cold")) }
     assert_nothing_left(number)
   end
 
   def test_what_cannot_be_made_leaves_nothing
     skip_without_disk
-    assert_raises(Error) { ThrottledFolder.new(File.join(@home, "cold"), files: [@file, File.join(@home, "missing")].first(1), bytes_per_second: "x") }
+    assert_raises(Error) { cold_folder("x") }
     assert_equal [@file], Dir.children(@home).map { |name| File.join(@home, name) }
   end
 
   def test_who_is_not_root_is_told
     Process.stub(:uid, Struct.new(:zero?).new(false)) do
       assert_equal "it needs root", ThrottledFolder.obstacle
-      assert_equal "no slow disk: it needs root", assert_raises(Error) { ThrottledFolder.new(@home, files: [], bytes_per_second: 1) }.message
+      error = assert_raises(Error) do
+        ThrottledFolder.new(@home, files: [], bytes_per_second: 1)
+      end
+      assert_equal "no slow disk: it needs root", error.message
     end
   end
 
@@ -71,7 +77,11 @@ class BenchThrottledFolderTest < BenchCase
 
   def make
     skip_without_disk
-    @folder = ThrottledFolder.new(File.join(@home, "cold"), files: [@file], bytes_per_second: BYTES_PER_SECOND)
+    @folder = cold_folder
+  end
+
+  def cold_folder(rate = BYTES_PER_SECOND)
+    ThrottledFolder.new(File.join(@home, "cold"), files: [@file], bytes_per_second: rate)
   end
 
   def skip_without_disk

@@ -3,7 +3,8 @@
 require_relative "bench_case"
 
 class BenchWorkTurnsMeasurementTest < BenchCase
-  # A server that goes on and is stopped as it is told; `does` says how many turns its works take, the unmeasured one first.
+  # A server that is suspended and resumed as it is told. `does` says how many turns each work
+  # takes; the first is the unmeasured one.
   class StandIn
     attr_reader :name, :asked, :turns
 
@@ -36,7 +37,8 @@ class BenchWorkTurnsMeasurementTest < BenchCase
       end
     end
 
-    # Over in the turn it is to be over in; the unmeasured one at once. Between two works it goes on once.
+  # Returns in the turn in which the work is to end; at once for the unmeasured work. The server
+  # goes on once between two works.
     def work(path, clients)
       @asked << [path, clients]
       @over += 1 + @does.shift
@@ -65,8 +67,9 @@ class BenchWorkTurnsMeasurementTest < BenchCase
     def stop = 1
   end
 
+  HEALTH = Arrivals.new(rate: 100, path: "/health", connections: 4)
   HOGS = Company.new(light: Arrivals.new(rate: 100, path: "/"), beside: "/hog", clients: 4,
-                     asides: [Aside.new(name: "health", arrivals: Arrivals.new(rate: 100, path: "/health", connections: 4), admin: true)])
+                     asides: [Aside.new(name: "health", arrivals: HEALTH, admin: true)])
 
   def test_what_is_kept_is_the_work_of_a_second_over_the_others
     figures = take(own: [0, 8, 8, 9], other: [0, 1, 1, 1])
@@ -79,12 +82,16 @@ class BenchWorkTurnsMeasurementTest < BenchCase
     take(own: [0, 2, 2, 2], other: [0, 3, 3, 3])
     assert_equal [["/hog", 4]] * 4, @processes.first.asked
     assert_equal [["/hog", 4]] * 4, @processes[1].asked
-    assert_equal [true, true], @processes.first(2).zip([3 * 3, 3 * 4]).map { |process, turns| process.turns >= turns }, "a turn for each, and one when all is over"
+    enough = @processes.first(2).zip([3 * 3, 3 * 4]).map do |process, turns|
+      process.turns >= turns
+    end
+    assert_equal [true, true], enough, "a turn for each, and one when all is over"
   end
 
   def test_light_requests_go_to_the_one_in_its_turns_and_to_the_third_in_the_others
     figures = take(own: [0, 2, 2, 2], other: [0, 2, 2, 2])
-    assert_equal ["http://own", "http://own-admin", "http://third", "http://third-admin"], @lights.map(&:url)
+    assert_equal ["http://own", "http://own-admin", "http://third", "http://third-admin"],
+                 @lights.map(&:url)
     assert_equal %w[/ /health] * 2, @lights.map(&:path)
     @lights.each { |light| assert_equal [%i[go pause]], light.told.each_slice(2).to_a.uniq }
     assert_equal [true] * 4, @lights.map { |light| light.told.size >= 2 * 6 }
@@ -92,22 +99,37 @@ class BenchWorkTurnsMeasurementTest < BenchCase
   end
 
   def test_without_a_server_there_are_no_figures
-    assert_equal "the server ended under load: killed", assert_raises(Error) { take(own: [0, 1, 1, 1], other: [0, 1, 1, 1], alive: false) }.message
+    error = assert_raises(Error) do
+      take(own: [0, 1, 1, 1], other: [0, 1, 1, 1], alive: false)
+    end
+    assert_equal "the server ended under load: killed", error.message
   end
 
   def test_the_report_names_the_company_and_the_other_server
-    assert_equal ["/hog", "off"], WorkTurns.new(company: HOGS, other: StandIn.new("off")).to_h.values_at(:beside, :other)
+    turns = WorkTurns.new(company: HOGS, other: StandIn.new("off"))
+    assert_equal ["/hog", "off"], turns.to_h.values_at(:beside, :other)
   end
 
   private
 
   def take(own:, other:, alive: true)
-    @processes = [StandIn.new("own", own), StandIn.new("other", other, alive: alive), StandIn.new("third")]
+    @processes = [StandIn.new("own", own), StandIn.new("other", other, alive: alive),
+                  StandIn.new("third")]
     @lights = []
     host = StandInHost.new(@processes.drop(1), [])
-    scenario = Scenario.new(name: "n", title: "t", load: WorkTurns.new(company: HOGS, other: :off), warmup: nil)
-    measurement = WorkTurnsMeasurement.new(app: "a.ru", work: ->(url) { StandInWork.new(@processes.find { |each| each.url == url }) },
-                                           light: ->(url, arrivals) { StandInLight.new(url, arrivals.path, []).tap { |light| @lights << light } }, host: host, turn_seconds: 0.01)
-    measurement.take(@processes.first, scenario, Settings.for(rounds: 1, seconds: 8)).tap { assert_equal [[:off, "a.ru", "/"]] * 2, host.started }
+    turns = WorkTurns.new(company: HOGS, other: :off)
+    scenario = Scenario.new(name: "n", title: "t", load: turns, warmup: nil)
+    measurement = WorkTurnsMeasurement.new(
+      app: "a.ru", host: host, turn_seconds: 0.01,
+      work: ->(url) { StandInWork.new(@processes.find { |each| each.url == url }) },
+      light: ->(url, arrivals) { light(url, arrivals.path) }
+    )
+    figures = measurement.take(@processes.first, scenario, Settings.for(rounds: 1, seconds: 8))
+    assert_equal [[:off, "a.ru", "/"]] * 2, host.started
+    figures
+  end
+
+  def light(url, path)
+    StandInLight.new(url, path, []).tap { |light| @lights << light }
   end
 end

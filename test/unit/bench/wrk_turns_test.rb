@@ -19,12 +19,17 @@ class BenchWrkTurnsTest < BenchCase
   def test_each_server_is_asked_and_told_of_in_its_place
     outcomes = run_turns(@servers)
     assert_equal [0, 0], outcomes.map(&:error_count)
-    outcomes.zip(@asked) { |outcome, asked| assert_includes [asked, asked - 1], outcome.requests, "an answer may be under way at the end" }
+    outcomes.zip(@asked) do |outcome, asked|
+      assert_includes [asked, asked - 1], outcome.requests, "an answer may be under way at the end"
+    end
     assert_operator outcomes.map(&:requests).min, :>, 0
   end
 
   def test_a_server_that_is_not_there_is_an_error_and_no_wrk_is_left
-    error = assert_raises(Error) { WrkTurns.new.run(Load.new(connections: 1), urls: [url(@servers.first), "http://127.0.0.1:1"], seconds: 0.1) }
+    urls = [url(@servers.first), "http://127.0.0.1:1"]
+    error = assert_raises(Error) do
+      WrkTurns.new.run(Load.new(connections: 1), urls: urls, seconds: 0.1)
+    end
     assert_includes error.message, "unable to connect to 127.0.0.1:1"
     assert_empty IO.popen(["pgrep", "-P", Process.pid.to_s, "-x", "wrk"], &:read)
   end
@@ -32,7 +37,8 @@ class BenchWrkTurnsTest < BenchCase
   private
 
   def run_turns(servers)
-    WrkTurns.new.run(Load.new(connections: 1), urls: servers.map { |server| url(server) }, seconds: 0.3)
+    urls = servers.map { |server| url(server) }
+    WrkTurns.new.run(Load.new(connections: 1), urls: urls, seconds: 0.3)
   end
 
   def url(server)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# What the tests of the binding share: a server in this process, so that a test sees executors, fibers and engines from inside, and a wire client.
+# The base of the binding's tests: a server in this process, so that a test sees executors, fibers
+# and engines from inside, and a wire client.
 
 require_relative "../../support/unit"
 require_relative "../../support/patience"
@@ -31,7 +32,8 @@ class BindingCase < Minitest::Test
 
   # Starts a server of the test; it is stopped in teardown.
   def serve(app = nil, stall_ms: NO_STALL_MS, **settings, &block)
-    config = NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], log_fd: @log_file.fileno, stall_ms: stall_ms, answer_asterisk: 1, **settings)
+    config = NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], log_fd: @log_file.fileno,
+                                    stall_ms: stall_ms, answer_asterisk: 1, **settings)
     @server = NeverBlock::Server.new(config, app || block, log: @log).start
   end
 
@@ -78,8 +80,13 @@ class BindingCase < Minitest::Test
     end
   end
 
-  # The executors of this test: one of an earlier test whose thread was ended has the requests it had then.
-  def executors = ObjectSpace.each_object(NeverBlock::Executor).reject { |executor| @executors_before.include?(executor.object_id) }
+  # The executors of this test. One of an earlier test whose thread was ended still has the requests
+  # it had then.
+  def executors
+    ObjectSpace.each_object(NeverBlock::Executor).reject do |executor|
+      @executors_before.include?(executor.object_id)
+    end
+  end
 
   def within(seconds = SECONDS, &block)
     Timeout.timeout(seconds, &block)

@@ -4,21 +4,24 @@ require_relative "../../support/unit"
 require "open3"
 require "rbconfig"
 
-# Collections that are put off while a long request keeps much (binding/state/heap.c). Each in a process of its own: the heap stays as it has grown, and what was
-# learned of requests too.
+# Tests collections that are put off while a long request keeps much (binding/state/heap.c). Each
+# test runs in a process of its own, because the heap stays as large as it has grown, and what was
+# learned of requests stays too.
 class CollectionsPutOffTest < Minitest::Test
   SERVER = <<~RUBY
     require "net/http"
     require "timeout"
 
-    # A request that computes until it is told to finish, and keeps as many objects as it is told to, after it has made others that it does not keep.
+    # A request that computes until it is told to finish. It keeps as many objects as it is told to,
+    # after it has made others that it does not keep.
     class Long
       # at_once: so many before its first slice can end.
       def initialize(at_once: 0, &last)
         @last = last
         @drop = 0
         @keep = at_once
-        @server = NB::Server.new(NB::Config.new(binds: ["http://127.0.0.1:0"], stall_ms: 60_000), method(:call)).start
+        config = NB::Config.new(binds: ["http://127.0.0.1:0"], stall_ms: 60_000)
+        @server = NB::Server.new(config, method(:call)).start
         GC.start
         @client = Thread.new { ask("/long") }
         sleep(0.001) until @keep.zero?
@@ -92,17 +95,21 @@ class CollectionsPutOffTest < Minitest::Test
       first.finish
     end
 
-    # Of one that comes to keep 900,000: whether there are none before that, and how many there are then.
+    # Of a request that comes to keep 900,000: whether there are no collections before that, and how
+    # many there are then.
     def seen_of_many(**options)
       count = nil
-      long = Long.new(**options) { |kept| count = collections { 900_000.times { kept << Object.new } } }
+      long = Long.new(**options) do |kept|
+        count = collections { 900_000.times { kept << Object.new } }
+      end
       seen = put_off?
       long.finish
       [seen, count]
     end
   RUBY
 
-  # Each would walk all that is kept, and more. 900,000 objects have more room made for them four times, by as many collections.
+  # Each collection would walk all that is kept, and more. Ruby would make room for 900,000 objects
+  # four times, by as many collections.
   def test_there_are_none_until_it_is_over
     assert_equal "[true, 0, \"answered\", false]", script(<<~RUBY)
       count = nil
@@ -139,7 +146,8 @@ class CollectionsPutOffTest < Minitest::Test
     RUBY
   end
 
-  # It would walk what the long one keeps. Room for 500,000 objects without elements is made first, so that Ruby has no reason of its own.
+  # A collection would walk what the long request keeps. The script first makes room for 500,000
+  # objects without elements, so that Ruby has no reason of its own to collect.
   def test_what_another_has_left_is_collected_when_the_long_one_is_over
     assert_equal "[0, true]", script(<<~RUBY)
       GC.disable
@@ -213,7 +221,9 @@ class CollectionsPutOffTest < Minitest::Test
 
   def script(source)
     lib = File.expand_path("../../../lib", __dir__)
-    output, status = Open3.capture2e({ "RUBYOPT" => nil }, RbConfig.ruby, "-I", lib, "-rneverblock", "-e", "#{SERVER}\nTimeout.timeout(120) do\n#{source}\nend")
+    program = "#{SERVER}\nTimeout.timeout(120) do\n#{source}\nend"
+    output, status = Open3.capture2e({ "RUBYOPT" => nil }, RbConfig.ruby, "-I", lib,
+                                     "-rneverblock", "-e", program)
     assert_predicate status, :success?, output
     output
   end

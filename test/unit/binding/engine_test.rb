@@ -2,7 +2,8 @@
 
 require_relative "binding_case"
 
-# NeverBlock::Engine as a Ruby object: whatever it is given, in whatever order it is called, it answers or raises.
+# Tests NeverBlock::Engine as a Ruby object: whatever it is given, in whatever order it is called,
+# it answers or raises.
 class EngineTest < BindingCase
   APP = ->(_env) { [200, {}, ["fine"]] }
   Turning = Struct.new(:number, :effect) do
@@ -25,7 +26,9 @@ class EngineTest < BindingCase
     assert_same closed, closed.stop_now
     refute_predicate closed, :running?
     assert closed.join(0)
-    refusals = [-> { closed.start }, -> { closed.stats }, -> { closed.listen_tcp("127.0.0.1", 0, 1) }, -> { NeverBlock::Executor.new(closed, APP) }]
+    refusals = [-> { closed.start }, -> { closed.stats },
+                -> { closed.listen_tcp("127.0.0.1", 0, 1) },
+                -> { NeverBlock::Executor.new(closed, APP) }]
     refusals.each { |call| assert_match(/closed/, assert_raises(NeverBlock::Error, &call).message) }
   end
 
@@ -47,13 +50,16 @@ class EngineTest < BindingCase
     assert once.join(SECONDS)
   end
 
-  WRONG = [nil, true, "x", "", "x\0y", :x, 1.5, Float::NAN, -1, 1 << 16, 1 << 32, 1 << 64, -(1 << 70), [], {}, Object.new, BasicObject.new,
-           Struct.new(:to_str).new(3), Naming.new("127.0.0.1").freeze].freeze
-  CLEAR = [ArgumentError, TypeError, RangeError, FloatDomainError, NoMethodError, SystemCallError, NeverBlock::Error].freeze
+  WRONG = [nil, true, "x", "", "x\0y", :x, 1.5, Float::NAN, -1, 1 << 16, 1 << 32, 1 << 64,
+           -(1 << 70), [], {}, Object.new, BasicObject.new, Struct.new(:to_str).new(3),
+           Naming.new("127.0.0.1").freeze].freeze
+  CLEAR = [ArgumentError, TypeError, RangeError, FloatDomainError, NoMethodError, SystemCallError,
+           NeverBlock::Error].freeze
 
   # Each argument of each call in turn; the others are right. What is accepted must be what it says.
   def test_no_argument_of_a_wrong_type_or_size_does_more_than_raise
-    { listen_tcp: ["127.0.0.1", 0, 8], listen_unix: ["/nonexistent/socket", 0, 8], join: [0], route: ["/x", true, nil] }.each do |name, right|
+    { listen_tcp: ["127.0.0.1", 0, 8], listen_unix: ["/nonexistent/socket", 0, 8], join: [0],
+      route: ["/x", true, nil] }.each do |name, right|
       right.each_index do |index|
         WRONG.each do |wrong|
           engine.public_send(name, *right.dup.tap { |arguments| arguments[index] = wrong })
@@ -79,28 +85,44 @@ class EngineTest < BindingCase
 
   def test_routes_are_numbered_and_what_is_none_is_refused
     routed = engine
-    assert_equal [1, 2, 3], [routed.route("/x", true, nil), routed.route("/y/*", false, true), routed.route(Naming.new("/z"), nil, false)]
-    ["", "x", "/x*y", "/a b", "/\0"].each { |wrong| assert_raises(ArgumentError) { routed.route(wrong, true, nil) } }
-    assert_match(/at most 256/, assert_raises(NeverBlock::Error) { 300.times { |number| routed.route("/#{number}", true, nil) } }.message)
+    assert_equal [1, 2, 3], [routed.route("/x", true, nil), routed.route("/y/*", false, true),
+                             routed.route(Naming.new("/z"), nil, false)]
+    ["", "x", "/x*y", "/a b", "/\0"].each do |wrong|
+      assert_raises(ArgumentError) { routed.route(wrong, true, nil) }
+    end
+    error = assert_raises(NeverBlock::Error) do
+      300.times { |number| routed.route("/#{number}", true, nil) }
+    end
+    assert_match(/at most 256/, error.message)
     assert_raises(NeverBlock::Error) { engine.start.route("/x", true, nil) }
     assert_raises(NeverBlock::Error) { engine.tap(&:close).route("/x", true, nil) }
   end
 
   def test_a_port_or_mode_out_of_range_is_not_cut_to_size
-    [70_000, -1, 1 << 40].each { |port| assert_raises(ArgumentError) { engine.listen_tcp("127.0.0.1", port, 1) } }
+    [70_000, -1, 1 << 40].each do |port|
+      assert_raises(ArgumentError) { engine.listen_tcp("127.0.0.1", port, 1) }
+    end
     assert_raises(TypeError) { engine.listen_tcp("127.0.0.1", 1.5, 1) }
-    [-1, 0o10000].each { |mode| assert_raises(ArgumentError) { engine.listen_unix("/nonexistent/socket", mode, 1) } }
+    [-1, 0o10000].each do |mode|
+      assert_raises(ArgumentError) { engine.listen_unix("/nonexistent/socket", mode, 1) }
+    end
     assert_equal 0, Dir.children("/").count { |name| name == "nonexistent" }
   end
 
   # Conversions of arguments run the caller's code before the server is looked at.
   def test_an_argument_that_closes_the_engine_while_it_is_read
     victim = engine
-    assert_raises(NeverBlock::Error) { victim.listen_tcp("127.0.0.1", Turning.new(0, -> { victim.close }), 1) }
+    assert_raises(NeverBlock::Error) do
+      victim.listen_tcp("127.0.0.1", Turning.new(0, -> { victim.close }), 1)
+    end
     victim = engine
-    assert_raises(NeverBlock::Error) { victim.listen_unix("/nonexistent/socket", 0, Turning.new(1, -> { victim.close })) }
+    assert_raises(NeverBlock::Error) do
+      victim.listen_unix("/nonexistent/socket", 0, Turning.new(1, -> { victim.close }))
+    end
     victim = engine
-    assert_raises(NeverBlock::Error) { NeverBlock::Executor.new(victim, APP, fibers: Turning.new(1, -> { victim.close })) }
+    assert_raises(NeverBlock::Error) do
+      NeverBlock::Executor.new(victim, APP, fibers: Turning.new(1, -> { victim.close }))
+    end
   end
 
   # A compaction moves strings that nothing on a stack refers to.
@@ -108,7 +130,8 @@ class EngineTest < BindingCase
     Dir.mktmpdir do |directory|
       naming = Naming.new(directory)
       GC.stress = true
-      assert NeverBlock::Engine.new(poller: Naming.new("epoll"), spool_directory: naming, credit: Turning.new(7, -> { GC.compact }))
+      assert NeverBlock::Engine.new(poller: Naming.new("epoll"), spool_directory: naming,
+                                    credit: Turning.new(7, -> { GC.compact }))
     ensure
       GC.stress = false
     end
@@ -146,7 +169,9 @@ class EngineTest < BindingCase
       keep = Array.new(5) { NeverBlock::Executor.new(NeverBlock::Engine.new, APP) }
       GC.start
       keep.clear
-      others = Array.new(5) { NeverBlock::Engine.new.tap { |made| NeverBlock::Executor.new(made, APP) }.start }
+      others = Array.new(5) do
+        NeverBlock::Engine.new.tap { |made| NeverBlock::Executor.new(made, APP) }.start
+      end
       GC.start
       others.each(&:close)
     end
@@ -157,7 +182,9 @@ class EngineTest < BindingCase
   def test_close_from_several_threads_frees_once
     10.times do
       shared = NeverBlock::Engine.new.start
-      Array.new(4) { Thread.new { shared.stop_now && shared.join(SECONDS) && shared.close } }.each(&:join)
+      Array.new(4) {
+        Thread.new { shared.stop_now && shared.join(SECONDS) && shared.close }
+      }.each(&:join)
       refute_predicate shared, :running?
     end
   end
@@ -173,11 +200,18 @@ class EngineTest < BindingCase
     GC.start # nothing that other tests have left is closed while descriptors are counted
     GC.disable
     kinds = ["socket:", "anon_inode:[eventpoll]"]
-    sockets = -> { Dir["/proc/self/fd/*"].count { |fd| File.symlink?(fd) && File.readlink(fd).start_with?(*kinds) } }
+    sockets = -> {
+      Dir["/proc/self/fd/*"].count do |fd|
+        File.symlink?(fd) && File.readlink(fd).start_with?(*kinds)
+      end
+    }
     serve { |_env| [200, {}, [IO.popen("-") { |io| io ? io.read : print(sockets.call) }]] }
     wires = Array.new(3) { client }
-    told = Array.new(2) { wires.map { |wire| wire.get("/") and within { wire.response.body.to_i } } }
-    assert_operator told.last.max, :<=, sockets.call - 3 - 1 - 1 # the server's ends, its listener and its poller
+    told = Array.new(2) do
+      wires.map { |wire| wire.get("/") and within { wire.response.body.to_i } }
+    end
+    # The child has neither the server's ends of the three connections, nor its listener and poller.
+    assert_operator told.last.max, :<=, sockets.call - 3 - 1 - 1
     assert_equal 1, told.last.uniq.size
     wires.each(&:close)
   ensure

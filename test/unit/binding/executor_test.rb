@@ -2,13 +2,16 @@
 
 require_relative "binding_case"
 
-# NeverBlock::Executor: its life, and what applications, other threads and interrupts do to its fibers.
+# Tests NeverBlock::Executor: its life, and what applications, other threads and interrupts do to
+# its fibers.
 class ExecutorTest < BindingCase
   FINE = ->(_env) { [200, {}, ["fine"]] }
 
   # --- its life ---
 
-  # A turn begins with a millisecond of what has come, here with one: it has its turn after the one in which it became ready, behind one of the next.
+  # A turn begins what has come for at most a millisecond; here that is one request. A fiber goes on
+  # in the turn after the one in which it became ready, behind the one request that this turn
+  # begins.
   def test_a_fiber_that_is_ready_goes_on_before_a_burst_is_begun_with_whole
     asked = Queue.new
     written = false
@@ -39,9 +42,13 @@ class ExecutorTest < BindingCase
   end
 
   def test_it_is_made_for_an_open_engine_and_a_sensible_number_of_fibers
-    [nil, 3, "engine", Object.new, NeverBlock::Engine].each { |wrong| assert_raises(TypeError) { NeverBlock::Executor.new(wrong, FINE) } }
+    [nil, 3, "engine", Object.new, NeverBlock::Engine].each do |wrong|
+      assert_raises(TypeError) { NeverBlock::Executor.new(wrong, FINE) }
+    end
     [0, -1, 1_000_001, 1 << 70, nil, "7", :x, [], Float::NAN].each do |wrong|
-      assert_raises(ArgumentError, TypeError, RangeError, FloatDomainError) { NeverBlock::Executor.new(NeverBlock::Engine.new, FINE, fibers: wrong) }
+      assert_raises(ArgumentError, TypeError, RangeError, FloatDomainError) do
+        NeverBlock::Executor.new(NeverBlock::Engine.new, FINE, fibers: wrong)
+      end
     end
     assert_raises(ArgumentError) { NeverBlock::Executor.new(NeverBlock::Engine.new) }
   end
@@ -122,7 +129,8 @@ class ExecutorTest < BindingCase
 
   # --- ended from outside ---
 
-  Ended = Class.new(Exception) # rubocop:disable Lint/InheritException -- a StandardError does not end it
+  # A StandardError does not end the executor.
+  Ended = Class.new(Exception) # rubocop:disable Lint/InheritException
 
   def test_what_is_raised_into_its_thread_leaves_run_and_nothing_behind
     [false, true].each do |with_request|
@@ -190,7 +198,9 @@ class ExecutorTest < BindingCase
       closed = Queue.new
       body = Object.new
       body.define_singleton_method(:each) { |&block| block.call("begun") || Thread.current.kill }
-      body.define_singleton_method(:close) { (closed << :closed) && close_fails && raise("in close") }
+      body.define_singleton_method(:close) do
+        (closed << :closed) && close_fails && raise("in close")
+      end
       serve { |_env| [200, {}, body] }
       wire = client
       wire.get("/")
@@ -209,12 +219,15 @@ class ExecutorTest < BindingCase
     fibers = []
     serve do |env|
       fibers << Fiber.current
-      env["PATH_INFO"] == "/late" && fibers[0...-1].uniq.each { |fiber| fiber.raise(Ended) unless fiber == Fiber.current }
+      if env["PATH_INFO"] == "/late"
+        fibers[0...-1].uniq.each { |fiber| fiber.raise(Ended) unless fiber == Fiber.current }
+      end
       sleep(0.01) if env["PATH_INFO"] == "/held"
       FINE.call(env)
     end
     5.times do
-      Array.new(4) { client.tap { |wire| wire.get("/held") } }.each { |wire| assert_equal 200, wire.response.status }
+      wires = Array.new(4) { client.tap { |wire| wire.get("/held") } }
+      wires.each { |wire| assert_equal 200, wire.response.status }
       ask("/late")
       4.times { assert_serves }
     end
@@ -250,15 +263,18 @@ class ExecutorTest < BindingCase
     "/local" => -> { [200, {}, [Thread.current[:left].inspect.tap { Thread.current[:left] = 1 }]] },
     "/sleep" => -> { sleep(0.01) && [200, {}, ["slept"]] },
     "/raise" => -> { raise Ended },
-    "/stream" => -> { [200, {}, Enumerator.new { |parts| 3.times { |part| parts << part.to_s && sleep(0.001) } }] },
+    "/stream" => -> {
+      [200, {}, Enumerator.new { |parts| 3.times { |part| parts << part.to_s && sleep(0.001) } }]
+    },
     "/inner" => -> { [200, {}, [Fiber.new { sleep(0.001) && "inner" }.resume]] },
     "/thread" => -> { [200, {}, [Thread.new { "thread" }.value]] },
     "/spawn" => -> { [200, {}, ["spawn"]].tap { Fiber.schedule { sleep(0.001) } } }
   }.freeze
-  ANSWERS = { "/fine" => "fine", "/local" => "nil", "/sleep" => "slept", "/stream" => "012", "/inner" => "inner", "/thread" => "thread",
-              "/spawn" => "spawn" }.freeze
+  ANSWERS = { "/fine" => "fine", "/local" => "nil", "/sleep" => "slept", "/stream" => "012",
+              "/inner" => "inner", "/thread" => "thread", "/spawn" => "spawn" }.freeze
 
-  # The executor is kept busy until all of them are there, so that each fiber that ends finds the next request waiting.
+  # The executor is kept busy until all of them are there, so that each fiber that ends finds the
+  # next request waiting.
   def test_requests_that_wait_together_each_have_their_own_answer
     paths = ENDS.keys.cycle.first(64).shuffle(random: Random.new(3))
     serve(fibers: 48) do |env|
@@ -272,12 +288,16 @@ class ExecutorTest < BindingCase
     assert_equal 200, within { first.response }.status
     paths.zip(wires) do |path, wire|
       response = within { wire.response }
-      assert_equal ANSWERS.fetch(path, "500"), path == "/raise" ? response.status.to_s : response.body, path
+      assert_equal ANSWERS.fetch(path, "500"),
+                   path == "/raise" ? response.status.to_s : response.body, path
     end
   end
 
   def test_a_finished_fiber_is_not_used_again
-    serve { |env| env["PATH_INFO"] == "/kill" && Fiber.current.respond_to?(:kill) ? Fiber.current.kill : FINE.call(env) }
+    serve do |env|
+      kills = env["PATH_INFO"] == "/kill" && Fiber.current.respond_to?(:kill)
+      kills ? Fiber.current.kill : FINE.call(env)
+    end
     3.times { ask("/kill") && assert_serves }
   end
 
@@ -286,11 +306,16 @@ class ExecutorTest < BindingCase
     living = []
     fiber_new = Fiber.method(:new)
     held = Queue.new
-    serve(fibers: 64, spares: 0) { |env| env["PATH_INFO"] == "/held" ? FINE.call(env.tap { held.pop }) : FINE.call(env) }
+    serve(fibers: 64, spares: 0) do |env|
+      held.pop if env["PATH_INFO"] == "/held"
+      FINE.call(env)
+    end
     assert_serves
     stub = lambda do |**options, &block|
       living.select!(&:alive?) # as in a system, one that has ended leaves its room
-      living.size < 3 ? fiber_new.call(**options, &block).tap { |fiber| living << fiber } : raise(FiberError, "can't alloc machine stack to fiber")
+      raise FiberError, "can't alloc machine stack to fiber" unless living.size < 3
+
+      fiber_new.call(**options, &block).tap { |fiber| living << fiber }
     end
     Fiber.stub(:new, stub) do
       wires = Array.new(10) { client.tap { |wire| wire.get("/held") } }
@@ -298,15 +323,18 @@ class ExecutorTest < BindingCase
       held.close
       answers = wires.map { |wire| wire.response.status }.tally
       assert_equal [200, 503], answers.keys.sort
-      assert_operator answers[200], :>=, 3, "those that were made; the first one's may have gone with time"
+      assert_operator answers[200], :>=, 3,
+                      "those that were made; the first one's may have gone with time"
       assert_serves
     end
     assert_match(/no more than \d requests run at once from here on: can't alloc/, logged)
     assert_equal 1, logged.scan("from here on").size
   end
 
-  # The loop calls a spare while the executor is seen to run a fiber; the one that is scheduled here has it seen so, as an earlier request of the same turn would.
-  def test_a_request_that_a_spare_takes_while_there_is_no_fiber_for_it_leaves_no_error_on_the_executors_thread
+  # The loop calls a spare while it sees the executor run a fiber. Here it sees the one that is
+  # scheduled, as it would see an earlier request of the same turn.
+  define_method("test_a_request_that_a_spare_takes_while_there_is_no_fiber_for_it_" \
+                "leaves_no_error_on_the_executors_thread") do
     room = Queue.new
     fiber_new = Fiber.method(:new)
     others = Thread.list
@@ -336,13 +364,16 @@ class ExecutorTest < BindingCase
 
   CHUNK = ("x" * 65_536).freeze
 
-  # Many writers fill the response ring and every client's backlog; some are interrupted where they wait.
+  # Many writers fill the response ring and every client's backlog; some are interrupted where they
+  # wait.
   def test_writers_interrupted_while_they_wait_for_room_or_for_the_client
     writing = []
     serve(fibers: 100) do |env|
       case env["PATH_INFO"]
-      when "/interrupt" then writing.each_slice(2) { |fiber, _| fiber.raise(Ended) } && FINE.call(env)
-      when "/large" then [200, {}, Enumerator.new { |out| (writing << Fiber.current) && 120.times { out << CHUNK } }]
+      when "/interrupt"
+        writing.each_slice(2) { |fiber, _| fiber.raise(Ended) } && FINE.call(env)
+      when "/large"
+        [200, {}, Enumerator.new { |out| (writing << Fiber.current) && 120.times { out << CHUNK } }]
       else FINE.call(env)
       end
     end
@@ -352,7 +383,10 @@ class ExecutorTest < BindingCase
       within { sleep(0.001) until writing.size == 12 }
       ask("/interrupt")
       answers = wires.map(&:response_as_far_as_it_comes)
-      answers.each { |answer| assert answer.cut? || answer.status == 500 || answer.body.bytesize == 120 * CHUNK.bytesize, answer.inspect }
+      whole = 120 * CHUNK.bytesize
+      answers.each do |answer|
+        assert answer.cut? || answer.status == 500 || answer.body.bytesize == whole, answer.inspect
+      end
       assert_operator answers.count { |answer| answer.cut? || answer.status == 500 }, :>=, 1
       assert_serves
     end
@@ -390,10 +424,11 @@ class ExecutorTest < BindingCase
       child ? FINE.call(env).tap { Process.wait(child) } : FINE.call(env)
     end
     wire = client
-    wire.write((["GET /fork HTTP/1.1\r\nHost: test\r\n\r\n"] + Array.new(8) { |n| "GET /#{n} HTTP/1.1\r\nHost: test\r\n\r\n" }).join)
+    paths = %w[/fork] + Array.new(8) { |n| "/#{n}" }
+    wire.write(paths.map { |path| "GET #{path} HTTP/1.1\r\nHost: test\r\n\r\n" }.join)
     9.times { assert_equal "fine", within { wire.response.body } }
     assert_serves
-    assert_equal (%w[/fork] + Array.new(8) { |n| "/#{n}" } + %w[/fine]).sort, File.readlines(ran.path, chomp: true).sort
+    assert_equal [*paths, "/fine"].sort, File.readlines(ran.path, chomp: true).sort
   ensure
     ran&.close!
   end
@@ -405,7 +440,9 @@ class ExecutorTest < BindingCase
       number = env["QUERY_STRING"].to_i
       sleep(0.0005 * (number % 3)) if number.odd?
       body = "#{number}:#{env["rack.input"].read}"
-      number % 5 == 4 ? [200, {}, Enumerator.new { |out| body.each_char { |char| out << char } }] : [200, {}, [body]]
+      next [200, {}, [body]] unless number % 5 == 4
+
+      [200, {}, Enumerator.new { |out| body.each_char { |char| out << char } }]
     end
     threads = Array.new(6) do |thread|
       Thread.new do
@@ -413,7 +450,8 @@ class ExecutorTest < BindingCase
           250.times do |n|
             number = (thread * 1000) + n
             text = "b#{number}" * (n % 40)
-            wire.write("POST /?#{number} HTTP/1.1\r\nHost: test\r\nContent-Length: #{text.bytesize}\r\n\r\n#{text}")
+            wire.write("POST /?#{number} HTTP/1.1\r\nHost: test\r\n" \
+                       "Content-Length: #{text.bytesize}\r\n\r\n#{text}")
             assert_equal "#{number}:#{text}", wire.response(method: "POST").body
           end
         end

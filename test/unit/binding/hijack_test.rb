@@ -4,8 +4,9 @@ require_relative "binding_case"
 require "io/wait"
 require "websocket/driver"
 
-# Connections that applications take over (Rack SPEC 3.1, "Hijacking"; Rack 2.2's): the client's own socket, whatever was read of it before, and a server that has
-# nothing more to do with it.
+# Tests connections that applications take over (Rack SPEC 3.1, "Hijacking"; Rack 2.2's). The
+# application gets the client's own socket and what was read of it before. The server has nothing
+# more to do with it.
 class HijackTest < BindingCase
   UPGRADE = ["Connection: upgrade", "Upgrade: any"].freeze
 
@@ -13,7 +14,8 @@ class HijackTest < BindingCase
 
   # --- full ---
 
-  # What ends a wait from outside cuts connections to other servers (lib/neverblock/scheduler/sockets.rb).
+  # What ends a wait from outside cuts connections to other servers
+  # (lib/neverblock/scheduler/sockets.rb).
   def test_it_is_left_alone_where_a_wait_for_it_is_ended
     serve do |env|
       io = take(env)
@@ -28,7 +30,10 @@ class HijackTest < BindingCase
 
   def test_it_is_promised
     promised = nil
-    serve { |env| (promised = env.values_at("rack.hijack?", "rack.hijack_io")) && [200, {}, ["fine"]] }
+    serve do |env|
+      promised = env.values_at("rack.hijack?", "rack.hijack_io")
+      [200, {}, ["fine"]]
+    end
     assert_serves
     assert_equal [true, nil], promised
   end
@@ -37,7 +42,8 @@ class HijackTest < BindingCase
     seen = nil
     serve do |env|
       io = take(env)
-      seen = [io.class, io.sync, io.equal?(env["rack.hijack_io"]), take(env).equal?(io), io.peeraddr[0]]
+      seen = [io.class, io.sync, io.equal?(env["rack.hijack_io"]), take(env).equal?(io),
+              io.peeraddr[0]]
       io.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nours")
       io.close
     end
@@ -49,7 +55,11 @@ class HijackTest < BindingCase
   def test_on_a_unix_socket_it_is_one
     path = File.join(Dir.tmpdir, "neverblock-hijack-#{Process.pid}")
     config = NeverBlock::Config.new(binds: ["unix://#{path}"], log_fd: @log_file.fileno)
-    app = ->(env) { take(env).then { |io| io.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n#{io.class}") && io.close } }
+    app = lambda do |env|
+      io = take(env)
+      io.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n#{io.class}")
+      io.close
+    end
     @server = NeverBlock::Server.new(config, app, log: @log).start
     wire = Wire::Client.open("unix://#{path}", deadline_s: SECONDS)
     wire.get("/")
@@ -61,9 +71,13 @@ class HijackTest < BindingCase
   # What comes behind the head of an Upgrade is the other protocol's.
   def test_bytes_that_came_with_the_request_are_read_first
     readers = {
-      "read" => ->(io) { io.read(9) }, "gets" => ->(io) { io.gets("\2") }, "readpartial" => ->(io) { io.readpartial(4) + io.read(5) },
-      "read_nonblock" => ->(io) { io.read_nonblock(4) + io.read(5) }, "select" => ->(io) { IO.select([io], nil, nil, SECONDS) && io.readpartial(9) },
-      "wait" => ->(io) { io.wait_readable(SECONDS) && io.read_nonblock(9) }, "thread" => ->(io) { Thread.new { IO.select([io]) && io.read_nonblock(9) }.value }
+      "read" => ->(io) { io.read(9) },
+      "gets" => ->(io) { io.gets("\2") },
+      "readpartial" => ->(io) { io.readpartial(4) + io.read(5) },
+      "read_nonblock" => ->(io) { io.read_nonblock(4) + io.read(5) },
+      "select" => ->(io) { IO.select([io], nil, nil, SECONDS) && io.readpartial(9) },
+      "wait" => ->(io) { io.wait_readable(SECONDS) && io.read_nonblock(9) },
+      "thread" => ->(io) { Thread.new { IO.select([io]) && io.read_nonblock(9) }.value }
     }
     serve do |env|
       io = take(env)
@@ -73,7 +87,8 @@ class HijackTest < BindingCase
     end
     readers.each_key do |name|
       client do |wire|
-        wire.write("GET /?#{name} HTTP/1.1\r\nHost: test\r\n#{UPGRADE.join("\r\n")}\r\n\r\n\1 before\2")
+        wire.write("GET /?#{name} HTTP/1.1\r\nHost: test\r\n#{UPGRADE.join("\r\n")}\r\n\r\n" \
+                   "\1 before\2")
         wire.await_bytes("<\1 before\2>")
         wire.write("after")
         assert_equal "<\1 before\2>after", wire.take_to_end.first, name
@@ -81,11 +96,12 @@ class HijackTest < BindingCase
     end
   end
 
-  # RFC 9110 section 7.8: a request that asks for an upgrade and is answered as any other is one among others.
+  # RFC 9110 section 7.8: a request whose upgrade is ignored is a request like any other.
   def test_requests_behind_an_upgrade_that_was_ignored_are_answered
     serve { |env| [200, {}, [env["PATH_INFO"]]] }
     client do |wire|
-      wire.write("GET /a HTTP/1.1\r\nHost: test\r\n#{UPGRADE.join("\r\n")}\r\n\r\nGET /b HTTP/1.1\r\nHost: test\r\n\r\n")
+      wire.write("GET /a HTTP/1.1\r\nHost: test\r\n#{UPGRADE.join("\r\n")}\r\n\r\n" \
+                 "GET /b HTTP/1.1\r\nHost: test\r\n\r\n")
       assert_equal %w[/a /b], Array.new(2) { wire.response.body }
     end
   end
@@ -109,7 +125,12 @@ class HijackTest < BindingCase
   # The socket is another thread's, as Action Cable's, and the request over.
   def test_the_socket_outlives_its_request_and_the_server
     sockets = Queue.new
-    serve { |env| env["PATH_INFO"] == "/fine" ? [200, {}, ["fine"]] : (sockets << take(env)) && [-1, {}, []] }
+    serve do |env|
+      next [200, {}, ["fine"]] if env["PATH_INFO"] == "/fine"
+
+      sockets << take(env)
+      [-1, {}, []]
+    end
     wire = client
     wire.get("/")
     socket = within { sockets.pop }
@@ -124,16 +145,17 @@ class HijackTest < BindingCase
 
   def test_what_is_returned_is_ignored_but_for_its_close
     closed = []
-    answers = { "nil" => nil, "minus" => [-1, {}, []], "headers" => [200, { "x-a\r\n" => 7 }, []], "body" => [200, {}, ["never"].tap { |body|
-      body.define_singleton_method(:close) {
-        closed << 1
-      }
-    }] }
+    body = ["never"]
+    body.define_singleton_method(:close) { closed << 1 }
+    answers = { "nil" => nil, "minus" => [-1, {}, []], "headers" => [200, { "x-a\r\n" => 7 }, []],
+                "body" => [200, {}, body] }
     serve do |env|
       take(env).then { |io| io.write("raw") && io.close }
       answers[env["QUERY_STRING"]]
     end
-    answers.each_key { |name| assert_equal "raw", client { |wire| wire.get("/?#{name}") && wire.take_to_end.first }, name }
+    answers.each_key do |name|
+      assert_equal "raw", client { |wire| wire.get("/?#{name}") && wire.take_to_end.first }, name
+    end
     within { sleep(0.001) until closed.size == 1 }
     refute_match(/error/, logged)
   end
@@ -153,7 +175,11 @@ class HijackTest < BindingCase
   def test_it_is_called_in_its_request_and_before_the_response
     kept = []
     calls = []
-    refused = ->(env) { env["rack.hijack"].call && "taken" rescue calls << $!.message } # rubocop:disable Style/RescueModifier
+    refused = lambda do |env|
+      env["rack.hijack"].call && "taken"
+    rescue StandardError => e
+      calls << e.message
+    end
     serve do |env|
       next [200, {}, ["fine"]] if env["PATH_INFO"] == "/fine"
 
@@ -163,7 +189,8 @@ class HijackTest < BindingCase
       [200, {}, Enumerator.new { |out| (out << "a") && refused.call(env) }]
     end
     2.times { assert_equal "a", ask.body }
-    assert_equal ["rack.hijack is called in its request, on the thread that runs it", "rack.hijack is called before the response has begun"], calls.uniq
+    assert_equal ["rack.hijack is called in its request, on the thread that runs it",
+                  "rack.hijack is called before the response has begun"], calls.uniq
     assert_equal 0, @server.stats[:hijacked]
     assert_raises(NeverBlock::Error) { kept.last["rack.hijack"].call }
     assert_raises(TypeError, NoMethodError) { NeverBlock::Hijack.new }
@@ -219,7 +246,11 @@ class HijackTest < BindingCase
   # --- partial ---
 
   def partial(status = 200, headers = {}, &block)
-    serve { |env| env["PATH_INFO"] == "/fine" ? [200, {}, ["fine"]] : [status, headers.merge("rack.hijack" => block), ["ignored"]] }
+    serve do |env|
+      next [200, {}, ["fine"]] if env["PATH_INFO"] == "/fine"
+
+      [status, headers.merge("rack.hijack" => block), ["ignored"]]
+    end
   end
 
   def test_a_partial_hijack_has_the_head_written_for_it
@@ -234,11 +265,14 @@ class HijackTest < BindingCase
   end
 
   def test_a_partial_hijack_may_switch_protocols
-    partial(101, { "upgrade" => "any", "connection" => "Upgrade" }) { |io| io.write(io.read(5)) && io.close }
+    partial(101, { "upgrade" => "any", "connection" => "Upgrade" }) do |io|
+      io.write(io.read(5)) && io.close
+    end
     client do |wire|
       wire.write("GET / HTTP/1.1\r\nHost: test\r\n#{UPGRADE.join("\r\n")}\r\n\r\nhello")
       head, body = wire.take_to_end.first.split("\r\n\r\n")
-      assert_equal ["HTTP/1.1 101 Switching Protocols", "upgrade: any", "Connection: Upgrade"], head.lines(chomp: true).grep_v(/\ADate/)
+      assert_equal ["HTTP/1.1 101 Switching Protocols", "upgrade: any", "Connection: Upgrade"],
+                   head.lines(chomp: true).grep_v(/\ADate/)
       assert_equal "hello", body
     end
   end
@@ -286,7 +320,10 @@ class HijackTest < BindingCase
     socket = TCPSocket.new("127.0.0.1", URI(@server.urls.first).port)
     driver = WebSocket::Driver.client(Peer.new({}, socket))
     driver.on(:open) { driver.text(words.first) }
-    driver.on(:message) { |event| (heard << event.data).size < words.size ? driver.text(words[heard.size]) : driver.close }
+    driver.on(:message) do |event|
+      heard << event.data
+      heard.size < words.size ? driver.text(words[heard.size]) : driver.close
+    end
     driver.start
     within { loop { driver.parse(socket.readpartial(4096)) } }
   rescue EOFError
@@ -296,7 +333,10 @@ class HijackTest < BindingCase
   end
 
   def test_a_websocket_in_the_fiber_of_its_request
-    serve { |env| take(env).then { |io| converse(env, io) { |driver| loop { driver.parse(io.readpartial(4096)) } } } }
+    serve do |env|
+      io = take(env)
+      converse(env, io) { |driver| loop { driver.parse(io.readpartial(4096)) } }
+    end
     threads = Array.new(10) { |n| Thread.new { chat(["a#{n}", "b" * 70_000, "c"]) } }
     threads.each_with_index { |thread, n| assert_equal ["A#{n}", "B" * 70_000, "C"], thread.value }
   end
@@ -306,7 +346,9 @@ class HijackTest < BindingCase
       io = take(env)
       Thread.new do
         converse(env, io) do |driver|
-          loop { IO.select([io]) && (data = io.read_nonblock(4096, exception: false)) ? data != :wait_readable && driver.parse(data) : break }
+          while IO.select([io]) && (data = io.read_nonblock(4096, exception: false))
+            driver.parse(data) unless data == :wait_readable
+          end
         end
       end
       [-1, {}, []]

@@ -5,7 +5,8 @@ require "digest/sha2" # loaded by the first use otherwise, which is not safe on 
 require "json"
 require "stringio"
 
-# NeverBlock::StreamInput: a request body that is read while it comes (a route with `input: :stream`).
+# Tests NeverBlock::StreamInput: a request body that is read while it comes (a route with
+# `input: :stream`).
 class InputTest < BindingCase
   WINDOW = 131_072 # NB_INPUT_WINDOW_BYTES
   ROUTES = [["/*", { input: :stream }]].freeze
@@ -13,17 +14,22 @@ class InputTest < BindingCase
 
   # --- what it reads ---
 
-  # One script of calls, run on a stream whose parts were cut at random and on a StringIO with the same bytes.
-  OPERATIONS = [[:read, 0], [:read, 1], [:read, 7], [:read, 100], [:read, 70_000], [:gets], [:each_line], [:eof?], [:read_into, 50], [:readpartial_all], [:read]].freeze
+  # One script of calls runs on a stream whose parts were cut at random and on a StringIO with the
+  # same bytes.
+  OPERATIONS = [[:read, 0], [:read, 1], [:read, 7], [:read, 100], [:read, 70_000], [:gets],
+                [:each_line], [:eof?], [:read_into, 50], [:readpartial_all], [:read]].freeze
 
   def test_it_reads_what_a_string_io_would_however_the_parts_were_cut
     random = Random.new(7)
     serve_input { |input, env| run_script(input, JSON.parse(env["HTTP_SCRIPT"])).inspect }
     25.times do
-      body = Array.new(random.rand(2_000)) { random.rand(8).zero? ? "\n" : "x\xFF"[random.rand(2)].b }.join.b
+      body = Array.new(random.rand(2_000)) {
+        random.rand(8).zero? ? "\n" : "x\xFF"[random.rand(2)].b
+      }.join.b
       script = Array.new(random.rand(1..12)) { OPERATIONS.sample(random: random) }
       expected = run_script(StringIO.new(body), JSON.parse(JSON.generate(script)))
-      assert_equal expected.inspect, chunked(cut(body, random), "Script: #{JSON.generate(script)}").body, script.inspect
+      answer = chunked(cut(body, random), "Script: #{JSON.generate(script)}")
+      assert_equal expected.inspect, answer.body, script.inspect
     end
   end
 
@@ -39,12 +45,15 @@ class InputTest < BindingCase
       end]
       [same, rest.equal?(other), rest, *ending, rest.encoding, input.external_encoding].inspect
     end
-    assert_equal [true, true, "de", nil, "", "", EOFError, Encoding::BINARY, Encoding::BINARY].inspect, post("abcde").body
+    read = [true, true, "de", nil, "", "", EOFError, Encoding::BINARY, Encoding::BINARY]
+    assert_equal read.inspect, post("abcde").body
   end
 
   def test_it_is_an_input_stream_of_rack_3_that_cannot_be_rewound
     serve_input do |input, env|
-      refusals = [-> { input.read(-1) }, -> { input.read("x") }, -> { NeverBlock::StreamInput.new }, -> { NeverBlock::StreamInput.allocate }, -> { input.rewind }]
+      refusals = [-> { input.read(-1) }, -> { input.read("x") },
+                  -> { NeverBlock::StreamInput.new }, -> { NeverBlock::StreamInput.allocate },
+                  -> { input.rewind }]
       errors = refusals.map { |call|
         begin
           call.call
@@ -52,7 +61,9 @@ class InputTest < BindingCase
           $!.class
         end
       }
-      [errors, input.respond_to?(:rewind), env.values_at("CONTENT_LENGTH", "HTTP_TRANSFER_ENCODING"), input.each.first, input.closed?].inspect
+      [errors, input.respond_to?(:rewind),
+       env.values_at("CONTENT_LENGTH", "HTTP_TRANSFER_ENCODING"), input.each.first,
+       input.closed?].inspect
     end
     errors = [ArgumentError, TypeError, TypeError, TypeError, NoMethodError]
     assert_equal [errors, false, ["3", nil], "abc", false].inspect, post("abc").body
@@ -71,7 +82,8 @@ class InputTest < BindingCase
         $!.class
       end, input.inspect].inspect
     }
-    assert_equal ["a", nil, true, IOError, IOError, "#<NeverBlock::StreamInput closed>"].inspect, post("abc").body
+    assert_equal ["a", nil, true, IOError, IOError, "#<NeverBlock::StreamInput closed>"].inspect,
+                 post("abc").body
   end
 
   def test_a_request_without_a_body_has_the_input_of_all_others
@@ -100,7 +112,9 @@ class InputTest < BindingCase
   end
 
   def test_a_reader_that_waits_keeps_nobody_from_being_served
-    serve(routes: [["/up", { input: :stream }]]) { |env| env["PATH_INFO"] == "/up" ? SINK.call(env) : [200, {}, ["fine"]] }
+    serve(routes: [["/up", { input: :stream }]]) do |env|
+      env["PATH_INFO"] == "/up" ? SINK.call(env) : [200, {}, ["fine"]]
+    end
     client do |wire|
       wire.write("POST /up HTTP/1.1\r\nHost: test\r\nContent-Length: 6\r\n\r\nabc")
       5.times { assert_serves }
@@ -138,7 +152,8 @@ class InputTest < BindingCase
     serve_input(executors: 2) { |input, _env| digest(input) }
     bodies = Array.new(6) { |seed| Random.new(seed).bytes(700_000) }
     answers = bodies.map { |body| Thread.new { post(body).body } }
-    assert_equal(bodies.map { |body| "700000 #{Digest::SHA256.hexdigest(body)}" }, answers.map { |thread| within { thread.value } })
+    assert_equal(bodies.map { |body| "700000 #{Digest::SHA256.hexdigest(body)}" },
+                 answers.map { |thread| within { thread.value } })
   end
 
   def test_every_object_survives_a_collection_at_any_point
@@ -152,7 +167,8 @@ class InputTest < BindingCase
       GC.stress = false
     end
     body = "line\n12345#{"rest" * 25}"
-    assert_equal ["line\n", "12345", "rest" * 25].inspect, within(60) { chunked(body.scan(/.{1,50}/m)).body }
+    assert_equal ["line\n", "12345", "rest" * 25].inspect,
+                 within(60) { chunked(body.scan(/.{1,50}/m)).body }
   end
 
   # --- bodies that cannot be had ---
@@ -166,7 +182,8 @@ class InputTest < BindingCase
         wire.write("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 6\r\n\r\nabc")
         within { called.pop } # a reset takes back what was not read yet
         how == :eof ? wire.socket.close_write : reset(wire)
-        assert_equal [error, "the client left before its request body was whole"], within { errors.pop }
+        assert_equal [error, "the client left before its request body was whole"],
+                     within { errors.pop }
       end
     end
     assert_empty logged
@@ -176,10 +193,14 @@ class InputTest < BindingCase
     errors = Queue.new
     serve_input(body_bytes_max: 10) { |input, _env| failing(errors) { input.read } }
     client do |wire|
-      wire.write("POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n6\r\n")
+      wire.write("POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n" \
+                 "5\r\nabcde\r\n6\r\n")
       assert_equal 413, wire.response.status
     end
-    assert_equal [NeverBlock::InputError, "the request body is larger than limits { body_bytes }; its client is answered 413, unless a response had begun"], within { errors.pop }
+    assert_equal [NeverBlock::InputError,
+                  "the request body is larger than limits { body_bytes }; " \
+                  "its client is answered 413, unless a response had begun"],
+                 within { errors.pop }
     assert_empty logged
   end
 
@@ -190,7 +211,8 @@ class InputTest < BindingCase
       failing(errors) { input.read }
     end
     client do |wire|
-      wire.write("POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n")
+      wire.write("POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n" \
+                 "5\r\nabcde\r\n")
       assert_equal "abcde", within { errors.pop }
       wire.write("x\r\n")
       assert_equal 400, wire.response.status
@@ -242,7 +264,8 @@ class InputTest < BindingCase
     end
     client do |wire|
       wire.write("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 3\r\n\r\n")
-      assert_equal ["a streamed request body is read on the thread its request runs on", "a request body is read by one fiber at a time"].inspect, wire.response.body
+      assert_equal ["a streamed request body is read on the thread its request runs on",
+                    "a request body is read by one fiber at a time"].inspect, wire.response.body
     end
     assert_match(/is over/, assert_raises(NeverBlock::Error) { kept.read }.message)
   end
@@ -262,7 +285,8 @@ class InputTest < BindingCase
     client do |wire|
       wire.write("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 3\r\n\r\n")
       assert_equal "left", wire.response.body
-      assert_equal [NeverBlock::Error, "the request whose body this is, is over"], within { errors.pop }
+      assert_equal [NeverBlock::Error, "the request whose body this is, is over"],
+                   within { errors.pop }
     end
   end
 
@@ -275,7 +299,9 @@ class InputTest < BindingCase
     client do |wire|
       wire.write("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 3\r\n\r\n")
       assert_equal "early", wire.response.body
-      assert_equal [NeverBlock::Error, "the response is over: no more is read of the request body"], within { errors.pop }
+      assert_equal [NeverBlock::Error,
+                    "the response is over: no more is read of the request body"],
+                   within { errors.pop }
     end
   end
 
@@ -329,7 +355,8 @@ class InputTest < BindingCase
 
   def chunked(parts, *fields)
     client do |wire|
-      wire.write("POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n#{fields.map { |field| "#{field}\r\n" }.join}\r\n")
+      head = ["POST / HTTP/1.1", "Host: test", "Transfer-Encoding: chunked", *fields]
+      wire.write("#{head.join("\r\n")}\r\n\r\n")
       parts.each { |part| wire.write("#{part.bytesize.to_s(16)}\r\n".b << part << "\r\n") }
       wire.write("0\r\n\r\n")
       wire.response

@@ -4,8 +4,10 @@ require_relative "binding_case"
 require "json"
 require "neverblock/db/admission"
 
-# Requests that are ended from outside: by their deadline (timeouts request) and by their client's leaving (cancel_on_disconnect). Everything is proven by the order of
-# events. A deadline here is short, and a machine that stands still may let it pass before the application is called: such a request is made again.
+# Tests requests that are ended from outside: by their deadline (timeouts request) and by their
+# client's leaving (cancel_on_disconnect). The order of events proves everything. A deadline here is
+# short, and a machine that stands still may let it pass before the application is called. Such a
+# request is made again.
 class InterruptionTest < BindingCase
   SHORT_MS = 40
   LONG_MS = 3_600_000
@@ -21,15 +23,19 @@ class InterruptionTest < BindingCase
     "queue" => ->(never) { never.pop },
     "sized queue" => ->(_never) { SizedQueue.new(1).tap { |queue| queue << 1 } << 2 },
     "mutex" => ->(never) { Mutex.new.tap { |lock| hold_elsewhere(lock, never) }.lock },
-    "condition variable" => ->(_never) { Mutex.new.then { |lock| lock.synchronize { ConditionVariable.new.wait(lock) } } },
+    "condition variable" => ->(_never) {
+      Mutex.new.then { |lock| lock.synchronize { ConditionVariable.new.wait(lock) } }
+    },
     "read" => ->(_never) { IO.pipe.then { |reader, writer| reader.read || writer } },
     "readable" => ->(_never) { IO.pipe.then { |reader, writer| reader.wait_readable || writer } },
     "select" => ->(_never) { IO.pipe.then { |reader, writer| IO.select([reader]) || writer } },
     "accept" => ->(_never) { TCPServer.new("127.0.0.1", 0).accept },
     "process" => ->(_never) { wait_for_child },
-    "names" => ->(_never) { loop { Addrinfo.getaddrinfo("127.#{rand(1..250)}.#{rand(1..65_000)}", 80) } },
-    "thread" => ->(_never) { Thread.new { Thread.stop }.then { |thread| begin thread.join ensure thread.kill end } },
-    "offload" => ->(_never) { IO.pipe.then { |reader, writer| begin NB.offload { reader.read } ensure writer.close end } },
+    "names" => ->(_never) {
+      loop { Addrinfo.getaddrinfo("127.#{rand(1..250)}.#{rand(1..65_000)}", 80) }
+    },
+    "thread" => ->(_never) { wait_for_thread },
+    "offload" => ->(_never) { wait_for_offloaded },
     "all" => ->(never) { NB.all(-> { sleep }, -> { never.pop }) },
     "deadline" => ->(_never) { NB.deadline(3_600) { sleep } },
     "timeout" => ->(_never) { Timeout.timeout(3_600) { sleep } },
@@ -41,6 +47,24 @@ class InterruptionTest < BindingCase
   class << self
     def hold_elsewhere(lock, never)
       Fiber.schedule { lock.synchronize { never.pop } }
+    end
+
+    def wait_for_thread
+      thread = Thread.new { Thread.stop }
+      begin
+        thread.join
+      ensure
+        thread.kill
+      end
+    end
+
+    def wait_for_offloaded
+      reader, writer = IO.pipe
+      begin
+        NB.offload { reader.read }
+      ensure
+        writer.close
+      end
     end
 
     def wait_for_child
@@ -59,9 +83,11 @@ class InterruptionTest < BindingCase
     WAITS.each_key do |name|
       response = ask_until_begun(name)
       assert_equal [503, nil], [response.status, response["retry-after"]], name
-      assert_equal [name, NB::DeadlineExceeded], within { ends.pop }.then { |ended, error| [ended, root(error).class] }
+      ended, error = within { ends.pop }
+      assert_equal [name, NB::DeadlineExceeded], [ended, root(error).class]
     end
-    assert_equal WAITS.size, logged.scan(/ warning: GET .* that a request has \(timeouts request\) are over; at /).size
+    entry = / warning: GET .* that a request has \(timeouts request\) are over; at /
+    assert_equal WAITS.size, logged.scan(entry).size
     refute_match(/failed/, logged)
   end
 
@@ -74,12 +100,14 @@ class InterruptionTest < BindingCase
       wire.get("/#{WAITS.keys.index(name)}")
       within { begun.pop }
       wire.close
-      assert_equal [name, NB::ClientGone], within { ends.pop }.then { |ended, error| [ended, root(error).class] }
+      ended, error = within { ends.pop }
+      assert_equal [name, NB::ClientGone], [ended, root(error).class]
     end
     assert_equal "", logged
   end
 
-  # What a limit holds is seen by the collector while its fiber is parked, and before what was raised arrives.
+  # The collector marks what a limit holds while its fiber is parked, and before what was raised
+  # arrives.
   def test_collections_while_a_request_waits_to_be_ended
     begun = Queue.new
     ends = Queue.new
@@ -99,7 +127,11 @@ class InterruptionTest < BindingCase
 
   def test_the_application_is_told_its_deadline
     told = Queue.new
-    serve(request_timeout_ms: LONG_MS) { |env| told << [env["neverblock.deadline"], NB.deadline, NB::Deadline.now, NB.all(-> { NB.deadline }).first] and FINE.call(env) }
+    serve(request_timeout_ms: LONG_MS) do |env|
+      told << [env["neverblock.deadline"], NB.deadline, NB::Deadline.now,
+               NB.all(-> { NB.deadline }).first]
+      FINE.call(env)
+    end
     before = NB::Deadline.now
     assert_serves
     at, left, now, in_task = within { told.pop }
@@ -124,7 +156,8 @@ class InterruptionTest < BindingCase
       sleep(0.001)
       [200, {}, ["late: #{NB.deadline}, #{env["neverblock.deadline"] <= NB::Deadline.now}"]]
     end
-    assert_equal [200, "late: 0.0, true"], ask_until_begun("sleep").then { |response| [response.status, response.body] }
+    response = ask_until_begun("sleep")
+    assert_equal [200, "late: 0.0, true"], [response.status, response.body]
     assert_equal "", logged
   end
 
@@ -148,7 +181,10 @@ class InterruptionTest < BindingCase
       raise ArgumentError, "in ensure"
     end
     assert_equal 503, ask_until_begun("sleep").status
-    assert_match(/error: GET .* failed: ArgumentError: in ensure.*caused by NeverBlock::DeadlineExceeded/m, logged)
+    assert_match(
+      /error: GET .* failed: ArgumentError: in ensure.*caused by NeverBlock::DeadlineExceeded/m,
+      logged
+    )
   end
 
   # As ActiveRecord does with what a driver raises.
@@ -163,7 +199,9 @@ class InterruptionTest < BindingCase
 
   def test_a_lock_is_given_back
     lock = Mutex.new
-    serve(request_timeout_ms: SHORT_MS) { |env| env["PATH_INFO"] == "/fine" ? lock.synchronize { FINE.call(env) } : lock.synchronize { sleep } }
+    serve(request_timeout_ms: SHORT_MS) do |env|
+      lock.synchronize { env["PATH_INFO"] == "/fine" ? FINE.call(env) : sleep }
+    end
     assert_equal 503, ask_until_begun("sleep").status
     refute_predicate lock, :locked?
     assert_equal "fine", ask_until_begun("fine", path: "/fine").body
@@ -191,7 +229,8 @@ class InterruptionTest < BindingCase
   # With slices it is ended where one ends (test/integration/unchanged_test.rb).
   def test_without_slices_an_application_that_does_not_wait_keeps_its_time
     serve(request_timeout_ms: SHORT_MS, slice_ms: nil) { |env| pass_time(env) and FINE.call(env) }
-    assert_equal [200, "fine"], ask_until_begun("sleep").then { |response| [response.status, response.body] }
+    response = ask_until_begun("sleep")
+    assert_equal [200, "fine"], [response.status, response.body]
   end
 
   def test_after_the_head_it_counts_no_more
@@ -219,7 +258,7 @@ class InterruptionTest < BindingCase
       socket.close
       [-1, {}, []]
     end
-    bodies = Array.new(3) { within { loop { (response = ask).status == 200 and break response.body } } }
+    bodies = Array.new(3) { body_of_success }
     assert_equal %w[mine] * 3, bodies
   end
 
@@ -231,7 +270,7 @@ class InterruptionTest < BindingCase
       done.pop
       [200, {}, Enumerator.new { |out| 5.times { sleep(0) && out << "x" } }]
     end
-    bodies = Array.new(3) { within { loop { (response = ask).status == 200 and break response.body } } }
+    bodies = Array.new(3) { body_of_success }
     assert_equal %w[xxxxx] * 3, bodies
   end
 
@@ -247,7 +286,8 @@ class InterruptionTest < BindingCase
     end
     first = first_begun(called)
     second = client
-    second.write("POST /second HTTP/1.1\r\nHost: test\r\nContent-Length: 200000\r\n\r\n#{"x" * 200_000}")
+    second.write("POST /second HTTP/1.1\r\nHost: test\r\nContent-Length: 200000\r\n\r\n" \
+                 "#{"x" * 200_000}")
     response = within { second.response(method: "POST") }
     assert_equal [503, "1"], [response.status, response["retry-after"]]
     let_go << true
@@ -301,7 +341,8 @@ class InterruptionTest < BindingCase
     before = queue.asked
     response = within { ask("/notes/2") } until queue.asked > before
     assert_equal [503, "1"], [response.status, response["retry-after"]]
-    assert_equal [["/notes/1"], 0, ""], [Array.new(called.size) { called.pop }, admission_queue.waiting, logged]
+    assert_equal [["/notes/1"], 0, ""],
+                 [Array.new(called.size) { called.pop }, admission_queue.waiting, logged]
     assert_operator @server.stats[:overdue], :>=, 1
   end
 
@@ -313,7 +354,7 @@ class InterruptionTest < BindingCase
     "FIN, Connection: close" => [["1.1", "Connection: close"], ->(wire) { wire.close }],
     "FIN, HTTP/1.0" => [%w[1.0], ->(wire) { wire.close }],
     "half a FIN" => [%w[1.1], ->(wire) { wire.socket.close_write }],
-    "RST" => [%w[1.1], ->(wire) { wire.socket.setsockopt(Socket::SOL_SOCKET, Socket::SO_LINGER, [1, 0].pack("ii")) && wire.close }]
+    "RST" => [%w[1.1], ->(wire) { wire.abort }]
   }.freeze
 
   def test_it_is_noticed_however_a_client_leaves
@@ -333,10 +374,14 @@ class InterruptionTest < BindingCase
   end
 
   def test_without_it_a_client_that_has_shut_down_its_side_has_its_answer
-    [{}, { cancel_on_disconnect: 1, routes: [["/kept", { cancel_on_disconnect: false }]] }].each do |settings|
+    kept = { cancel_on_disconnect: 1, routes: [["/kept", { cancel_on_disconnect: false }]] }
+    [{}, kept].each do |settings|
       let_go = Queue.new
       begun = Queue.new
-      serve(**settings) { |env| env["PATH_INFO"] == "/fine" ? FINE.call(env) : (begun << true) && let_go.pop && FINE.call(env) }
+      serve(**settings) do |env|
+        (begun << true) && let_go.pop unless env["PATH_INFO"] == "/fine"
+        FINE.call(env)
+      end
       [["1.1"], ["1.1", "Connection: close"]].each do |version, *fields|
         wire = client
         wire.get("/kept", *fields, version: version)
@@ -353,7 +398,9 @@ class InterruptionTest < BindingCase
   def test_a_route_alone_may_have_it
     begun = Queue.new
     ends = Queue.new
-    serve(routes: [["/reports/*", { cancel_on_disconnect: true }]]) { |_env| wait_and_tell(begun, ends) }
+    serve(routes: [["/reports/*", { cancel_on_disconnect: true }]]) do |_env|
+      wait_and_tell(begun, ends)
+    end
     wire = client
     wire.get("/reports/1")
     within { begun.pop }
@@ -399,12 +446,15 @@ class InterruptionTest < BindingCase
   def test_a_request_that_still_waits_in_the_queue_is_dropped
     called = Queue.new
     let_go = Queue.new
-    serve(cancel_on_disconnect: 1, fibers: 1) { |env| (called << env["PATH_INFO"]) && let_go.pop && FINE.call(env) }
+    serve(cancel_on_disconnect: 1, fibers: 1) do |env|
+      (called << env["PATH_INFO"]) && let_go.pop && FINE.call(env)
+    end
     first = client
     first.get("/first")
     within { called.pop }
     second = client
-    second.write("POST /second HTTP/1.1\r\nHost: test\r\nContent-Length: 200000\r\n\r\n#{"x" * 200_000}")
+    second.write("POST /second HTTP/1.1\r\nHost: test\r\nContent-Length: 200000\r\n\r\n" \
+                 "#{"x" * 200_000}")
     loop_turns until @server.stats[:queue] == 1
     second.close
     loop_turns until @server.stats[:aborted] == 1 && @server.stats[:spool_bytes].zero?
@@ -421,7 +471,8 @@ class InterruptionTest < BindingCase
       body = Object.new
       body.define_singleton_method(:each) { |&out| out.call("first") || ((begun << true) && sleep) }
       body.define_singleton_method(:close) { ends << :closed }
-      env["rack.response_finished"] << ->(_env, status, _headers, error) { ends << status << error.class }
+      finished = ->(_env, status, _headers, error) { ends << status << error.class }
+      env["rack.response_finished"] << finished
       [200, {}, body]
     end
     wire = client
@@ -456,11 +507,15 @@ class InterruptionTest < BindingCase
 
   # --- what a request has lent ---
 
-  # A server that answers "12345" and keeps the second half of its answer back until the test has seen the request end.
+  # The other server answers "12345". It keeps the second half of its answer back until the test has
+  # seen the request end.
   def test_a_connection_in_the_middle_of_an_answer_is_not_given_on
-    [[{ request_timeout_ms: SHORT_MS }, false], [{ cancel_on_disconnect: 1 }, true]].each do |settings, leaves|
+    [[{ request_timeout_ms: SHORT_MS }, false],
+     [{ cancel_on_disconnect: 1 }, true]].each do |settings, leaves|
       backend = TCPServer.new("127.0.0.1", 0)
-      pool = NB::Pool::FiberedConnectionPool.new(size: 1) { TCPSocket.new("127.0.0.1", backend.local_address.ip_port) }
+      pool = NB::Pool::FiberedConnectionPool.new(size: 1) do
+        TCPSocket.new("127.0.0.1", backend.local_address.ip_port)
+      end
       begun = Queue.new
       ends = Queue.new
       serve(**settings) do |_env|
@@ -475,7 +530,10 @@ class InterruptionTest < BindingCase
       end
       wire = client
       wire.get("/")
-      held = accept_half(backend) { wire.get("/") if !leaves && wire.socket.wait_readable(0) && wire.response["retry-after"] }
+      held = accept_half(backend) do
+        overdue = !leaves && wire.socket.wait_readable(0) && wire.response["retry-after"]
+        wire.get("/") if overdue
+      end
       within { begun.pop }
       leaves ? wire.close : assert_equal(503, within { wire.response.status })
       assert_includes [NB::DeadlineExceeded, NB::ClientGone], within { ends.pop }
@@ -504,13 +562,16 @@ class InterruptionTest < BindingCase
     within { begun.pop }
     wire.close
     within { ends.pop }
-    assert_match(/\A[^\n]* info: GET \/x \(\h+\): its client has left; it ended by ArgumentError: wrapped; at [^\n]*\n\z/, logged)
+    entry = "its client has left; it ended by ArgumentError: wrapped; at "
+    assert_match(/\A[^\n]* info: GET \/x \(\h+\): #{entry}[^\n]*\n\z/, logged)
   end
 
   def test_the_log_of_requests_has_their_ends
     begun = Queue.new
     ends = Queue.new
-    serve(request_timeout_ms: 1_000, cancel_on_disconnect: 1, log_requests: true) { |_env| wait_and_tell(begun, ends) }
+    serve(request_timeout_ms: 1_000, cancel_on_disconnect: 1, log_requests: true) do |_env|
+      wait_and_tell(begun, ends)
+    end
     first_begun(begun).close
     within { ends.pop }
     assert_equal 503, ask_until_begun("sleep", path: "/late").status
@@ -560,12 +621,23 @@ class InterruptionTest < BindingCase
     true
   end
 
-  # A response of the application's, or in its place; not one to a request that the application never saw.
+  # A response that is the application's or takes its place. A request that the application never
+  # saw is made again.
   def ask_until_begun(name, path: "/#{WAITS.keys.index(name)}")
     within do
       loop do
         response = ask(path)
         return response unless response["retry-after"]
+      end
+    end
+  end
+
+  # The body of the first response of the application, asked for until its request is in time.
+  def body_of_success
+    within do
+      loop do
+        response = ask
+        return response.body if response.status == 200
       end
     end
   end

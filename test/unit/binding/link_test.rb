@@ -3,16 +3,23 @@
 require_relative "binding_case"
 require "socket"
 
-# NeverBlock::Channel and NeverBlock::Link: a front in this process, executors in forked ones, and what crosses between them.
+# Tests NeverBlock::Channel and NeverBlock::Link: a front in this process, executors in forked ones,
+# and what crosses between them.
 class LinkTest < BindingCase
   APP = lambda do |env|
     case env["PATH_INFO"]
     when "/pid" then [200, {}, [Process.pid.to_s]]
     when "/size" then [200, {}, [env["rack.input"].read.bytesize.to_s]]
     when "/file" then [200, {}, Class.new { def to_path = __FILE__ }.new]
-    when "/take" then env["rack.hijack"].call.then { |io| io.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nours") && io.close }
+    when "/take"
+      env["rack.hijack"].call.then do |io|
+        io.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nours") && io.close
+      end
     when "/die" then Process.kill(:KILL, Process.pid) && sleep
-    when "/begin" then [200, {}, ->(stream) { stream.write("begun") && stream.flush && Process.kill(:KILL, Process.pid) && sleep }]
+    when "/begin"
+      [200, {}, ->(stream) {
+        stream.write("begun") && stream.flush && Process.kill(:KILL, Process.pid) && sleep
+      }]
     when "/wait" then sleep
     else [200, {}, ["#{env["SERVER_NAME"]} #{env["SERVER_PORT"]}"]]
     end
@@ -89,7 +96,8 @@ class LinkTest < BindingCase
     front(1)
     body = "x" * 300_000
     client do |wire|
-      wire.write("POST /size HTTP/1.1\r\nHost: a\r\nContent-Length: #{body.bytesize}\r\n\r\n#{body}")
+      wire.write("POST /size HTTP/1.1\r\nHost: a\r\n" \
+                 "Content-Length: #{body.bytesize}\r\n\r\n#{body}")
       assert_equal "300000", wire.response.body
     end
     assert_equal File.binread(__FILE__), ask("/file").body
@@ -124,7 +132,8 @@ class LinkTest < BindingCase
     channels = front(2)
     client do |wire|
       wire.get("/die")
-      died = Process.wait until channels.map(&:pid).include?(died) # other tests may have left children
+      # Other tests may have left children.
+      died = Process.wait until channels.map(&:pid).include?(died)
       dead = channels.find { |channel| channel.pid == died }
       @workers.delete(dead)
       assert_equal({ failed: 1, cut: 0, again: 0, lines: ["GET /die HTTP/1.1"] }, dead.end)
@@ -203,7 +212,10 @@ class LinkTest < BindingCase
     channel = @front.channel(3)
     assert_raises(TypeError, NoMethodError) { NeverBlock::Channel.new }
     assert_raises(ArgumentError) { NeverBlock::Link.new(1, 2, 3) }
-    assert_raises(SystemCallError, NeverBlock::Error) { NeverBlock::Link.new(*Array.new(4) { File.open(File::NULL).tap { |io| io.autoclose = false }.fileno }) }
+    files = Array.new(4) { File.open(File::NULL).tap { |io| io.autoclose = false } }
+    assert_raises(SystemCallError, NeverBlock::Error) do
+      NeverBlock::Link.new(*files.map(&:fileno))
+    end
     assert_raises(NeverBlock::Error) { NeverBlock::Executor.new(NeverBlock::Link.allocate, APP) }
     assert_raises(ArgumentError) { @front.channel(70_000) }
     assert_equal [4, 4], [channel.descriptors.size, channel.descriptors.uniq.size]
@@ -212,7 +224,8 @@ class LinkTest < BindingCase
 
   def test_several_loops_share_one_memory_and_one_bell_and_a_worker_answers_by_each
     front(1, io_threads: 3)
-    assert_equal 8, @front.channel(9).descriptors.uniq.size # the memory, the executor's bell, and for each loop a bell and a pipe
+    # The memory, the executor's bell, and for each loop a bell and a pipe.
+    assert_equal 8, @front.channel(9).descriptors.uniq.size
     clients = Array.new(3) { Wire::Client.open("http://127.0.0.1:#{@port}", deadline_s: SECONDS) }
     clients.each { |client| client.get("/file") }
     assert_equal [File.binread(__FILE__)], clients.map { |client| client.response.body }.uniq
@@ -226,7 +239,10 @@ class LinkTest < BindingCase
   def test_descriptors_and_maps_are_given_back(**settings)
     front(0, **settings)
     GC.start # what other tests have left open is not closed meanwhile
-    count = -> { [Dir.children("/proc/self/fd").size, File.read("/proc/self/maps").scan("memfd:neverblock").size] }
+    count = -> {
+      maps = File.read("/proc/self/maps").scan("memfd:neverblock")
+      [Dir.children("/proc/self/fd").size, maps.size]
+    }
     before = count.call
     20.times do
       channel = worker.serve

@@ -2,7 +2,8 @@
 
 require_relative "binding_case"
 
-# What applications return, and what they do inside the calls the server makes: an error costs that request only, and nothing reaches another one.
+# Tests what applications return, and what they do inside the calls that the server makes. An error
+# costs that request only, and nothing reaches another one.
 class ResponseTest < BindingCase
   Answer = Struct.new(:answer) { def to_s = answer.respond_to?(:call) ? answer.call : answer }
   Iterating = Struct.new(:block) { def each(&) = block.call(&) }
@@ -14,6 +15,11 @@ class ResponseTest < BindingCase
   end
 
   def self.endless_array = [].tap { |array| array << array }
+
+  # A body whose to_path runs the block.
+  def self.body_at(&path)
+    Iterating.new(nil).tap { |body| body.define_singleton_method(:to_path, &path) }
+  end
 
   # Each must be a 500 with a log entry, and the server as it was.
   REFUSED = {
@@ -61,10 +67,12 @@ class ResponseTest < BindingCase
     "a body whose to_ary raises" => -> { [200, {}, Converting.new(-> { raise "no" })] },
     "a body whose to_ary is no array" => -> { [200, {}, Converting.new(7)] },
     "a body whose to_ary holds no strings" => -> { [200, {}, Converting.new([1])] },
-    "a body whose to_path raises" => -> { [200, {}, Iterating.new(nil).tap { |body| body.define_singleton_method(:to_path) { raise "no" } }] },
-    "a body whose to_path is a number" => -> { [200, {}, Iterating.new(nil).tap { |body| body.define_singleton_method(:to_path) { 7 } }] },
-    "a body whose to_path has a NUL" => -> { [200, {}, Iterating.new(nil).tap { |body| body.define_singleton_method(:to_path) { "/\0" } }] },
-    "a file shorter than announced" => -> { [200, { "content-length" => "999999999999" }, File.open(__FILE__)] },
+    "a body whose to_path raises" => -> { [200, {}, ResponseTest.body_at { raise "no" }] },
+    "a body whose to_path is a number" => -> { [200, {}, ResponseTest.body_at { 7 }] },
+    "a body whose to_path has a NUL" => -> { [200, {}, ResponseTest.body_at { "/\0" }] },
+    "a file shorter than announced" => -> {
+      [200, { "content-length" => "999999999999" }, File.open(__FILE__)]
+    },
     "exit" => -> { exit },
     "exit!'s gentle brother" => -> { abort },
     "a throw" => -> { throw :away },
@@ -76,13 +84,14 @@ class ResponseTest < BindingCase
   }.freeze
 
   def test_each_response_that_is_none_is_a_500_and_one_entry
-    serve { |env| (REFUSED[URI.decode_www_form_component(env["PATH_INFO"].delete_prefix("/"))] || -> { [200, {}, ["fine"]] }).call }
+    serve { |env| (REFUSED[name_in(env)] || -> { [200, {}, ["fine"]] }).call }
     REFUSED.each_key do |name|
       assert_equal 500, ask("/#{URI.encode_www_form_component(name)}").status, name
       assert_equal 500, ask("/#{URI.encode_www_form_component(name)}").status, name
     end
     assert_serves
-    assert_equal 2 * REFUSED.size, logged.scan(/^neverblock: \S+ error: GET \S+ \(\h+\) failed: /).size
+    entry = /^neverblock: \S+ error: GET \S+ \(\h+\) failed: /
+    assert_equal 2 * REFUSED.size, logged.scan(entry).size
     assert_equal 0, executor_running
   end
 
@@ -90,28 +99,55 @@ class ResponseTest < BindingCase
     "a status that is a string" => [-> { ["200", {}, ["ok"]] }, "ok"],
     "an array subclass" => [-> { Class.new(Array).new([200, {}, ["ok"]]) }, "ok"],
     "pairs for headers" => [-> { [200, [%w[x-a b], %w[x-a c]], ["ok"]] }, "ok"],
-    "headers that yield two" => [-> { [200, Iterating.new(->(&block) { block.call("x-a", "b") }), ["ok"]] }, "ok"],
-    "a value that parks" => [-> { [200, { "x-a" => Answer.new(-> { sleep(0.001) && "b" }), "x-c" => "d" }, ["ok"]] }, "ok"],
-    "a body that parks" => [-> { [200, {}, Iterating.new(->(&block) { block.call("o") || sleep(0.001) && block.call("k") })] }, "ok"],
-    "a body that parks under the scratch of others" => [-> { [200, { "x-a" => "b" * 2000 }, Iterating.new(->(&block) { sleep(0.001) && block.call("ok") })] }, "ok"],
-    "a to_ary that is nil" => [-> { [200, {}, Converting.new(nil)] }, "by each"],
-    "a to_path that is nil" => [-> { [200, {}, Converting.new(nil).tap { |body| body.define_singleton_method(:to_path) { nil } }] }, "by each"],
-    "a chunk that changes after it was given" => [lambda {
-      [200, {}, Iterating.new(->(&block) { (chunk = +"ok") && block.call(chunk) || chunk.replace("xx" * 9) })]
+    "headers that yield two" => [-> {
+      [200, Iterating.new(->(&block) { block.call("x-a", "b") }), ["ok"]]
     }, "ok"],
-    "chunks that are no strings" => [-> { [200, {}, Iterating.new(->(&block) { [:o, nil, Answer.new("k")].each(&block) })] }, "ok"],
-    "a body written by another fiber" => [-> { [200, {}, Iterating.new(->(&block) { Fiber.new { block.call("o") || sleep(0.001) || block.call("k") }.resume })] }, "o"],
+    "a value that parks" => [-> {
+      [200, { "x-a" => Answer.new(-> { sleep(0.001) && "b" }), "x-c" => "d" }, ["ok"]]
+    }, "ok"],
+    "a body that parks" => [-> {
+      [200, {}, Iterating.new(->(&block) { block.call("o") || sleep(0.001) && block.call("k") })]
+    }, "ok"],
+    "a body that parks under the scratch of others" => [-> {
+      body = Iterating.new(->(&block) { sleep(0.001) && block.call("ok") })
+      [200, { "x-a" => "b" * 2000 }, body]
+    }, "ok"],
+    "a to_ary that is nil" => [-> { [200, {}, Converting.new(nil)] }, "by each"],
+    "a to_path that is nil" => [-> {
+      body = Converting.new(nil)
+      body.define_singleton_method(:to_path) { nil }
+      [200, {}, body]
+    }, "by each"],
+    "a chunk that changes after it was given" => [lambda {
+      [200, {}, Iterating.new(lambda do |&block|
+        (chunk = +"ok") && block.call(chunk) || chunk.replace("xx" * 9)
+      end)]
+    }, "ok"],
+    "chunks that are no strings" => [-> {
+      [200, {}, Iterating.new(->(&block) { [:o, nil, Answer.new("k")].each(&block) })]
+    }, "ok"],
+    "a body written by another fiber" => [-> {
+      [200, {}, Iterating.new(lambda do |&block|
+        Fiber.new { block.call("o") || sleep(0.001) || block.call("k") }.resume
+      end)]
+    }, "o"],
     "nothing at all" => [-> { [200, {}, Iterating.new(->(&_) {})] }, ""],
-    "a hundred small fields" => [-> { [200, Array.new(100) { |n| ["x-#{n}", "b" * 900] }.to_h, ["ok"]] }, "ok"]
+    "a hundred small fields" => [-> {
+      [200, Array.new(100) { |n| ["x-#{n}", "b" * 900] }.to_h, ["ok"]]
+    }, "ok"]
   }.freeze
 
   def test_odd_responses_that_are_right_arrive_whole
-    serve { |env| (ACCEPTED[URI.decode_www_form_component(env["PATH_INFO"].delete_prefix("/"))]&.first || -> { [200, {}, ["fine"]] }).call }
+    serve { |env| (ACCEPTED[name_in(env)]&.first || -> { [200, {}, ["fine"]] }).call }
     3.times do
-      wires = ACCEPTED.keys.shuffle.map { |name| [name, client.tap { |wire| wire.get("/#{URI.encode_www_form_component(name)}") }] }
+      wires = ACCEPTED.keys.shuffle.map do |name|
+        [name, client.tap { |wire| wire.get("/#{URI.encode_www_form_component(name)}") }]
+      end
       wires.each do |name, wire|
         response = wire.response
-        assert_equal [200, ACCEPTED[name].last], [response.status, response.body.byteslice(0, ACCEPTED[name].last.bytesize)], name
+        expected = ACCEPTED[name].last
+        body = response.body.byteslice(0, expected.bytesize)
+        assert_equal [200, expected], [response.status, body], name
       end
     end
     assert_serves
@@ -124,14 +160,19 @@ class ResponseTest < BindingCase
     serve do |env|
       next [200, {}, ["fine"]] if env["PATH_INFO"] == "/fine"
 
-      calls = kept.map { |block| block.call("x-late", "stray") && "wrote" rescue $!.message } # rubocop:disable Style/RescueModifier
+      calls = kept.map do |block|
+        block.call("x-late", "stray") && "wrote"
+      rescue StandardError => e
+        e.message
+      end
       GC.start
       kept.clear
       keeping = Iterating.new(->(&block) { kept << block && block.call("x-a", "b") })
       [200, keeping, Iterating.new(->(&block) { kept << block && block.call(calls.join("|")) })]
     end
     assert_equal "", ask.body
-    3.times { assert_equal "the response this block belongs to is over|the response this block belongs to is over", ask.body }
+    over = "the response this block belongs to is over"
+    3.times { assert_equal "#{over}|#{over}", ask.body }
     Thread.new { assert_raises(NeverBlock::Error) { kept.last.call("stray") } }.join
     assert_serves
   end
@@ -140,13 +181,26 @@ class ResponseTest < BindingCase
     serve do |_env|
       block = nil
       headers = Iterating.new(->(&given) { block = given })
-      [200, headers, Iterating.new(->(&out) { out.call((block.call("x-a", "b") rescue $!.message)) })] # rubocop:disable Style/RescueModifier
+      late = lambda do
+        block.call("x-a", "b")
+      rescue StandardError => e
+        e.message
+      end
+      [200, headers, Iterating.new(->(&out) { out.call(late.call) })]
     end
     assert_match(/is over/, ask.body)
   end
 
   def test_a_response_is_written_on_its_own_thread
-    serve { |_env| [200, {}, Iterating.new(->(&block) { block.call("a") || Thread.new { Thread.current.report_on_exception = false; block.call("b") }.join })] } # rubocop:disable Style/Semicolon
+    serve do |_env|
+      [200, {}, Iterating.new(lambda do |&block|
+        block.call("a")
+        Thread.new do
+          Thread.current.report_on_exception = false
+          block.call("b")
+        end.join
+      end)]
+    end
     response = client { |wire| wire.get("/") && wire.response_as_far_as_it_comes }
     assert_predicate response, :cut?
     assert_equal "a", response.body
@@ -200,7 +254,11 @@ class ResponseTest < BindingCase
 
   def test_an_array_with_a_close_of_its_own_is_closed
     closed = Queue.new
-    serve { |_env| [200, {}, ["fine"].tap { |body| body.define_singleton_method(:close) { closed << true } }] }
+    serve do |_env|
+      body = ["fine"]
+      body.define_singleton_method(:close) { closed << true }
+      [200, {}, body]
+    end
     assert_serves
     assert_serves
     2.times { within { closed.pop } }
@@ -227,14 +285,16 @@ class ResponseTest < BindingCase
     paths = %w[/replaced /taken /raised /short /file /plain]
     exchange = lambda do |path|
       client do |wire|
-        wire.write("POST #{path} HTTP/1.1\r\nHost: test\r\nContent-Length: 100000\r\n\r\n#{"y" * 100_000}")
+        wire.write("POST #{path} HTTP/1.1\r\nHost: test\r\nContent-Length: 100000\r\n\r\n" \
+                   "#{"y" * 100_000}")
         wire.response(method: "POST")
       end
     end
     paths.each(&exchange)
     before = Dir.children("/proc/self/fd").size
     5.times { paths.each(&exchange) }
-    within { sleep(0.001) until Dir.children("/proc/self/fd").size <= before } # the server sees a client go some time later
+    # The server learns some time later that a client has left.
+    within { sleep(0.001) until Dir.children("/proc/self/fd").size <= before }
   ensure
     GC.enable
     file&.close!
@@ -259,8 +319,12 @@ class ResponseTest < BindingCase
   end
 
   def test_an_env_that_was_spoilt
-    spoil = [->(env) { env.clear }, ->(env) { env.freeze }, ->(env) { env.compare_by_identity }, ->(env) { env["rack.response_finished"] = 7 },
-             ->(env) { env.default_proc = proc { raise "no" } }, ->(env) { env["rack.errors"] = nil }]
+    spoil = [->(env) { env.clear },
+             ->(env) { env.freeze },
+             ->(env) { env.compare_by_identity },
+             ->(env) { env["rack.response_finished"] = 7 },
+             ->(env) { env.default_proc = proc { raise "no" } },
+             ->(env) { env["rack.errors"] = nil }]
     serve do |env|
       number = env["QUERY_STRING"]
       spoil[number.to_i].call(env) unless number.empty?
@@ -273,6 +337,10 @@ class ResponseTest < BindingCase
   end
 
   private
+
+  def name_in(env)
+    URI.decode_www_form_component(env["PATH_INFO"].delete_prefix("/"))
+  end
 
   # Once the fibers whose responses have arrived are through with what comes after.
   def executor_running

@@ -5,9 +5,15 @@ require_relative "binding_case"
 # NeverBlock::Log as a Ruby object (core/base/log.h has tests of its own).
 class RubyLogTest < BindingCase
   def test_wrong_arguments_raise
-    [:x, nil, 7, Object.new, BasicObject.new].each { |wrong| assert_raises(TypeError, NoMethodError) { @log.write(wrong) } }
-    ["2", Object.new, 1 << 40, Float::NAN].each { |wrong| assert_raises(TypeError, RangeError, FloatDomainError) { NeverBlock::Log.new(wrong) } }
-    [-1, 1 << 40, "7", Object.new].each { |wrong| assert_raises(ArgumentError, TypeError) { @log.flush(wrong) } }
+    [:x, nil, 7, Object.new, BasicObject.new].each do |wrong|
+      assert_raises(TypeError, NoMethodError) { @log.write(wrong) }
+    end
+    ["2", Object.new, 1 << 40, Float::NAN].each do |wrong|
+      assert_raises(TypeError, RangeError, FloatDomainError) { NeverBlock::Log.new(wrong) }
+    end
+    [-1, 1 << 40, "7", Object.new].each do |wrong|
+      assert_raises(ArgumentError, TypeError) { @log.flush(wrong) }
+    end
   end
 
   def test_it_writes_what_can_be_made_a_string_and_any_bytes
@@ -19,7 +25,8 @@ class RubyLogTest < BindingCase
   end
 
   def test_a_log_that_was_not_initialized_or_whose_descriptor_is_bad_drops
-    [NeverBlock::Log.allocate, NeverBlock::Log.new(-1), NeverBlock::Log.new(1_000_000), @log.dup].each do |bad|
+    [NeverBlock::Log.allocate, NeverBlock::Log.new(-1), NeverBlock::Log.new(1_000_000),
+     @log.dup].each do |bad|
       bad.write("lost\n")
       bad.flush(SECONDS * 1000)
       assert_equal 1, bad.dropped

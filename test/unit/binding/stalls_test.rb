@@ -3,10 +3,12 @@
 require_relative "binding_case"
 require "fiddle"
 
-# The watch at work all the time: after a millisecond each burst is asked where it is, by job, thread and signal, while requests go on, garbage is collected at
-# every object and executors come and go.
+# Tests the watch at work all the time: after a millisecond each burst is asked where it is, by job,
+# thread and signal. Meanwhile requests go on, garbage is collected at every object, and executors
+# come and go.
 class StallsBindingTest < BindingCase
-  WORDS = [Fiddle::Handle::DEFAULT["poll"], [Fiddle::TYPE_VOIDP, Fiddle::TYPE_LONG, Fiddle::TYPE_INT], Fiddle::TYPE_INT].freeze
+  WORDS = [Fiddle::Handle::DEFAULT["poll"],
+           [Fiddle::TYPE_VOIDP, Fiddle::TYPE_LONG, Fiddle::TYPE_INT], Fiddle::TYPE_INT].freeze
   HOLDS = Fiddle::Function.new(*WORDS, need_gvl: true)
   LETS_GO = Fiddle::Function.new(*WORDS, need_gvl: false)
   KINDS = {
@@ -16,8 +18,13 @@ class StallsBindingTest < BindingCase
     "/big" => -> { (3**40_000).to_s },
     "/gc" => -> { GC.start },
     "/parks" => -> { sleep 0.001 },
-    "/nested" => -> { Enumerator.new { |row| 3.times { |number| row << number.to_s * 1000 } }.then { |rows| 3.times { rows.next } } },
-    "/raises" => -> { Array.new(3) { Integer("x", exception: false) }.fetch(7) { raise ArgumentError, "wanted" } }
+    "/nested" => -> {
+      rows = Enumerator.new { |row| 3.times { |number| row << number.to_s * 1000 } }
+      3.times { rows.next }
+    },
+    "/raises" => -> {
+      Array.new(3) { Integer("x", exception: false) }.fetch(7) { raise ArgumentError, "wanted" }
+    }
   }.freeze
 
   def test_requests_are_answered_right_while_each_burst_is_looked_into
@@ -25,7 +32,9 @@ class StallsBindingTest < BindingCase
     KINDS.each_key { |path| 5.times { assert_answered(path) } }
     @told = false
     held = Thread.new { ask("/until_told") }
-    Patience.await("the entry", -> { logged.lines.last(20) }) { logged.match?(%r{GET /until_told .* so far: a blocking call, in .*call, by test/unit/binding/stalls_test.rb:\d+$}) }
+    place = "test/unit/binding/stalls_test.rb"
+    entry = %r{GET /until_told .* so far: a blocking call, in .*call, by #{place}:\d+$}
+    Patience.await("the entry", -> { logged.lines.last(20) }) { logged.match?(entry) }
     @told = true
     assert_equal "/until_told", held.value.body
   end
@@ -45,16 +54,21 @@ class StallsBindingTest < BindingCase
     end
   end
 
-  # The watch's own thread is made last, and wants Ruby's lock, which the first executor has: it takes a request that is there, and keeps the lock in a call until a process has
-  # read that it is told.
+  # The watch's own thread is made last, and wants Ruby's lock, which the first executor has. The
+  # executor takes a request that is there. It keeps the lock in a call until a process has read the
+  # entry about that call.
   def test_a_call_that_keeps_rubys_lock_from_the_executors_first_turn_on_is_told_while_it_lasts
     gate, opener = IO.pipe
     wires = []
-    told = spawn("sh", "-c", 'n=0; until grep -q "so far" "$0" || [ $n = $1 ]; do n=$((n + 1)); sleep 0.05; done; echo >&3', @log_file.path, (SECONDS * 10).to_s, 3 => opener)
+    script = 'n=0; until grep -q "so far" "$0" || [ $n = $1 ]; ' \
+             "do n=$((n + 1)); sleep 0.05; done; echo >&3"
+    told = spawn("sh", "-c", script, @log_file.path, (SECONDS * 10).to_s, 3 => opener)
     NeverBlock::Stalls.stub(:places, [[:ours, delivery, ""], [:application, Dir.pwd, ""]]) do
-      config = NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], log_fd: @log_file.fileno, stall_ms: 40, spares: 0, own_lanes: false)
-      @server = NeverBlock::Server.new(config, ->(_env) { [200, PLAIN, [HOLDS.call([gate.fileno, 1, 0].pack("iss"), 1, -1).to_s]] }, log: @log)
-      @server.start(serving: -> { wires << Wire::Client.new(@server.urls.first, deadline_s: SECONDS).tap { |wire| wire.get("/") } })
+      config = NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], log_fd: @log_file.fileno,
+                                      stall_ms: 40, spares: 0, own_lanes: false)
+      app = ->(_env) { [200, PLAIN, [HOLDS.call([gate.fileno, 1, 0].pack("iss"), 1, -1).to_s]] }
+      @server = NeverBlock::Server.new(config, app, log: @log)
+      @server.start(serving: -> { wires << client.tap { |wire| wire.get("/") } })
     end
     assert_equal "1", wires.first.response.body
     assert_match(/so far: a C call that holds Ruby's lock/, logged)
@@ -65,9 +79,12 @@ class StallsBindingTest < BindingCase
 
   private
 
-  # What the watch asks for when the executor has said that it takes requests, and which comes when one will have come.
+  # A path that the watch asks for after the executor has said that it takes requests. It is given
+  # 50 ms later, when a request will have come.
   def delivery
-    Object.new.tap { |name| name.define_singleton_method(:to_str) { LETS_GO.call(nil, 0, 50) && "/nowhere" } }
+    Object.new.tap do |name|
+      name.define_singleton_method(:to_str) { LETS_GO.call(nil, 0, 50) && "/nowhere" }
+    end
   end
 
   def run_with_watch

@@ -4,8 +4,9 @@ require_relative "binding_case"
 require "open3"
 require "rbconfig"
 
-# Fibers that an application schedules in its request and that write its response, read its body or ask for its connection: none outlives the response in a wait that
-# nothing ends, none meets another request, and what ends one of them leaves the others their own ends.
+# Tests fibers that an application schedules in its request and that write its response, read its
+# body or ask for its connection. None outlives the response in a wait that nothing ends, and none
+# meets another request. What ends one of them leaves the others their own ends.
 class StreamFibersTest < BindingCase
   EVENTS = { "content-type" => "text/event-stream" }.freeze
   CHUNK = ("x" * 65_536).freeze
@@ -13,12 +14,15 @@ class StreamFibersTest < BindingCase
   RING_BYTES = 1_048_576 # NB_RING_BYTES
   SHORT_MS = 200
   LET_GO = [NeverBlock::Error, "the response was ended while this fiber wrote it"].freeze
-  Ended = Class.new(Exception) # rubocop:disable Lint/InheritException -- a StandardError does not end the fiber
+  # A StandardError does not end the fiber.
+  Ended = Class.new(Exception) # rubocop:disable Lint/InheritException
 
   # Serves the block as the body of every path but /fine.
   def stream(headers = PLAIN, **settings)
     serve(nil, **settings) do |env|
-      env["PATH_INFO"] == "/fine" ? [200, {}, ["fine"]] : [200, headers, ->(out) { yield(out, env) }]
+      next [200, {}, ["fine"]] if env["PATH_INFO"] == "/fine"
+
+      [200, headers, ->(out) { yield(out, env) }]
     end
   end
 
@@ -27,7 +31,8 @@ class StreamFibersTest < BindingCase
   # The client has not taken all that was written.
   def behind? = @server.stats[:response_bytes].positive?
 
-  # A fiber of this thread that does the block and tells how it ended, and once more from its ensure.
+  # A fiber of this thread that runs the block. It tells how the block ended, and once more from its
+  # ensure.
   def child(told)
     Fiber.schedule do
       yield
@@ -50,7 +55,8 @@ class StreamFibersTest < BindingCase
 
   # --- a writer that is left behind ---
 
-  # The call returns without a wait: the child waits for room in the response ring, or for the client.
+  # The body's call returns without a wait: the child waits for room in the response ring, or for
+  # the client.
   def test_a_child_that_writes_when_call_returns_is_let_go
     told = Queue.new
     stream { |out, _| child(told) { loop { out << CHUNK } } }
@@ -60,7 +66,8 @@ class StreamFibersTest < BindingCase
       assert_equal [LET_GO, :out], within { [told.pop, told.pop] }
       assert_cut(wire)
     end
-    assert_equal 6, logged.scan(/failed: NeverBlock::Error: the body's call was interrupted while it wrote/).size
+    entry = "failed: NeverBlock::Error: the body's call was interrupted while it wrote"
+    assert_equal 6, logged.scan(entry).size
     assert_request_over
   end
 
@@ -85,7 +92,8 @@ class StreamFibersTest < BindingCase
     end
   end
 
-  # One that was woken, because its client has taken enough, and whose turn comes after its request's fiber.
+  # The child was woken, because its client has taken enough. Its turn comes after that of its
+  # request's fiber.
   def test_a_child_that_may_write_on_when_call_returns_is_let_go
     told = Queue.new
     blocked = Queue.new
@@ -111,7 +119,8 @@ class StreamFibersTest < BindingCase
     end
   end
 
-  # What is raised in the child when its request is over meets no other that the pool's fiber serves then.
+  # What is raised in the child when its request is over does not reach the next request of the
+  # pool's fiber.
   def test_what_is_raised_later_in_a_child_does_not_disturb_the_next_request
     left = nil
     gate = Queue.new
@@ -146,7 +155,9 @@ class StreamFibersTest < BindingCase
   def test_children_that_are_left_behind_do_not_harm_the_writers_beside_them
     told = Queue.new
     stream(fibers: 64, slice_ms: nil) do |out, env| # a child writes before its parent goes on
-      next 40.times { |number| out << (number.even? ? "b" : "c") * 65_536 } if env["PATH_INFO"] == "/innocent"
+      if env["PATH_INFO"] == "/innocent"
+        next 40.times { |number| out << (number.even? ? "b" : "c") * 65_536 }
+      end
 
       child(told) { loop { out << "A" * 1_000_000 } }
       sleep(0) if env["QUERY_STRING"] == "waits"
@@ -155,7 +166,12 @@ class StreamFibersTest < BindingCase
     clients = Array.new(8) do |number|
       Thread.new do
         Array.new(8) do |round|
-          number.even? ? ask("/innocent").body == whole : client { |wire| wire.get(round.even? ? "/" : "/?waits") && wire.response_as_far_as_it_comes.cut? }
+          next ask("/innocent").body == whole if number.even?
+
+          client do |wire|
+            wire.get(round.even? ? "/" : "/?waits")
+            wire.response_as_far_as_it_comes.cut?
+          end
         end
       end
     end
@@ -189,7 +205,8 @@ class StreamFibersTest < BindingCase
     wire.get("/")
     assert_equal [LET_GO, :out], within { [told.pop, told.pop] }
     assert_cut(wire)
-    assert_match(/failed: NeverBlock::Error: a response is written by one fiber, which nothing interrupts/, logged)
+    reason = "a response is written by one fiber, which nothing interrupts"
+    assert_match(/failed: NeverBlock::Error: #{reason}/, logged)
     assert_request_over
   end
 
@@ -229,7 +246,8 @@ class StreamFibersTest < BindingCase
       wire.get("/")
       within { sleep(0.001) until behind? }
       wire.abort
-      assert_equal [[NeverBlock::ClientGone, "the client closed the connection"], :out], within { [told.pop, told.pop] }
+      gone = [NeverBlock::ClientGone, "the client closed the connection"]
+      assert_equal [gone, :out], within { [told.pop, told.pop] }
       assert_equal NeverBlock::ClientGone, within { ends.pop }
       assert_request_over
       refute_match(/error/, logged)
@@ -308,7 +326,8 @@ class StreamFibersTest < BindingCase
   def test_a_writer_in_an_enumerator_when_the_client_leaves
     ends = Queue.new
     stream(cancel_on_disconnect: 1) do |out, _|
-      Enumerator.new { |pass| loop { pass << (out << CHUNK) } }.then { |chunks| loop { chunks.next } }
+      chunks = Enumerator.new { |pass| loop { pass << (out << CHUNK) } }
+      loop { chunks.next }
     rescue StandardError => e
       ends << e.class
       begin
@@ -364,7 +383,9 @@ class StreamFibersTest < BindingCase
 
   # In a process of its own, as memory that is gone might be touched.
   def test_a_stream_kept_longer_than_its_executor
-    output, status = Open3.capture2e("timeout", "-s", "KILL", SECONDS.to_s, RbConfig.ruby, "-W0", *$LOAD_PATH.map { |path| "-I#{path}" }, "-e", <<~RUBY)
+    paths = $LOAD_PATH.map { |path| "-I#{path}" }
+    output, status = Open3.capture2e("timeout", "-s", "KILL", SECONDS.to_s, RbConfig.ruby, "-W0",
+                                     *paths, "-e", <<~RUBY)
       require "neverblock"
       require "rack"
       require "socket"
@@ -401,12 +422,24 @@ class StreamFibersTest < BindingCase
       clear(200)
       10.times { GC.start }
       Array.new(2000) { "z" * 300 }
-      uses = { closed?: [], flush: [], write: ["more"], :<< => ["more"], read: [], close_write: [], close: [] }
-      uses.each { |name, arguments| puts "\#{name} \#{($kept.public_send(name, *arguments).inspect rescue $!.class)}" }
+      uses = { closed?: [], flush: [], write: ["more"], :<< => ["more"], read: [],
+               close_write: [], close: [] }
+      uses.each do |name, arguments|
+        puts "\#{name} \#{($kept.public_send(name, *arguments).inspect rescue $!.class)}"
+      end
       puts "hijack \#{($env["rack.hijack"].call rescue $!.class)}"
     RUBY
     assert_predicate status, :success?, output
-    assert_equal "closed? true\nflush IOError\nwrite IOError\n<< IOError\nread IOError\nclose_write nil\nclose nil\nhijack NeverBlock::Error\n", output
+    assert_equal <<~TEXT, output
+      closed? true
+      flush IOError
+      write IOError
+      << IOError
+      read IOError
+      close_write nil
+      close nil
+      hijack NeverBlock::Error
+    TEXT
   end
 
   private
@@ -417,7 +450,8 @@ class StreamFibersTest < BindingCase
       within { reading.pop }
       assert_equal "bye", within { wire.response.body }
       within { sleep(0.001) until running.zero? }
-      assert_equal [NeverBlock::Error, "the response is over: no more is read of the request body"], ends.pop
+      assert_equal [NeverBlock::Error,
+                    "the response is over: no more is read of the request body"], ends.pop
     end
     assert_serves
   end

@@ -2,8 +2,9 @@
 
 require_relative "binding_case"
 
-# Bodies that respond to call (Rack SPEC 3.1, "Streaming Body"): what is written leaves at once, a slow client parks the writer, and the client's end, an error or
-# a stream kept too long costs that response only.
+# Tests bodies that respond to call (Rack SPEC 3.1, "Streaming Body"). What is written leaves at
+# once, and a slow client parks the writer. The client's end, an error or a stream kept too long
+# costs that response only.
 class StreamTest < BindingCase
   EVENTS = { "content-type" => "text/event-stream" }.freeze
   CHUNK = ("x" * 65_536).freeze
@@ -67,7 +68,11 @@ class StreamTest < BindingCase
   def test_a_body_is_not_called_where_none_may_be_sent
     called = 0
     stream { |_out, _| called += 1 }
-    assert_equal 200, client { |wire| wire.write("HEAD / HTTP/1.1\r\nHost: test\r\n\r\n") && wire.response(method: "HEAD") }.status
+    response = client do |wire|
+      wire.write("HEAD / HTTP/1.1\r\nHost: test\r\n\r\n")
+      wire.response(method: "HEAD")
+    end
+    assert_equal 200, response.status
     assert_closed_once
     assert_equal 0, called
   end
@@ -112,7 +117,10 @@ class StreamTest < BindingCase
 
   def test_the_request_is_read_from_the_stream
     stream { |out, _| out << out.read(2) << "|" << out.read << "|" << out.read(1).inspect }
-    response = client { |wire| wire.write("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nabcde") && wire.response(method: "POST") }
+    response = client do |wire|
+      wire.write("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nabcde")
+      wire.response(method: "POST")
+    end
     assert_equal "ab|cde|nil", response.body
   end
 
@@ -123,7 +131,8 @@ class StreamTest < BindingCase
       seen << out.closed? << out.close_read << out.closed?
       seen << (out.read rescue $!.class) # rubocop:disable Style/RescueModifier
       seen << (out.flush.equal?(out)) << out.close_write << out.closed? << out.close
-      seen << (out.write("b") rescue $!.class) << (out.flush rescue $!.class) # rubocop:disable Style/RescueModifier
+      seen << (out.write("b") rescue $!.class) # rubocop:disable Style/RescueModifier
+      seen << (out.flush rescue $!.class) # rubocop:disable Style/RescueModifier
     end
     assert_equal "a", ask.body
     assert_closed_once
@@ -146,7 +155,9 @@ class StreamTest < BindingCase
     assert_closed_once
     assert_predicate kept, :closed?
     assert_nil kept.close
-    [-> { kept << "b" }, -> { kept.read }, -> { kept.flush }].each { |use| assert_raises(IOError, &use) }
+    [-> { kept << "b" }, -> { kept.read }, -> { kept.flush }].each do |use|
+      assert_raises(IOError, &use)
+    end
     assert_serves
   end
 
@@ -176,7 +187,13 @@ class StreamTest < BindingCase
   end
 
   def test_a_stream_is_written_on_its_own_thread
-    stream { |out, _| (out << "a") && Thread.new { Thread.current.report_on_exception = false; out << "b" }.join } # rubocop:disable Style/Semicolon
+    stream do |out, _|
+      out << "a"
+      Thread.new do
+        Thread.current.report_on_exception = false
+        out << "b"
+      end.join
+    end
     assert_predicate client { |wire| wire.get("/") && wire.response_as_far_as_it_comes }, :cut?
     assert_match(/on the thread its request runs on/, logged)
   end
@@ -274,7 +291,11 @@ class StreamTest < BindingCase
     gate = Queue.new
     called = 0
     body = Body.new { called += 1 }
-    serve { |env| env["PATH_INFO"] == "/fine" ? [200, {}, ["fine"]] : gate.pop && [200, EVENTS, body] }
+    serve do |env|
+      next [200, {}, ["fine"]] if env["PATH_INFO"] == "/fine"
+
+      gate.pop && [200, EVENTS, body]
+    end
     wire = client
     wire.get("/")
     within { sleep(0.001) until running == 1 }

@@ -2,7 +2,8 @@
 
 require_relative "binding_case"
 
-# A server whose requests compute: others are taken and answered meanwhile. Each request that computes does so until another has been answered.
+# Tests a server whose requests compute: others are taken and answered meanwhile. Each request that
+# computes does so until another has been answered.
 class BindingTimeslicesTest < BindingCase
   PLAIN_200 = [200, PLAIN].freeze
 
@@ -73,7 +74,8 @@ class BindingTimeslicesTest < BindingCase
     GC.enable
   end
 
-  # The executor goes on asking while all it has to do is to go on with those that compute. (One write and one read: this process's threads share Ruby's lock.)
+  # The executor goes on asking while all it has to do is to go on with those that compute. The
+  # client writes once, as this process's threads share Ruby's lock.
   def test_one_request_after_another_is_taken_while_four_compute
     light = 0
     serve do |env|
@@ -90,7 +92,8 @@ class BindingTimeslicesTest < BindingCase
     hogs&.each(&:close)
   end
 
-  # The request that lets it go on is the last that was asked for, and nothing is asked for between the two.
+  # The request that lets the computing one go on is the last that was asked for. Nothing is asked
+  # for between the two.
   def test_a_request_is_answered_beside_one_that_computes_though_the_executor_had_not_asked_for_it
     going = Queue.new
     answered = 0
@@ -111,7 +114,8 @@ class BindingTimeslicesTest < BindingCase
     end
   end
 
-  # Four, and one for each time that none came or ended for a while, as on a machine that stands still. All of them were, before.
+  # Four are, and one more for each time that none came or ended for a while, as on a machine that
+  # stands still. Without this bound all of them were.
   def test_of_many_that_are_alike_few_are_half_done
     half_done = []
     begun = ended = 0
@@ -159,7 +163,8 @@ class BindingTimeslicesTest < BindingCase
     end
   end
 
-  # The body's each, its to_s, close, and what runs after the response may be left as the application may.
+  # The body's each, its to_s, close, and what runs after the response may be left as the
+  # application may.
   def test_all_of_a_response_may_compute
     lights = 0
     compute = lambda do
@@ -203,7 +208,11 @@ class BindingTimeslicesTest < BindingCase
 
   def test_the_server_drains_what_computes
     light = false
-    serve { |env| env["PATH_INFO"] == "/light" ? (light = true) && answer("x") : answer((nil until light).to_s) }
+    serve do |env|
+      next (light = true) && answer("x") if env["PATH_INFO"] == "/light"
+
+      answer((nil until light).to_s)
+    end
     client do |hog|
       hog.get("/hog")
       light_client = client.tap { |wire| wire.get("/light") }
@@ -223,7 +232,8 @@ class BindingTimeslicesTest < BindingCase
   def test_and_others_have_what_they_are_told
     serve(slice_ms: 7) { answer([Fiber.scheduler.slice_ms, NB.uninterrupted { 1 }].inspect) }
     assert_equal "[7, 1]", ask.body
-    assert_includes assert_raises(NeverBlock::ConfigError) { NeverBlock::Config.new(slice_ms: 0) }.message, "slice_ms"
+    error = assert_raises(NeverBlock::ConfigError) { NeverBlock::Config.new(slice_ms: 0) }
+    assert_includes error.message, "slice_ms"
   end
 
   private

@@ -19,7 +19,8 @@ class SchedulerChildrenTest < Minitest::Test
       assert_equal [0, 1, :run], order
     end
 
-    define_method("test_#{verb}_in_a_fiber_without_children_lets_the_others_run_once_and_returns") do
+    define_method("test_#{verb}_in_a_fiber_without_children_" \
+                  "lets_the_others_run_once_and_returns") do
       order = []
       gate = Gate.new(2)
       in_scheduler do

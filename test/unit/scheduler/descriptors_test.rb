@@ -11,7 +11,8 @@ require "socket"
 require "tempfile"
 require "tmpdir"
 
-# Waits for descriptors: pipes, files, TCP, UNIX and UDP sockets, Net::HTTP by name, descriptors that are shared, closed, given out again.
+# Tests waits for descriptors: pipes, files, TCP, UNIX and UDP sockets, Net::HTTP by name, and
+# descriptors that are shared, closed, given out again.
 class SchedulerDescriptorsTest < Minitest::Test
   include SchedulerHarness
 
@@ -53,7 +54,8 @@ class SchedulerDescriptorsTest < Minitest::Test
     end
   end
 
-  # A pipe whose descriptors block, as standard input is: read(2) before it is readable would stop every fiber.
+  # The descriptors of the pipe block, as standard input does: read(2) before it is readable would
+  # stop every fiber.
   def test_a_blocking_descriptor_does_not_block_the_loop
     require "io/nonblock"
     r, w = IO.pipe
@@ -71,7 +73,9 @@ class SchedulerDescriptorsTest < Minitest::Test
       in_scheduler do
         fiber do
           assert_equal "text", File.read(file.path)
-          File.open(file.path) { |f| assert_equal IO::READABLE, Fiber.scheduler.io_wait(f, IO::READABLE, 5) }
+          File.open(file.path) do |f|
+            assert_equal IO::READABLE, Fiber.scheduler.io_wait(f, IO::READABLE, 5)
+          end
           assert_equal 3, File.write(file.path, "abc")
         end
       end
@@ -121,7 +125,8 @@ class SchedulerDescriptorsTest < Minitest::Test
         there.write("x")
       end
     end
-    assert_equal [false, IO::READABLE, IO::READABLE, IO::WRITABLE, IO::WRITABLE], events.sort_by(&:to_s).rotate(-1)
+    assert_equal [false, IO::READABLE, IO::READABLE, IO::WRITABLE, IO::WRITABLE],
+                 events.sort_by(&:to_s).rotate(-1)
   end
 
   def test_tcp_accept_connect_read_and_write_wait_all_at_once
@@ -140,7 +145,9 @@ class SchedulerDescriptorsTest < Minitest::Test
       server = UNIXServer.new(File.join(dir, "socket"))
       in_scheduler do
         fiber { server.accept.then { |s| s.write(s.gets.upcase) and s.close } }
-        fiber { UNIXSocket.open(server.path) { |s| s.write("abc\n") and assert_equal("ABC\n", s.gets) } }
+        fiber do
+          UNIXSocket.open(server.path) { |s| s.write("abc\n") and assert_equal("ABC\n", s.gets) }
+        end
       end
     end
   end
@@ -151,12 +158,17 @@ class SchedulerDescriptorsTest < Minitest::Test
     got = []
     in_scheduler do
       sockets.each { |s| fiber { gate.enter and got << s.recvfrom(10).first } }
-      when_full(gate) { sockets.each { |s| UDPSocket.open { |u| u.send("hi", 0, "127.0.0.1", s.local_address.ip_port) } } }
+      when_full(gate) do
+        sockets.each do |s|
+          UDPSocket.open { |u| u.send("hi", 0, "127.0.0.1", s.local_address.ip_port) }
+        end
+      end
     end
     assert_equal ["hi"] * FIBERS, got
   end
 
-  def test_a_fiber_whose_connect_has_ended_goes_on_and_one_that_is_always_ready_to_write_lets_others_run
+  define_method("test_a_fiber_whose_connect_has_ended_goes_on_and_" \
+                "one_that_is_always_ready_to_write_lets_others_run") do
     service = TCPServer.new("127.0.0.1", 0)
     seen = []
     in_scheduler do
@@ -172,7 +184,9 @@ class SchedulerDescriptorsTest < Minitest::Test
 
   def test_connecting_to_a_port_nobody_listens_on_is_refused
     port = TCPServer.open("127.0.0.1", 0) { |s| s.local_address.ip_port }
-    in_scheduler { fiber { assert_raises(Errno::ECONNREFUSED) { TCPSocket.new("127.0.0.1", port) } } }
+    in_scheduler do
+      fiber { assert_raises(Errno::ECONNREFUSED) { TCPSocket.new("127.0.0.1", port) } }
+    end
   end
 
   # The service answers nobody until everybody has asked.
@@ -182,7 +196,9 @@ class SchedulerDescriptorsTest < Minitest::Test
     bodies = []
     in_scheduler do
       fiber { FIBERS.times { server.accept.then { |socket| fiber { answer_http(socket, gate) } } } }
-      FIBERS.times { fiber { bodies << Net::HTTP.get(URI("http://localhost:#{server.local_address.ip_port}/")) } }
+      FIBERS.times do
+        fiber { bodies << Net::HTTP.get(URI("http://localhost:#{server.local_address.ip_port}/")) }
+      end
     end
     assert_equal ["hello"] * FIBERS, bodies
   end
@@ -219,7 +235,8 @@ class SchedulerDescriptorsTest < Minitest::Test
     end
   end
 
-  # Behind Ruby's back, as a C extension might: nobody is told, but when the number is given out again the next wait notices.
+  # The close happens behind Ruby's back, as in a C extension. Nobody is told, but the next wait
+  # notices when the number is given out again.
   def test_a_descriptor_closed_behind_rubys_back_and_given_out_again_does_not_mix_its_waiters
     order = []
     in_scheduler do
@@ -265,7 +282,9 @@ class SchedulerDescriptorsTest < Minitest::Test
   def test_io_select_waits_for_many_and_returns_those_that_are_ready
     pipes = Array.new(FIBERS) { IO.pipe }
     in_scheduler do
-      fiber { assert_equal [[pipes[7][0]], [], []], IO.select(pipes.map(&:first), nil, nil, SECONDS) }
+      fiber do
+        assert_equal [[pipes[7][0]], [], []], IO.select(pipes.map(&:first), nil, nil, SECONDS)
+      end
       fiber { pipes[7][1].write("x") }
       fiber { assert_equal [[], [pipes[3][1]], []], IO.select([pipes[3][0]], [pipes[3][1]]) }
       fiber { assert_nil Kernel.select([pipes[4][0]], nil, nil, 0.001) }
@@ -276,7 +295,9 @@ class SchedulerDescriptorsTest < Minitest::Test
   def test_io_select_knows_what_ruby_has_read_ahead
     r, w = IO.pipe
     w.write("one\ntwo\n")
-    in_scheduler { fiber { r.gets and assert_equal([[r], [], []], IO.select([r], nil, nil, SECONDS)) } }
+    in_scheduler do
+      fiber { r.gets and assert_equal([[r], [], []], IO.select([r], nil, nil, SECONDS)) }
+    end
   end
 
   def test_io_select_ends_with_an_io_error_when_one_is_closed
@@ -317,7 +338,8 @@ class SchedulerDescriptorsTest < Minitest::Test
     end
   end
 
-  # The kernel says so of a child that a tracer (strace -f) has not let go of yet; Kernel#system takes any answer for a Process::Status.
+  # The kernel answers so for a child that a tracer (strace -f) has not let go of yet. Kernel#system
+  # takes any answer for a Process::Status.
   def test_a_child_that_has_ended_and_cannot_be_reaped_yet_is_waited_for
     wait = Process::Status.method(:wait)
     asked = []
@@ -371,6 +393,7 @@ class SchedulerDescriptorsTest < Minitest::Test
   end
 
   def close_number(number)
-    Fiddle::Function.new(Fiddle.dlopen(nil)["close"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT).call(number)
+    close = Fiddle::Function.new(Fiddle.dlopen(nil)["close"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT)
+    close.call(number)
   end
 end

@@ -39,7 +39,11 @@ class SchedulerFiberLimitsTest < Minitest::Test
   # @return [Hash] ways that kept their time
   def kept(ways)
     seen = {}
-    ways.each { |outer, *inner| fiber { sleep(0) && seen[[outer, *inner]] = within(outer) { ended { within(*inner) { yield } } } } }
+    ways.each do |outer, *inner|
+      fiber do
+        sleep(0) && seen[[outer, *inner]] = within(outer) { ended { within(*inner) { yield } } }
+      end
+    end
     -> { seen.reject { |_, how| how == :late } }
   end
 
@@ -73,7 +77,11 @@ class SchedulerFiberLimitsTest < Minitest::Test
     in_timeslices do
       fiber do
         outer = Class.new(StandardError)
-        Timeout.timeout(0.05, outer) { within(:enumerator) { seen << ended { within(:fiber, :enumerator) { compute } } and within(:fiber) { compute } } }
+        Timeout.timeout(0.05, outer) do
+          within(:enumerator) do
+            seen << ended { within(:fiber, :enumerator) { compute } } and within(:fiber) { compute }
+          end
+        end
       rescue outer
         seen << :outer
       end
@@ -101,7 +109,11 @@ class SchedulerFiberLimitsTest < Minitest::Test
     in_scheduler do
       cancellation = nil
       fiber do
-        within(:fiber) { Fiber.scheduler.cancellable { |own| (cancellation = own) && within(:enumerator) { sleep } } }
+        within(:fiber) do
+          Fiber.scheduler.cancellable do |own|
+            (cancellation = own) && within(:enumerator) { sleep }
+          end
+        end
       rescue IOError => e
         seen << e.class
       end

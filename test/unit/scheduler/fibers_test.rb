@@ -2,7 +2,8 @@
 
 require_relative "../../support/scheduler_harness"
 
-# Who runs when: scheduling inside fibers, nested fibers and enumerators, run and close, fairness, exceptions.
+# Tests which fiber runs when: scheduling inside fibers, nested fibers and enumerators, run and
+# close, fairness, exceptions.
 class SchedulerFibersTest < Minitest::Test
   include SchedulerHarness
 
@@ -50,7 +51,9 @@ class SchedulerFibersTest < Minitest::Test
     order = []
     in_scheduler do
       fiber do
-        nested = Fiber.new { sleep(0.001) and order << :slept and Fiber.yield(1) and sleep(0) and 2 }
+        nested = Fiber.new do
+          sleep(0.001) and order << :slept and Fiber.yield(1) and sleep(0) and 2
+        end
         assert_equal 1, nested.resume
         assert_equal 2, nested.resume(true)
       end
@@ -265,7 +268,8 @@ class SchedulerFibersTest < Minitest::Test
       poppers = Array.new(2) { |i| fiber { got << "pop #{i} #{queue.pop}" } }
       fiber do
         2.times { |i| queue << i }
-        assert_equal [false, false], poppers.map { |f| scheduler.fiber_interrupt(f, IndexError.new) }
+        assert_equal [false, false],
+                     poppers.map { |f| scheduler.fiber_interrupt(f, IndexError.new) }
         sleep(0) until got.size > 2
         refute(lockers.any? { |f| scheduler.fiber_interrupt(f, IndexError.new) })
       end

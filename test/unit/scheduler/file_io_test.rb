@@ -3,8 +3,9 @@
 require_relative "../../support/scheduler_harness"
 require "tempfile"
 
-# Files: io_pread, io_pwrite, and io_read of pages that are not in memory. That a fiber parks is shown by another that runs meanwhile; the pages of a file
-# are put out of memory by IO#advise, which a file system that lies in memory ignores.
+# Tests files: io_pread, io_pwrite, and io_read of pages that are not in memory. Another fiber that
+# runs meanwhile shows that a fiber parks. IO#advise puts the pages of a file out of memory; a file
+# system that lies in memory ignores it.
 class SchedulerFileIOTest < Minitest::Test
   include SchedulerHarness
 
@@ -28,7 +29,8 @@ class SchedulerFileIOTest < Minitest::Test
       fiber do
         [[BYTES, 0], [10, 5], [BYTES, BYTES - 3], [300_000, 1], [0, 0]].each do |length, from|
           assert_equal @content.byteslice(from, length), @file.pread(length, from)
-          assert_equal length.zero? ? "" : @content.byteslice(from, length), by_hook(:io_pread, length, from)
+          assert_equal length.zero? ? "" : @content.byteslice(from, length),
+                       by_hook(:io_pread, length, from)
         end
         assert_raises(EOFError) { @file.pread(1, BYTES) }
         assert_equal "", by_hook(:io_pread, 1, BYTES)
@@ -54,7 +56,9 @@ class SchedulerFileIOTest < Minitest::Test
         pipe = IO.pipe
         assert_equal(-Errno::ESPIPE::Errno, hook(:io_pread, IO::Buffer.new(5), 5, 0, pipe.first))
         assert_raises(Errno::ESPIPE) { pipe.first.pread(5, 0) }
-        File.open(@file.path) { |f| assert_equal(-Errno::EBADF::Errno, hook(:io_pwrite, IO::Buffer.for("x"), 1, 0, f)) }
+        File.open(@file.path) do |f|
+          assert_equal(-Errno::EBADF::Errno, hook(:io_pwrite, IO::Buffer.for("x"), 1, 0, f))
+        end
         assert_raises(ArgumentError) { hook(:io_pread, IO::Buffer.new(5), 6, 0) }
       end
     end
@@ -65,7 +69,11 @@ class SchedulerFileIOTest < Minitest::Test
     assert_parks { |cold| cold.call and assert_equal(@content, by_hook(:io_pread, BYTES, 0)) }
     assert_parks { |cold| cold.call and assert_equal(@content, @file.pread(BYTES, 0)) } if ROUTED
     assert_parks { |cold| cold.call and assert_equal(@content, File.binread(@file.path)) }
-    assert_parks { |cold| cold.call and File.open(@file.path, "rb") { |f| assert_equal @content.byteslice(0, 50_000), f.readpartial(50_000) } }
+    assert_parks do |cold|
+      cold.call and File.open(@file.path, "rb") do |f|
+        assert_equal @content.byteslice(0, 50_000), f.readpartial(50_000)
+      end
+    end
   end
 
   def test_a_fiber_that_writes_by_pwrite_lets_others_run_unless_the_kernel_need_not_wait
@@ -226,7 +234,8 @@ class SchedulerFileIOTest < Minitest::Test
     %w[tmpfs ramfs].include?(`stat -f -c %T #{File.dirname(@file.path)}`.chomp)
   end
 
-  # Runs the block in a fiber beside one that counts its turns, and asserts that it had some. The kernel may read ahead, so a few attempts are made.
+  # Runs the block in a fiber beside one that counts its turns, and asserts that it had some. The
+  # kernel may read ahead, so a few attempts are made.
   def assert_parks(&block)
     turns = 0
     in_scheduler do

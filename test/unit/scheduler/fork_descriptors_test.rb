@@ -3,7 +3,8 @@
 require_relative "../../support/scheduler_harness"
 require "io/wait"
 
-# A forked child does not keep the descriptors of the parent's schedulers: pollers, wakes, and those by which processes are waited for.
+# Tests that a forked child does not keep the descriptors of the parent's schedulers: pollers,
+# wakes, and those by which processes are waited for.
 class SchedulerForkDescriptorsTest < Minitest::Test
   include SchedulerHarness
 
@@ -59,7 +60,8 @@ class SchedulerForkDescriptorsTest < Minitest::Test
 
   private
 
-  # Runs the block in a fiber, while others wait for a process and for a descriptor, and another thread's scheduler for one too.
+  # Runs the block in a fiber, while others wait for a process and for a descriptor, and another
+  # thread's scheduler waits for one too.
   def beside_waits
     elsewhere, stop = IO.pipe
     waits = Queue.new
@@ -68,7 +70,10 @@ class SchedulerForkDescriptorsTest < Minitest::Test
       Fiber.schedule { waits << true && elsewhere.read(1) }
     end
     in_scheduler do
-      waiting = [fiber { wait_until_interrupted { Process.wait(@sleeper) } }, fiber { wait_until_interrupted { IO.pipe.then { |r, _w| r.wait_readable(60) } } }]
+      waiting = [
+        fiber { wait_until_interrupted { Process.wait(@sleeper) } },
+        fiber { wait_until_interrupted { IO.pipe.then { |r, _w| r.wait_readable(60) } } }
+      ]
       fiber do
         waits.pop && (Thread.pass until other.stop?)
         yield
@@ -100,7 +105,7 @@ class SchedulerForkDescriptorsTest < Minitest::Test
     Process.wait(pid)
   end
 
-  # @return [Array<String>] what kinds of descriptors, of those that schedulers open, this process has
+  # @return [Array<String>] the kinds of this process's descriptors, of those that schedulers open
   def ours
     Dir.children("/proc/self/fd").filter_map do |fd|
       target = File.readlink("/proc/self/fd/#{fd}")

@@ -4,7 +4,8 @@ require_relative "../../support/scheduler_harness"
 require "io/wait"
 require "socket"
 
-# A process forked in a fiber, in a thread beside the loop, and by Process.daemon's way round Process._fork.
+# Tests a process forked in a fiber, in a thread beside the loop, and by Process.daemon's way round
+# Process._fork.
 class SchedulerForkTest < Minitest::Test
   include SchedulerHarness
 
@@ -57,7 +58,8 @@ class SchedulerForkTest < Minitest::Test
     end
   end
 
-  # The registrations of an epoll belong to both processes: a child that removed its copies would silence the parent.
+  # The registrations of an epoll belong to both processes: a child that removed its copies would
+  # silence the parent.
   def test_the_parents_descriptors_stay_watched_after_a_child_has_ended
     r, w = IO.pipe
     in_scheduler do
@@ -78,7 +80,8 @@ class SchedulerForkTest < Minitest::Test
     forker.join(SECONDS)
   end
 
-  # fork(2) by other means than Process._fork leaves the scheduler set: the fiber goes on alone in the child.
+  # fork(2) by other means than Process._fork leaves the scheduler set: the fiber goes on alone in
+  # the child.
   def test_a_fiber_that_was_forked_behind_rubys_back_waits_alone_in_the_child
     script = <<~RUBY
       require "neverblock/scheduler"
@@ -93,7 +96,8 @@ class SchedulerForkTest < Minitest::Test
         end
       end.join
     RUBY
-    output = IO.popen([RbConfig.ruby, *$LOAD_PATH.map { |path| "-I#{path}" }, "-W0", "-e", script], &:read)
+    command = [RbConfig.ruby, *$LOAD_PATH.map { |path| "-I#{path}" }, "-W0", "-e", script]
+    output = IO.popen(command, &:read)
     assert_equal "child's\n", output
   end
 

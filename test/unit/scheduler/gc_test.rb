@@ -8,8 +8,9 @@ require "objspace"
 class SchedulerGCTest < Minitest::Test
   include SchedulerHarness
 
-  # Ruby 3.1 takes whatever lies on any thread's stack for an object when it compacts (rb_vm_each_stack_value in vm.c), and crashes of what older tests' threads have
-  # left there. lifecycle_test.rb compacts in a process of its own.
+  # When Ruby 3.1 compacts, it takes whatever lies on any thread's stack for an object
+  # (rb_vm_each_stack_value in vm.c). It crashes of what older tests' threads have left there.
+  # lifecycle_test.rb compacts in a process of its own.
   COMPACTS = GC.respond_to?(:compact) && RUBY_VERSION >= "3.2"
 
   def test_parked_fibers_that_nobody_else_knows_survive_collections
@@ -21,7 +22,11 @@ class SchedulerGCTest < Minitest::Test
       10.times { fiber { gate.enter and scheduler.block(:test, 0.05) or ended += 1 } }
       10.times { fiber { gate.enter and sleep(0.05) and ended += 1 } }
       10.times { fiber { gate.enter and r.wait_readable and ended += 1 } }
-      10.times { fiber { gate.enter and Fiber.new { Fiber.new { sleep(0.05) }.resume }.resume and ended += 1 } }
+      10.times do
+        fiber do
+          gate.enter and Fiber.new { Fiber.new { sleep(0.05) }.resume }.resume and ended += 1
+        end
+      end
       when_full(gate) do
         5.times { GC.start and Array.new(10_000) { Object.new } and GC.start(full_mark: false) }
         GC.compact if COMPACTS
@@ -61,7 +66,9 @@ class SchedulerGCTest < Minitest::Test
         scheduler = NeverBlock::Scheduler.new
         10.times { scheduler.fiber { scheduler.kernel_sleep(rand) } }
         10.times { scheduler.fiber { scheduler.block(:never) } }
-        2.times { scheduler.fiber { IO.pipe.then { |r, _w| scheduler.io_wait(r, IO::READABLE, nil) } } }
+        2.times do
+          scheduler.fiber { IO.pipe.then { |r, _w| scheduler.io_wait(r, IO::READABLE, nil) } }
+        end
       end.join
     end
     3.times { GC.start }

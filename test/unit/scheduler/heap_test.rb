@@ -5,12 +5,16 @@ require_relative "../../support/patience"
 require "open3"
 require "rbconfig"
 
-# Room in Ruby's heap, beside an application and for many parked fibers. Each in a process of its own: room stays.
+# Tests room in Ruby's heap, beside an application and for many parked fibers. Each test runs in a
+# process of its own, because room stays.
 class SchedulerHeapTest < Minitest::Test
   FREE = "free = -> { GC.start; GC.stat(:heap_available_slots) - GC.stat(:heap_live_slots) }"
-  IN_SLICE = "def in_slice(&computes) = NB.run { Fiber.scheduler.slice_ms = 1 and Fiber.schedule { sleep(0) && computes.call } }"
+  IN_SLICE = "def in_slice(&computes) = NB.run { " \
+             "Fiber.scheduler.slice_ms = 1 and Fiber.schedule { sleep(0) && computes.call } }"
   # The main thread's fibers are looked at, and never left.
-  LOOKED_AT = "def be_looked_at = (missed = Fiber.scheduler.preemptions_missed) && Fiber.scheduler.end_timeslice && (nil until Fiber.scheduler.preemptions_missed > missed)"
+  LOOKED_AT = "def be_looked_at = (missed = Fiber.scheduler.preemptions_missed) && " \
+              "Fiber.scheduler.end_timeslice && " \
+              "(nil until Fiber.scheduler.preemptions_missed > missed)"
 
   def test_many_parked_fibers_have_room_in_the_heap_that_stays
     assert_equal "true true", script(<<~RUBY)
@@ -22,7 +26,8 @@ class SchedulerHeapTest < Minitest::Test
         gate.close
       end
       after = free.call
-      print after - before > 200_000, " ", NB::Heap.make_room(1000).nil? && (free.call - after).abs < 50_000
+      print after - before > 200_000, " ",
+            NB::Heap.make_room(1000).nil? && (free.call - after).abs < 50_000
     RUBY
   end
 
@@ -66,7 +71,11 @@ class SchedulerHeapTest < Minitest::Test
   end
 
   def test_few_fibers_have_none
-    assert_equal "true", script("before = free.call; NB.run { 100.times { Fiber.schedule { sleep(0.001) } } }; print (free.call - before).abs < 50_000")
+    assert_equal "true", script(<<~RUBY)
+      before = free.call
+      NB.run { 100.times { Fiber.schedule { sleep(0.001) } } }
+      print (free.call - before).abs < 50_000
+    RUBY
   end
 
   def test_room_has_an_end
@@ -95,7 +104,8 @@ class SchedulerHeapTest < Minitest::Test
         before = GC.count
         kept = Array.new(10_000) { "x" * 800 }
         limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + #{Patience::SECONDS}
-        nil until GC.stat(:malloc_increase_bytes) < 4_000_000 || Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+        nil until GC.stat(:malloc_increase_bytes) < 4_000_000 ||
+                  Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
         print kept && GC.stat(:malloc_increase_bytes) < 4_000_000 && GC.count == before
       end
     RUBY
@@ -118,7 +128,9 @@ class SchedulerHeapTest < Minitest::Test
       in_slice do
         before = GC.count
         megabytes = 0
-        Array.new(1250) { "x" * 800 } && 5000.times { nil } while (megabytes += 1) < 1000 && GC.count == before
+        while (megabytes += 1) < 1000 && GC.count == before
+          Array.new(1250) { "x" * 800 } && 5000.times { nil }
+        end
         print megabytes < 500
       end
     RUBY
@@ -128,7 +140,9 @@ class SchedulerHeapTest < Minitest::Test
 
   def script(source)
     lib = File.expand_path("../../../lib", __dir__)
-    output, status = Open3.capture2e({ "RUBYOPT" => nil }, RbConfig.ruby, "-I", lib, "-rneverblock", "-e", "#{FREE}\n#{IN_SLICE}\n#{LOOKED_AT}\n#{source}")
+    program = [FREE, IN_SLICE, LOOKED_AT, source].join("\n")
+    output, status = Open3.capture2e({ "RUBYOPT" => nil }, RbConfig.ruby, "-I", lib,
+                                     "-rneverblock", "-e", program)
     assert_predicate status, :success?, output
     output
   end

@@ -3,18 +3,19 @@
 require_relative "../../support/scheduler_harness"
 require "zlib"
 
-# Which hooks there are on this Ruby, and in which shape Ruby calls them: a hook that is there but not called, or called with arguments in another order,
-# is a wait that blocks without a word.
+# Tests which hooks there are on this Ruby, and in which shape Ruby calls them. A hook that is there
+# but not called, or called with arguments in another order, is a wait that blocks without a word.
 class SchedulerHooksShapeTest < Minitest::Test
   include SchedulerHarness
 
   ALWAYS = %i[
-    fiber kernel_sleep block unblock yield fiber_interrupt io_wait io_select io_read io_pread io_pwrite address_resolve process_wait timeout_after
-    run close scheduler_close pin pinned?
+    fiber kernel_sleep block unblock yield fiber_interrupt io_wait io_select io_read io_pread
+    io_pwrite address_resolve process_wait timeout_after run close scheduler_close pin pinned?
   ].freeze
 
   # What methods were called before they got the words of the field.
-  OLD_NAMES = { cuts: :preemptions, kept: :preemptions_missed, given: :lock_handoffs, lend: :yield_lock, end_slice: :end_timeslice, hold: :pin, held?: :pinned? }.freeze
+  OLD_NAMES = { cuts: :preemptions, kept: :preemptions_missed, given: :lock_handoffs,
+                lend: :yield_lock, end_slice: :end_timeslice, hold: :pin, held?: :pinned? }.freeze
 
   # Notes each hook's arguments on its way.
   class Recorder < NeverBlock::Scheduler
@@ -25,7 +26,9 @@ class SchedulerHooksShapeTest < Minitest::Test
       @calls = Hash.new { |calls, name| calls[name] = [] }
     end
 
-    (%i[io_read io_write io_pread io_pwrite io_select io_wait blocking_operation_wait timeout_after] & NeverBlock::Scheduler.instance_methods).each do |name|
+    noted = %i[io_read io_write io_pread io_pwrite io_select io_wait blocking_operation_wait
+               timeout_after]
+    (noted & NeverBlock::Scheduler.instance_methods).each do |name|
       define_method(name) do |*arguments, &block|
         @calls[name] << arguments
         super(*arguments, &block)
@@ -34,7 +37,10 @@ class SchedulerHooksShapeTest < Minitest::Test
   end
 
   def test_the_old_names_of_methods_are_aliases
-    OLD_NAMES.each { |old, new| assert_equal NeverBlock::Scheduler.instance_method(new), NeverBlock::Scheduler.instance_method(old), old }
+    OLD_NAMES.each do |old, new|
+      assert_equal NeverBlock::Scheduler.instance_method(new),
+                   NeverBlock::Scheduler.instance_method(old), old
+    end
   end
 
   def test_hooks_that_every_ruby_has
@@ -43,7 +49,8 @@ class SchedulerHooksShapeTest < Minitest::Test
 
   def test_hooks_that_do_harm_on_a_ruby_are_not_there
     assert_equal RUBY_VERSION >= "3.3.1", NeverBlock::Scheduler.method_defined?(:io_write)
-    assert_equal RUBY_VERSION >= "3.4", NeverBlock::Scheduler.method_defined?(:blocking_operation_wait)
+    assert_equal RUBY_VERSION >= "3.4",
+                 NeverBlock::Scheduler.method_defined?(:blocking_operation_wait)
     assert_equal RUBY_VERSION >= "4.0", NeverBlock::Scheduler.method_defined?(:io_close)
   end
 
@@ -54,7 +61,9 @@ class SchedulerHooksShapeTest < Minitest::Test
       w.close
       assert_equal "abc", r.read
     end
-    calls[:io_read].each { |call| assert_equal [IO, IO::Buffer, Integer] + later(Integer), call.map(&:class) }
+    calls[:io_read].each do |call|
+      assert_equal [IO, IO::Buffer, Integer] + later(Integer), call.map(&:class)
+    end
     refute_empty calls[:io_read]
     assert_equal RUBY_VERSION >= "3.3.1", !calls[:io_write].empty?
   end
@@ -72,7 +81,8 @@ class SchedulerHooksShapeTest < Minitest::Test
   def test_pread_of_an_io_is_routed_from_3_3_on
     File.open("/proc/self/exe", "rb") do |file|
       calls = record { assert_equal "ELF", file.pread(3, 1) }
-      assert_equal RUBY_VERSION >= "3.3" ? [[1, 0, 0]] : [], calls[:io_pread].map { |call| call.drop(2) }
+      assert_equal RUBY_VERSION >= "3.3" ? [[1, 0, 0]] : [],
+                   calls[:io_pread].map { |call| call.drop(2) }
     end
   end
 
@@ -108,7 +118,8 @@ class SchedulerHooksShapeTest < Minitest::Test
     end
   end
 
-  # What the worker works on lies on the stack of a fiber that is interrupted, and of one that is dropped where it waits.
+  # What the worker works on lies on the stack of a fiber that is interrupted, and of one that is
+  # dropped where it waits.
   def test_an_interrupted_or_dropped_offload_is_finished_first
     text = Random.new(1).bytes(2_000_000)
     10.times do
@@ -117,7 +128,9 @@ class SchedulerHooksShapeTest < Minitest::Test
         Fiber.set_scheduler(NeverBlock::Scheduler.new)
         interrupted = fiber_of_no_test { Zlib.deflate(text) }
         2.times { fiber_of_no_test { Zlib.deflate(text) } }
-        Fiber.schedule { Fiber.scheduler.fiber_interrupt(interrupted, IndexError.new) if interrupted.alive? }
+        Fiber.schedule do
+          Fiber.scheduler.fiber_interrupt(interrupted, IndexError.new) if interrupted.alive?
+        end
         raise IndexError
       end
       assert_raises(IndexError) { thread.join(SECONDS) }

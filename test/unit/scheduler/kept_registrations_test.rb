@@ -6,9 +6,11 @@ require "fiddle"
 require "io/wait"
 require "socket"
 
-# A wait that follows an EAGAIN of our own read keeps its registration with the poller, and the next one trusts it (binding/state/watches.c). What must hold all the
-# same: numbers that are closed and given out again, heard of or not, copies of a descriptor, several waiters, forks. What is registered is read from the
-# kernel (/proc/PID/fdinfo, proc(5)); the cookie there counts the registrations.
+# A wait that follows an EAGAIN of our own read keeps its registration with the poller, and the next
+# one trusts it (binding/state/watches.c). These tests are of what must hold all the same: numbers
+# that are closed and given out again, heard of or not, copies of a descriptor, several waiters,
+# forks. What is registered is read from the kernel (/proc/PID/fdinfo, proc(5)); the cookie there
+# counts the registrations.
 class SchedulerKeptRegistrationsTest < Minitest::Test
   include SchedulerHarness
 
@@ -26,10 +28,15 @@ class SchedulerKeptRegistrationsTest < Minitest::Test
   def test_a_descriptor_that_is_read_again_and_again_is_registered_once
     pair = UNIXSocket.pair
     pipes = [IO.pipe, IO.pipe]
-    [pair + pair, [pipes[0][0], pipes[1][0], pipes[1][1], pipes[0][1]]].each do |here, there, to_there, to_here|
+    [pair + pair,
+     [pipes[0][0], pipes[1][0], pipes[1][1], pipes[0][1]]].each do |here, there, to_there, to_here|
       to_there, to_here = here, there if here.is_a?(UNIXSocket)
       in_scheduler do
-        fiber { assert_registered_once(here) { |rounds| rounds.times { to_there.write("x") && here.readpartial(9) } } }
+        fiber do
+          assert_registered_once(here) do |rounds|
+            rounds.times { to_there.write("x") && here.readpartial(9) }
+          end
+        end
         fiber { (ROUNDS + 3).times { to_here.write(there.readpartial(9)) } }
       end
     end
@@ -276,13 +283,18 @@ class SchedulerKeptRegistrationsTest < Minitest::Test
     end
   end
 
-  # A word goes over each of a few pipes again and again while the numbers change their files in every way there is. What is lost hangs.
+  # A word goes over each of a few pipes again and again while the numbers change their files in
+  # every way there is. A lost word hangs the test.
   def test_nothing_is_lost_whatever_becomes_of_the_numbers
     seed = Random.new_seed
     [method(:in_fiber), method(:in_busy_loop)].each do |loop|
       @random = Random.new(seed)
       loop.call do
-        changers = Array.new(8) { fiber { ROUNDS.times.inject(IO.pipe) { |pipe, _| changed(pipe).tap { |it| words_go(it) } } } }
+        changers = Array.new(8) do
+          fiber do
+            ROUNDS.times.inject(IO.pipe) { |pipe, _| changed(pipe).tap { |it| words_go(it) } }
+          end
+        end
         sleep(0) while changers.any?(&:alive?)
       end
     end
@@ -340,7 +352,8 @@ class SchedulerKeptRegistrationsTest < Minitest::Test
     end
   end
 
-  # Leaves the pipe, closes it, closes it while a copy is open, or has other files under its numbers, by Ruby or behind its back.
+  # Leaves the pipe, closes it, closes it while a copy is open, or has other files under its
+  # numbers, by Ruby or behind its back.
   def changed(pipe)
     r, w = pipe
     case @random.rand(CHANGES)
@@ -379,7 +392,8 @@ class SchedulerKeptRegistrationsTest < Minitest::Test
   # Of every epoll of this process.
   def registrations
     Dir.children("/proc/self/fdinfo").flat_map do |number|
-      File.read("/proc/self/fdinfo/#{number}").scan(/^tfd:\s+(\d+) events:\s+(\h+) data:\s+(\h+)/).map do |fd, events, data|
+      lines = File.read("/proc/self/fdinfo/#{number}")
+      lines.scan(/^tfd:\s+(\d+) events:\s+(\h+) data:\s+(\h+)/).map do |fd, events, data|
         { number: fd.to_i, events: events.hex, data: data.hex }
       end
     rescue Errno::ENOENT

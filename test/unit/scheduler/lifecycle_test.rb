@@ -5,8 +5,10 @@ require_relative "../../support/patience"
 require "open3"
 require "rbconfig"
 
-# How a process ends, or goes on, whatever happens to its loop: signals, exceptions, exits, forks, killed threads, collections. Each script is a process of its own; its
-# output, what it says on standard error and its end are all looked at, so that a crash, a hang and a stray message are each a failure.
+# Tests how a process ends, or goes on, whatever happens to its loop: signals, exceptions, exits,
+# forks, killed threads, collections. Each script runs in a process of its own. Its output, its
+# standard error and its end are all looked at, so that a crash, a hang and a stray message are each
+# a failure.
 class SchedulerLifecycleTest < Minitest::Test
   SECONDS = Patience::SECONDS
   PRELUDE = <<~RUBY
@@ -25,14 +27,17 @@ class SchedulerLifecycleTest < Minitest::Test
   # @param ends [Integer, String] exit status, or the name of the signal that ends it
   def self.script(name, text, out: "", err: /\A\z/, ends: 0)
     define_method("test_#{name}") do
-      command = ["timeout", "-s", "KILL", SECONDS.to_s, RbConfig.ruby, "-W0", *$LOAD_PATH.map { |path| "-I#{path}" }, "-e", PRELUDE + text]
+      command = ["timeout", "-s", "KILL", SECONDS.to_s, RbConfig.ruby, "-W0",
+                 *$LOAD_PATH.map { |path| "-I#{path}" }, "-e", PRELUDE + text]
       seen, said, status = Open3.capture3(*command)
-      assert_equal [out, ends], [seen, status.signaled? ? Signal.signame(status.termsig) : status.exitstatus], said
+      ended = status.signaled? ? Signal.signame(status.termsig) : status.exitstatus
+      assert_equal [out, ends], [seen, ended], said
       assert_match err, said
     end
   end
 
-  script "a_trap_handler_runs_while_the_loop_sleeps_and_while_fibers_are_busy", <<~RUBY, out: "5 handled\n"
+  script "a_trap_handler_runs_while_the_loop_sleeps_and_while_fibers_are_busy",
+         <<~RUBY, out: "5 handled\n"
     handled = 0
     heard = Queue.new
     trap("USR1") { handled += 1; heard << true }
@@ -62,7 +67,8 @@ class SchedulerLifecycleTest < Minitest::Test
     exit!(0)
   RUBY
 
-  script "interrupt_leaves_nb_run_and_the_process_goes_on", <<~RUBY, out: "ensured\ninterrupted\non\n"
+  script "interrupt_leaves_nb_run_and_the_process_goes_on",
+         <<~RUBY, out: "ensured\ninterrupted\non\n"
     main = $$
     begin
       NB.run do
@@ -76,7 +82,8 @@ class SchedulerLifecycleTest < Minitest::Test
     NB.run { sleep(0.001); puts "on" }
   RUBY
 
-  script "interrupt_that_nobody_rescues_ends_the_process_as_ever", <<~RUBY, err: /Interrupt/, ends: "INT"
+  script "interrupt_that_nobody_rescues_ends_the_process_as_ever",
+         <<~RUBY, err: /Interrupt/, ends: "INT"
     main = $$
     NB.run { fork { sleep(0.05); Process.kill(:INT, main); exit!(0) }; sleep }
   RUBY
@@ -86,7 +93,8 @@ class SchedulerLifecycleTest < Minitest::Test
     NB.run { fork { sleep(0.05); Process.kill(:TERM, main); exit!(0) }; sleep }
   RUBY
 
-  script "exit_in_a_fiber_ends_the_process_with_its_status_and_its_handlers", <<~RUBY, out: "at exit\n", ends: 3
+  script "exit_in_a_fiber_ends_the_process_with_its_status_and_its_handlers",
+         <<~RUBY, out: "at exit\n", ends: 3
     at_exit { puts "at exit" }
     Fiber.set_scheduler(NeverBlock::Scheduler.new)
     Fiber.schedule { sleep }
@@ -112,7 +120,8 @@ class SchedulerLifecycleTest < Minitest::Test
     exit!(5)
   RUBY
 
-  script "an_error_of_the_main_thread_is_told_once", <<~RUBY, err: /\A[^\n]*told \(RuntimeError\)\n?\z/, ends: 1
+  script "an_error_of_the_main_thread_is_told_once",
+         <<~RUBY, err: /\A[^\n]*told \(RuntimeError\)\n?\z/, ends: 1
     Fiber.set_scheduler(NeverBlock::Scheduler.new)
     Fiber.schedule { sleep }
     raise "told"
@@ -120,19 +129,26 @@ class SchedulerLifecycleTest < Minitest::Test
 
   script "the_main_thread_ends_while_loops_run_in_threads", <<~RUBY, out: "main ends\n"
     started = Queue.new
-    3.times { in_thread { 20.times { Fiber.schedule { started << true; sleep } }; Fiber.schedule { IO.pipe { |r, _| started << true; r.read } } } }
+    3.times do
+      in_thread do
+        20.times { Fiber.schedule { started << true; sleep } }
+        Fiber.schedule { IO.pipe { |r, _| started << true; r.read } }
+      end
+    end
     63.times { started.pop }
     puts "main ends"
   RUBY
 
-  script "an_at_exit_handler_may_wait_and_one_that_raises_keeps_none_from_running", <<~RUBY, out: "fiber\nwaited\n", err: /\A[^\n]*told \(RuntimeError\)\n?\z/, ends: 1
+  script "an_at_exit_handler_may_wait_and_one_that_raises_keeps_none_from_running",
+         <<~RUBY, out: "fiber\nwaited\n", err: /\A[^\n]*told \(RuntimeError\)\n?\z/, ends: 1
     at_exit { sleep(0.001); Thread.new { sleep(0.001) }.join; puts "waited" }
     at_exit { raise "told" }
     Fiber.set_scheduler(NeverBlock::Scheduler.new)
     Fiber.schedule { sleep(0.001); puts "fiber" }
   RUBY
 
-  script "an_error_of_a_fiber_is_told_and_costs_that_fiber_only", <<~RUBY, out: "on\n", err: /\A#<Fiber.*terminated with exception:\n.*told \(RuntimeError\)/m
+  said = /\A#<Fiber.*terminated with exception:\n.*told \(RuntimeError\)/m
+  script "an_error_of_a_fiber_is_told_and_costs_that_fiber_only", <<~RUBY, out: "on\n", err: said
     NB.run do
       Fiber.schedule { raise "told" }
       sleep(0.001)
@@ -140,7 +156,8 @@ class SchedulerLifecycleTest < Minitest::Test
     end
   RUBY
 
-  script "a_thread_that_is_killed_while_its_fibers_wait_is_gone_and_collected", <<~RUBY, out: "gone\n0 left\n"
+  script "a_thread_that_is_killed_while_its_fibers_wait_is_gone_and_collected",
+         <<~RUBY, out: "gone\n0 left\n"
     started = Queue.new
     20.times do
       thread = in_thread { 5.times { Fiber.schedule { started << true; sleep } } }
@@ -164,17 +181,20 @@ class SchedulerLifecycleTest < Minitest::Test
     end
   RUBY
 
-  script "children_of_a_fiber_end_as_they_should", <<~RUBY, out: "child\n[0, 0, 6, 1]\nparent\n", err: /\A[^\n]*of the child \(RuntimeError\)/
+  script "children_of_a_fiber_end_as_they_should",
+         <<~RUBY, out: "child\n[0, 0, 6, 1]\nparent\n", err: /\A[^\n]*of the child \(RuntimeError\)/
     NB.run do
       told = Queue.new
       Fiber.schedule { told.pop; puts "parent" }
-      statuses = [status(fork { puts "child" }), status(fork { exec("true") }), status(fork { raise SystemExit.new(6) }), status(fork { raise "of the child" })]
+      statuses = [status(fork { puts "child" }), status(fork { exec("true") }),
+                  status(fork { raise SystemExit.new(6) }), status(fork { raise "of the child" })]
       p statuses
       told << true
     end
   RUBY
 
-  script "a_child_that_goes_on_behind_fork_has_no_scheduler_and_none_of_the_parents_fibers", <<~RUBY, out: "nil\n0\nparent\n"
+  script "a_child_that_goes_on_behind_fork_has_no_scheduler_and_none_of_the_parents_fibers",
+         <<~RUBY, out: "nil\n0\nparent\n"
     Thread.new do
       Fiber.set_scheduler(NeverBlock::Scheduler.new)
       told = Queue.new
@@ -190,7 +210,8 @@ class SchedulerLifecycleTest < Minitest::Test
     p status(fork { NB.run { Fiber.schedule { sleep(0.001); puts "in the child" } } })
   RUBY
 
-  script "a_ractor_is_refused_in_a_sentence", <<~RUBY, out: "NeverBlock::Scheduler works in the main Ractor only\n"
+  script "a_ractor_is_refused_in_a_sentence",
+         <<~RUBY, out: "NeverBlock::Scheduler works in the main Ractor only\n"
     ractor = Ractor.new do
       NeverBlock::Scheduler.new
     rescue StandardError => e
@@ -204,10 +225,25 @@ class SchedulerLifecycleTest < Minitest::Test
     ended = 0
     NB.run do
       queue = Queue.new
-      100.times { |i| Fiber.schedule { words = Array.new(20) { |j| "word \#{i} \#{j}" }; queue.pop; sleep(0.001); ended += 1 if words == Array.new(20) { |j| "word \#{i} \#{j}" } } }
-      100.times { |i| Fiber.schedule { r, w = IO.pipe; Fiber.schedule { sleep(0.002); w.write(i.to_s); w.close }; ended += 1 if r.read == i.to_s } }
+      100.times do |i|
+        Fiber.schedule do
+          words = Array.new(20) { |j| "word \#{i} \#{j}" }
+          queue.pop
+          sleep(0.001)
+          ended += 1 if words == Array.new(20) { |j| "word \#{i} \#{j}" }
+        end
+      end
+      100.times do |i|
+        Fiber.schedule do
+          r, w = IO.pipe
+          Fiber.schedule { sleep(0.002); w.write(i.to_s); w.close }
+          ended += 1 if r.read == i.to_s
+        end
+      end
       GC.compact if GC.respond_to?(:compact)
-      GC.verify_compaction_references(toward: :empty) if GC.respond_to?(:verify_compaction_references)
+      if GC.respond_to?(:verify_compaction_references)
+        GC.verify_compaction_references(toward: :empty)
+      end
       100.times { queue << true; GC.start if rand(20).zero? }
     end
     p ended

@@ -2,8 +2,9 @@
 
 require_relative "../../support/scheduler_harness"
 
-# A Mutex, a Queue or a ConditionVariable that wakes one fiber has woken no other: when an exception was raised into that fiber's wait just before, the
-# wake comes first and the exception in the fiber's next wait.
+# A Mutex, a Queue or a ConditionVariable that wakes one fiber has woken no other. When an exception
+# was raised into that fiber's wait just before, the wake comes first. The exception comes in the
+# fiber's next wait.
 class SchedulerLostWakesTest < Minitest::Test
   include SchedulerHarness
 
@@ -13,7 +14,10 @@ class SchedulerLostWakesTest < Minitest::Test
     first = nil
     in_scheduler do
       fiber { mutex.synchronize { sleep(0) && first.raise("told") } }
-      first = fiber { mutex.synchronize { order << :first } and order << assert_raises(RuntimeError) { sleep }.message }
+      first = fiber do
+        mutex.synchronize { order << :first } and
+          order << assert_raises(RuntimeError) { sleep }.message
+      end
       fiber { mutex.synchronize { order << :second } }
     end
     assert_equal [:first, "told", :second], order
@@ -34,13 +38,17 @@ class SchedulerLostWakesTest < Minitest::Test
     condition = ConditionVariable.new
     order = []
     in_scheduler do
-      waiter = fiber { mutex.synchronize { condition.wait(mutex) && order << :signalled } and order << assert_raises(RuntimeError) { sleep }.message }
+      waiter = fiber do
+        mutex.synchronize { condition.wait(mutex) && order << :signalled } and
+          order << assert_raises(RuntimeError) { sleep }.message
+      end
       fiber { waiter.raise("told") || condition.signal }
     end
     assert_equal [:signalled, "told"], order
   end
 
-  # A thread may signal between ConditionVariable#wait's entry into the list and its sleep; here the signal comes exactly there.
+  # A thread may signal between ConditionVariable#wait's entry into the list and its sleep. Here the
+  # signal comes exactly there.
   def test_a_signal_that_comes_before_the_sleep_of_a_wait_ends_it
     condition = ConditionVariable.new
     signalling = Class.new(Mutex) do
@@ -60,13 +68,20 @@ class SchedulerLostWakesTest < Minitest::Test
     condition = ConditionVariable.new
     order = []
     in_scheduler do
-      waiter = fiber { mutex.synchronize { condition.wait(mutex) } and order << :woken and sleep and order << :slept }
-      fiber { 3.times { condition.broadcast } and order << :signalled and sleep(0.002) and Fiber.scheduler.unblock(:test, waiter) and order << :unblocked }
+      waiter = fiber do
+        mutex.synchronize { condition.wait(mutex) } and
+          order << :woken and sleep and order << :slept
+      end
+      fiber do
+        3.times { condition.broadcast } and order << :signalled and sleep(0.002) and
+          Fiber.scheduler.unblock(:test, waiter) and order << :unblocked
+      end
     end
     assert_equal %i[signalled woken slept], order.first(3) - [:unblocked]
   end
 
-  # Bug #19480: without binding/hooks/mutex.c Ruby 3.1 dies of "[BUG] invalid keeping_mutexes" here within a second.
+  # Bug #19480: without binding/hooks/mutex.c Ruby 3.1 dies here of "[BUG] invalid keeping_mutexes"
+  # within a second.
   def test_a_mutex_shared_by_loops_and_threads_stays_whole
     script = <<~RUBY
       require "neverblock/scheduler"
@@ -76,16 +91,27 @@ class SchedulerLostWakesTest < Minitest::Test
       use = lambda do |pause|
         until over
           i = rand(8)
-          mutexes[i].synchronize { held[i] += 1; pause.call; abort("two inside") if held[i] != 1; held[i] -= 1 }
+          mutexes[i].synchronize do
+            held[i] += 1
+            pause.call
+            abort("two inside") if held[i] != 1
+            held[i] -= 1
+          end
         end
       end
-      loops = Array.new(2) { Thread.new { Fiber.set_scheduler(NeverBlock::Scheduler.new); 100.times { Fiber.schedule { use.call(-> { sleep(rand * 0.0002) }) } } } }
+      loops = Array.new(2) do
+        Thread.new do
+          Fiber.set_scheduler(NeverBlock::Scheduler.new)
+          100.times { Fiber.schedule { use.call(-> { sleep(rand * 0.0002) }) } }
+        end
+      end
       threads = Array.new(2) { Thread.new { use.call(-> { Thread.pass }) } }
       sleep(1.5)
       over = true
       puts (loops + threads).all? { |thread| thread.join(#{SECONDS / 2}) }
     RUBY
-    command = ["timeout", "-s", "KILL", SECONDS.to_s, RbConfig.ruby, "-W0", *$LOAD_PATH.map { |path| "-I#{path}" }, "-e", script]
+    command = ["timeout", "-s", "KILL", SECONDS.to_s, RbConfig.ruby, "-W0",
+               *$LOAD_PATH.map { |path| "-I#{path}" }, "-e", script]
     assert_equal "true\n", IO.popen(command, err: %i[child out], &:read)
   end
 
@@ -95,8 +121,15 @@ class SchedulerLostWakesTest < Minitest::Test
     order = []
     in_scheduler do
       scheduler = Fiber.scheduler
-      fiber { order << scheduler.timeout_after(0.001, IndexError) { queue.pop } && sleep(0.001) && order << :on }
-      fiber { order << assert_raises(IndexError) { scheduler.timeout_after(0.001, IndexError) { queue.pop && sleep } }.class }
+      fiber do
+        order << scheduler.timeout_after(0.001, IndexError) { queue.pop } &&
+          sleep(0.001) && order << :on
+      end
+      fiber do
+        order << assert_raises(IndexError) {
+          scheduler.timeout_after(0.001, IndexError) { queue.pop && sleep }
+        }.class
+      end
       fiber { Thread.new { sleep(0.01) }.join && nil }
       fiber { busy(0.005) || 2.times { queue << :popped } }
     end

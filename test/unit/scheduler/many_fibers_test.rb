@@ -4,10 +4,12 @@ require_relative "../../support/unit"
 require "open3"
 require "rbconfig"
 
-# 30,000 fibers that wait at once, which is near the wall of 31,744 that the kernel's default of 65,530 memory maps sets; beyond it, a message with the mend.
+# Tests 30,000 fibers that wait at once. The kernel's default of 65,530 memory maps sets a wall at
+# 31,744. Beyond the wall comes a message that names the mend.
 class SchedulerManyFibersTest < Minitest::Test
   MANY = 30_000
-  MAPS = File.exist?("/proc/sys/vm/max_map_count") ? Integer(File.read("/proc/sys/vm/max_map_count")) : nil
+  MAPS_FILE = "/proc/sys/vm/max_map_count"
+  MAPS = File.exist?(MAPS_FILE) ? Integer(File.read(MAPS_FILE)) : nil
 
   def test_thirty_thousand_fibers_wait_at_once_in_nb_run
     skip "vm.max_map_count is #{MAPS}" if MAPS && MAPS < 65_530
@@ -30,7 +32,14 @@ class SchedulerManyFibersTest < Minitest::Test
     Fiber.scheduler.run
     hooks = [Fiber.current_scheduler.nil?]
     turns = []
-    2.times { |i| Fiber.schedule { hooks << !Fiber.current_scheduler.nil?; turns << i; sleep(0.001); turns << i + 2 } }
+    2.times do |i|
+      Fiber.schedule {
+        hooks << !Fiber.current_scheduler.nil?
+        turns << i
+        sleep(0.001)
+        turns << i + 2
+      }
+    end
     Fiber.scheduler.run
     puts waiting == ended, hooks.uniq.inspect, turns.first(2).inspect
   RUBY
@@ -70,7 +79,8 @@ class SchedulerManyFibersTest < Minitest::Test
         begin
           loop { pool.spawn { waiting += 1; gate.pop; ended += 1 } }
         rescue FiberError => e
-          puts e.message, waiting > 10_000 && pool.stats == { running: waiting, queued: 0, waiting: 0 }
+          puts e.message,
+               waiting > 10_000 && pool.stats == { running: waiting, queued: 0, waiting: 0 }
         end
         #{AFTER.sub("Fiber.schedule {", "pool.spawn {")}
       end.join
@@ -84,12 +94,18 @@ class SchedulerManyFibersTest < Minitest::Test
 
     out, err = run_script("waiting = ended = 0\ngate = Queue.new\n#{script}")
     message, *rest = out.lines
-    assert_match(/no memory map is left for another fiber .*vm.max_map_count is #{MAPS}\).*sysctl -w vm.max_map_count=#{MAPS * 4}$/, message, err)
+    mend = "sysctl -w vm.max_map_count=#{MAPS * 4}"
+    assert_match(
+      /no memory map is left for another fiber .*vm.max_map_count is #{MAPS}\).*#{mend}$/,
+      message, err
+    )
     assert_equal [%W[true\n true\n [true]\n [0,\ 1]\n], ""], [rest, err]
   end
 
   def run_script(script)
-    out, err, = Open3.capture3("timeout", "-s", "KILL", "100", RbConfig.ruby, "-W0", *$LOAD_PATH.map { |path| "-I#{path}" }, "-e", "require 'neverblock'\n#{script}")
+    command = ["timeout", "-s", "KILL", "100", RbConfig.ruby, "-W0",
+               *$LOAD_PATH.map { |path| "-I#{path}" }, "-e", "require 'neverblock'\n#{script}"]
+    out, err, = Open3.capture3(*command)
     [out, err]
   end
 end

@@ -3,8 +3,9 @@
 require_relative "../../support/scheduler_harness"
 require "socket"
 
-# address_resolve: a name parks its fiber until a thread has looked it up; what the cache knows is told without a wait. The names are numbers that only
-# inet_aton(3) reads ("127.7.9" is 127.7.0.9): no name server is needed, and each test has one that nobody has asked for.
+# Tests address_resolve: a name parks its fiber until a thread has looked it up, and what the cache
+# knows is told without a wait. The names are numbers that only inet_aton(3) reads ("127.7.9" is
+# 127.7.0.9). No name server is needed, and each test has a name that nobody has asked for.
 class SchedulerNamesTest < Minitest::Test
   include SchedulerHarness
 

@@ -5,8 +5,9 @@ require "io/wait"
 require "socket"
 require "timeout"
 
-# Scheduler#pin: the waits of a fiber keep the thread. A second fiber, which gives way to others for ever, counts the turns it has; that it had none while
-# the first one waited is what is asked, and what ends the wait comes from another thread or from the clock.
+# Tests Scheduler#pin: the waits of a fiber keep the thread. A second fiber, which gives way to
+# others for ever, counts the turns it has. The tests assert that it had none while the first one
+# waited. What ends the wait comes from another thread or from the clock.
 class SchedulerPinTest < Minitest::Test
   include SchedulerHarness
 
@@ -101,7 +102,11 @@ class SchedulerPinTest < Minitest::Test
       condition = ConditionVariable.new
       gate = Gate.new(1)
       in_scheduler do
-        fiber { Fiber.scheduler.pin { mutex.synchronize { gate.enter and condition.wait(mutex, *timeout) } } }
+        fiber do
+          Fiber.scheduler.pin do
+            mutex.synchronize { gate.enter and condition.wait(mutex, *timeout) }
+          end
+        end
         when_full(gate) { mutex.synchronize { condition.signal } }
       end
     end
@@ -136,7 +141,8 @@ class SchedulerPinTest < Minitest::Test
         seen = []
         value = scheduler.pin do
           fiber { seen << scheduler.pinned? }
-          seen << scheduler.pinned? << scheduler.pin(false) { scheduler.pinned? } << scheduler.pinned?
+          seen << scheduler.pinned? << scheduler.pin(false) { scheduler.pinned? }
+          seen << scheduler.pinned?
           :value
         end
         assert_equal :value, value
@@ -160,7 +166,9 @@ class SchedulerPinTest < Minitest::Test
   def test_a_timeout_interrupts_a_pinned_wait
     silent = IO.pipe
     assert_keeps_the_thread { assert_raises(Timeout::Error) { Timeout.timeout(0.005) { sleep } } }
-    assert_keeps_the_thread { assert_raises(Timeout::Error) { Timeout.timeout(0.005) { silent.first.read(1) } } }
+    assert_keeps_the_thread do
+      assert_raises(Timeout::Error) { Timeout.timeout(0.005) { silent.first.read(1) } }
+    end
   end
 
   def test_a_raise_from_another_thread_interrupts_a_pinned_wait
@@ -189,7 +197,8 @@ class SchedulerPinTest < Minitest::Test
         Fiber.scheduler.pin { Process.kill(:USR1, Process.pid) and puts r.read(1) }
       end
     RUBY
-    output = IO.popen([RbConfig.ruby, *$LOAD_PATH.map { |path| "-I#{path}" }, "-W0", "-e", script], &:read)
+    command = [RbConfig.ruby, *$LOAD_PATH.map { |path| "-I#{path}" }, "-W0", "-e", script]
+    output = IO.popen(command, &:read)
     assert_equal "x\n", output
   end
 
@@ -222,7 +231,8 @@ class SchedulerPinTest < Minitest::Test
 
   private
 
-  # Runs the block pinned, in a fiber beside one that counts its turns, and asserts that the count stood still.
+  # Runs the block pinned, in a fiber beside one that counts its turns. Asserts that the count stood
+  # still.
   def assert_keeps_the_thread(&block)
     in_scheduler { beside { pinned(&block) } }
   end
@@ -253,7 +263,8 @@ class SchedulerPinTest < Minitest::Test
     end
   end
 
-  # Runs the block pinned with a readable end, which another thread writes to once this one stands still.
+  # Runs the block pinned with a readable end, which another thread writes to once this one stands
+  # still.
   def held_from_outside(ends = IO.pipe)
     in_scheduler do
       r, w = ends

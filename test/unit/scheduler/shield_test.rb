@@ -3,7 +3,8 @@
 require_relative "../../support/timeslices"
 require "timeout"
 
-# Scheduler#shield, and what Ruby 3.4 does in it: operations on another thread whose result an exception would lose.
+# Tests Scheduler#shield, and what Ruby 3.4 does in it: operations on another thread whose result an
+# exception would lose.
 class SchedulerShieldTest < Minitest::Test
   include Timeslices
 
@@ -48,7 +49,8 @@ class SchedulerShieldTest < Minitest::Test
       shielded = fiber do
         Timeout.timeout(0.001) do
           steps << Fiber.scheduler.shield { computed_when_over }
-          steps << Enumerator.new { |all| all << computed_when_over }.then { |inner| Fiber.scheduler.shield { inner.next } }
+          inner = Enumerator.new { |all| all << computed_when_over }
+          steps << Fiber.scheduler.shield { inner.next }
           sleep
         end
       rescue Timeout::Error
@@ -96,7 +98,8 @@ class SchedulerShieldTest < Minitest::Test
 
   private
 
-  # What else the process has open may change meanwhile: threads that live as long as it are started when they are first needed.
+  # What else the process has open may change meanwhile: threads that live as long as the process
+  # start when they are first needed.
   def descriptors_of(path)
     Dir.children("/proc/self/fd").select do |number|
       File.readlink("/proc/self/fd/#{number}") == File.realpath(path)

@@ -3,7 +3,8 @@
 require_relative "../../support/unit"
 require_relative "../../support/scheduler_soak"
 
-# 20,000 waits of every kind with random cancels, timeouts, closes and forks; test/slow/scheduler_soak_test.rb runs a hundred times as many.
+# Tests 20,000 waits of every kind with random cancels, timeouts, closes and forks.
+# test/slow/scheduler_soak_test.rb runs a hundred times as many.
 class SchedulerSoakMixTest < Minitest::Test
   WAITS = 20_000
   FIBERS = 200

@@ -26,7 +26,7 @@ class SocketsTest < Minitest::Test
   WAITS.each do |name, wait|
     define_method("test_a_connection_that_#{name.tr(" .", "__").downcase}_waits_for_is_cut") do
       connected do |client, server|
-        in_scheduler { fiber { assert_raises(NB::DeadlineExceeded) { NB.deadline(LIMIT_S) { wait.call(client) } } } }
+        ended_by_deadline { wait.call(client) }
         assert_cut client, server
       end
     end
@@ -34,8 +34,16 @@ class SocketsTest < Minitest::Test
 
   ENDS = {
     "nb_all" => ->(work) { NB.all(work, -> { sleep(LIMIT_S) && raise(KeyError) }) },
-    "a_cancellation" => ->(work) { Fiber.scheduler.cancellable { |it| Fiber.schedule { it.cancel(NB::Cancelled) } && work.call } },
-    "a_client_that_has_left" => ->(work) { Fiber.scheduler.cancellable { |it| Fiber.schedule { it.cancel(NB::ClientGone, "it has left") } && work.call } },
+    "a_cancellation" => ->(work) {
+      Fiber.scheduler.cancellable do |it|
+        Fiber.schedule { it.cancel(NB::Cancelled) } && work.call
+      end
+    },
+    "a_client_that_has_left" => ->(work) {
+      Fiber.scheduler.cancellable do |it|
+        Fiber.schedule { it.cancel(NB::ClientGone, "it has left") } && work.call
+      end
+    },
     "a_deadline_that_was_over_before_the_wait" => ->(work) { NB.deadline(0, &work) }
   }.freeze
 
@@ -92,10 +100,12 @@ class SocketsTest < Minitest::Test
   def test_over_tls_too
     certificate = SelfSignedCertificate.new
     connected(half: "") do |client, server|
-      accepted = Thread.new { OpenSSL::SSL::SSLSocket.new(server, certificate.server_context).tap(&:accept) }
+      accepted = Thread.new do
+        OpenSSL::SSL::SSLSocket.new(server, certificate.server_context).tap(&:accept)
+      end
       secure = OpenSSL::SSL::SSLSocket.new(client).tap(&:connect)
       accepted.value.write("half")
-      in_scheduler { fiber { assert_raises(NB::DeadlineExceeded) { NB.deadline(LIMIT_S) { secure.gets } } } }
+      ended_by_deadline { secure.gets }
       assert_raises(SystemCallError, OpenSSL::SSL::SSLError) { 2.times { secure.write("asked") } }
     end
   end
@@ -104,7 +114,7 @@ class SocketsTest < Minitest::Test
     Dir.mktmpdir do |folder|
       UNIXServer.open(path = File.join(folder, "s")) do |listener|
         connected(UNIXSocket.new(path), listener.accept) do |client, server|
-          in_scheduler { fiber { assert_raises(NB::DeadlineExceeded) { NB.deadline(LIMIT_S) { client.gets } } } }
+          ended_by_deadline { client.gets }
           assert_cut client, server
         end
       end
@@ -116,7 +126,9 @@ class SocketsTest < Minitest::Test
   AS_ON_THREADS = {
     "timeout" => ->(work) { Timeout.timeout(LIMIT_S, &work) },
     "timeout_with_a_class" => ->(work) { Timeout.timeout(LIMIT_S, KeyError, &work) },
-    "fiber_raise" => ->(work) { Fiber.current.then { |it| Fiber.schedule { it.raise(KeyError) } } && work.call }
+    "fiber_raise" => ->(work) {
+      Fiber.current.then { |it| Fiber.schedule { it.raise(KeyError) } } && work.call
+    }
   }.freeze
 
   AS_ON_THREADS.each do |name, work_off|
@@ -176,8 +188,11 @@ class SocketsTest < Minitest::Test
 
   def test_pipes_files_and_datagrams_are_nothing_to_cut
     reader, = IO.pipe
-    datagrams = UDPSocket.new.tap { |it| it.bind("127.0.0.1", 0) && it.connect("127.0.0.1", it.addr[1]) }
-    [reader, File.open(__FILE__), datagrams, TCPServer.new("127.0.0.1", 0), IO.pipe.first.tap(&:close)].each do |io|
+    datagrams = UDPSocket.new
+    datagrams.bind("127.0.0.1", 0)
+    datagrams.connect("127.0.0.1", datagrams.addr[1])
+    closed = IO.pipe.first.tap(&:close)
+    [reader, File.open(__FILE__), datagrams, TCPServer.new("127.0.0.1", 0), closed].each do |io|
       refute NeverBlock::Sockets.cut(io), io.inspect
     end
     datagrams.send("x", 0)
@@ -195,11 +210,19 @@ class SocketsTest < Minitest::Test
 
   def test_a_pool_of_plain_sockets_never_gives_half_an_answer
     listener = TCPServer.new("127.0.0.1", 0)
-    echo = Thread.new { loop { Thread.new(listener.accept) { |it| it.write("#{it.gets.chomp}\n") while it.wait_readable && !it.eof? } } }
+    echo = Thread.new do
+      loop do
+        Thread.new(listener.accept) do |it|
+          it.write("#{it.gets.chomp}\n") while it.wait_readable && !it.eof?
+        end
+      end
+    end
     pool = Queue.new
     3.times { pool << TCPSocket.new("127.0.0.1", listener.addr[1]) }
     in_scheduler do
-      30.times { |index| fiber { ask(pool, listener.addr[1], "mine #{index}", ended: index.even?) } }
+      30.times do |index|
+        fiber { ask(pool, listener.addr[1], "mine #{index}", ended: index.even?) }
+      end
     end
     assert_equal 3, pool.size
     assert @ended
@@ -221,8 +244,15 @@ class SocketsTest < Minitest::Test
     [client, server, listener].compact.each(&:close)
   end
 
+  # Runs the block in a fiber, where it waits until a deadline is over.
+  def ended_by_deadline
+    in_scheduler do
+      fiber { assert_raises(NB::DeadlineExceeded) { NB.deadline(LIMIT_S) { yield } } }
+    end
+  end
+
   def ended_wait(io)
-    in_scheduler { fiber { assert_raises(NB::DeadlineExceeded) { NB.deadline(LIMIT_S) { io.wait_readable && io.gets } } } }
+    ended_by_deadline { io.wait_readable && io.gets }
   end
 
   # Nothing of the answer is there, and nothing more can be asked.

@@ -5,14 +5,16 @@ require "io/wait"
 require "socket"
 require "timeout"
 
-# Random waits, cancels and closes for about three seconds: every fiber ends, every wait ends as it should. The seed is printed when it fails.
+# Tests random waits, cancels and closes for about three seconds: every fiber ends, every wait ends
+# as it should. The seed is printed when it fails.
 class SchedulerStressTest < Minitest::Test
   include SchedulerHarness
 
   ROUNDS = 40
   FIBERS = 60
   STEPS = 25
-  STEP_NAMES = %i[nap give_way pop push lock pipe half_closed timed_out cancel_another nested spawn_one thread].freeze
+  STEP_NAMES = %i[nap give_way pop push lock pipe half_closed timed_out cancel_another nested
+                  spawn_one thread].freeze
 
   class Cancelled < StandardError; end
 
@@ -90,7 +92,9 @@ class SchedulerStressTest < Minitest::Test
 
   def timed_out
     r, w = IO.pipe
-    assert_raises(Timeout::Error, Cancelled) { Timeout.timeout(@random.rand * 0.001) { @random.rand(2).zero? ? r.read(1) : sleep } }
+    assert_raises(Timeout::Error, Cancelled) do
+      Timeout.timeout(@random.rand * 0.001) { @random.rand(2).zero? ? r.read(1) : sleep }
+    end
   ensure
     [r, w].each(&:close)
   end

@@ -18,7 +18,8 @@ class SchedulerThreadsTest < Minitest::Test
     assert_equal (0...20).to_a, values.sort
   end
 
-  # It sleeps right after it has woken the fiber that waits for it, as one that loses Ruby's lock there does.
+  # Makes a thread sleep right after it has woken the fiber that waits for it, as one that loses
+  # Ruby's lock there does.
   module EndsSlowly
     def unblock(*)
       super.tap { sleep 0.02 if Thread.current[:ends_slowly] }
@@ -55,9 +56,15 @@ class SchedulerThreadsTest < Minitest::Test
   def test_loops_whose_wake_descriptors_somebody_has_closed_are_woken_and_ended_all_the_same
     skip "/proc/self/fd tells what is an eventfd" unless File.directory?("/proc/self/fd")
 
-    out, err, = Open3.capture3("timeout", (3 * SECONDS).to_s, RbConfig.ruby, *$LOAD_PATH.map { |path| "-I#{path}" }, "-e", <<~RUBY)
+    command = ["timeout", (3 * SECONDS).to_s, RbConfig.ruby,
+               *$LOAD_PATH.map { |path| "-I#{path}" }, "-e"]
+    out, err, = Open3.capture3(*command, <<~RUBY)
       require "neverblock"
-      eventfds = -> { Dir.children("/proc/self/fd").map(&:to_i).select { |fd| (File.readlink("/proc/self/fd/\#{fd}") rescue "").include?("eventfd") } }
+      eventfds = -> {
+        Dir.children("/proc/self/fd").map(&:to_i).select do |fd|
+          (File.readlink("/proc/self/fd/\#{fd}") rescue "").include?("eventfd")
+        end
+      }
       Thread.new { sleep }
       before = eventfds.call
       queues = Array.new(40) { Queue.new }
@@ -182,7 +189,9 @@ class SchedulerThreadsTest < Minitest::Test
       trap("USR1") { puts "trapped"; queue << true }
       Fiber.schedule { puts "ready"; $stdout.flush; queue.pop; puts "woken" }
     RUBY
-    output, status = run_script(script) { |pid, line| Process.kill("USR1", pid) if line == "ready\n" }
+    output, status = run_script(script) do |pid, line|
+      Process.kill("USR1", pid) if line == "ready\n"
+    end
     assert_equal "ready\ntrapped\nwoken\n", output
     assert_predicate status, :success?
   end
@@ -200,12 +209,15 @@ class SchedulerThreadsTest < Minitest::Test
         exit!(3)
       end
     RUBY
-    output, status = run_script(script) { |pid, line| Process.kill("INT", pid) if line == "ready\n" }
+    output, status = run_script(script) do |pid, line|
+      Process.kill("INT", pid) if line == "ready\n"
+    end
     assert_equal "ready\ninterrupted\n", output
     assert_equal 3, status.exitstatus
   end
 
-  # SIGCONT ends a system call that waits (signal(7)). Whoever has nothing to do goes on to wait without Ruby's lock; else it would be given that, by the thread that computes.
+  # SIGCONT ends a system call that waits (signal(7)). A thread that has nothing to do goes on to
+  # wait without Ruby's lock. Otherwise the thread that computes would have to give it the lock.
   def test_a_loop_that_sleeps_does_not_want_the_lock_because_its_process_was_stopped
     script = <<~RUBY
       require "neverblock/scheduler"
@@ -218,7 +230,9 @@ class SchedulerThreadsTest < Minitest::Test
         Fiber.schedule { ready << scheduler and sleep(#{2 * SECONDS}) }
       end
       scheduler = ready.pop
-      Thread.pass until Thread.list.all? { |thread| thread == Thread.main || thread.status == "sleep" }
+      until Thread.list.all? { |thread| thread == Thread.main || thread.status == "sleep" }
+        Thread.pass
+      end
       before = scheduler.lock_handoffs
       puts "ready"
       $stdout.flush
@@ -238,7 +252,8 @@ class SchedulerThreadsTest < Minitest::Test
 
   private
 
-  # Long enough for who wants the lock to be offered it by the watchdog, which asks each millisecond.
+  # Takes long enough for the watchdog, which asks each millisecond, to offer the lock to a thread
+  # that wants it.
   def stop_and_go(pid, times:)
     times.times do
       Process.kill("STOP", pid)
@@ -261,7 +276,8 @@ class SchedulerThreadsTest < Minitest::Test
     [thread, started]
   end
 
-  # The child's whole output; the block is called with each line when it comes. A child that does not end is killed.
+  # The child's whole output. The block is called with each line when it comes. A child that does
+  # not end is killed.
   def run_script(script)
     command = [RbConfig.ruby, *$LOAD_PATH.map { |path| "-I#{path}" }, "-W0", "-e", script]
     IO.popen(command, err: %i[child out]) do |io|

@@ -15,8 +15,13 @@ class SchedulerTimeoutsTest < Minitest::Test
     ended = 0
     in_scheduler do
       r, _w = IO.pipe
-      [-> { sleep }, -> { Queue.new.pop }, -> { r.read }, -> { loop { sleep(0) } }, -> { Thread.new { Thread.stop }.join }].each do |wait|
-        fiber { assert_raises(Timeout::Error) { Timeout.timeout(0.01) { wait.call } } and ended += 1 }
+      waits = [-> { sleep }, -> { Queue.new.pop }, -> { r.read }, -> { loop { sleep(0) } },
+               -> { Thread.new { Thread.stop }.join }]
+      waits.each do |wait|
+        fiber do
+          assert_raises(Timeout::Error) { Timeout.timeout(0.01) { wait.call } }
+          ended += 1
+        end
       end
     end
     assert_equal 5, ended
@@ -35,7 +40,8 @@ class SchedulerTimeoutsTest < Minitest::Test
   def test_the_exception_and_message_are_the_callers
     in_scheduler do
       fiber do
-        assert_equal "too long", assert_raises(Own) { Timeout.timeout(0.001, Own, "too long") { sleep } }.message
+        error = assert_raises(Own) { Timeout.timeout(0.001, Own, "too long") { sleep } }
+        assert_equal "too long", error.message
       end
     end
   end
@@ -45,13 +51,18 @@ class SchedulerTimeoutsTest < Minitest::Test
       fiber do
         inner = Class.new(StandardError)
         outer = Class.new(StandardError)
-        Timeout.timeout(SECONDS, outer) { assert_raises(inner) { Timeout.timeout(0.001, inner) { sleep } } }
-        assert_raises(outer) { Timeout.timeout(0.001, outer) { Timeout.timeout(SECONDS, inner) { sleep } } }
+        Timeout.timeout(SECONDS, outer) do
+          assert_raises(inner) { Timeout.timeout(0.001, inner) { sleep } }
+        end
+        assert_raises(outer) do
+          Timeout.timeout(0.001, outer) { Timeout.timeout(SECONDS, inner) { sleep } }
+        end
       end
     end
   end
 
-  # An exception on its way out of the block, whose `ensure` waits, when the time is over there (Ruby 3.4 waits in IO#close).
+  # An exception is on its way out of the block, whose `ensure` waits, when the time is over there
+  # (Ruby 3.4 waits in IO#close).
   def test_what_was_raised_into_the_block_before_its_time_was_over_is_the_cause_of_the_timeout
     seen = nil
     in_scheduler do
@@ -71,7 +82,12 @@ class SchedulerTimeoutsTest < Minitest::Test
   end
 
   def test_a_timeout_that_nothing_came_before_has_no_cause
-    in_scheduler { fiber { assert_nil assert_raises(Timeout::Error) { Timeout.timeout(0.001) { sleep } }.cause } }
+    in_scheduler do
+      fiber do
+        error = assert_raises(Timeout::Error) { Timeout.timeout(0.001) { sleep } }
+        assert_nil error.cause
+      end
+    end
   end
 
   def test_two_timeouts_that_end_together_both_raise

@@ -9,7 +9,8 @@ require "open3"
 require "tempfile"
 require "timeout"
 
-# Where no slice ends: each region computes until the end of one has been put off several times, beside a fiber that would run if it were left.
+# Tests where no slice ends. Each region computes until the end of one has been put off several
+# times, beside a fiber that would run if it were left.
 class SchedulerTimesliceRegionsTest < Minitest::Test
   include Timeslices
 
@@ -78,8 +79,12 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
 
   def test_in_handle_interrupt_that_puts_interrupts_off
     assert_stays { Thread.handle_interrupt(Object => :never) { stays? } }
-    assert_stays { Thread.handle_interrupt(RuntimeError => :on_blocking, IOError => :immediate) { stays? } }
-    assert_stays { Thread.handle_interrupt(Object => :never) { Enumerator.new { |out| out << stays? }.next } }
+    assert_stays do
+      Thread.handle_interrupt(RuntimeError => :on_blocking, IOError => :immediate) { stays? }
+    end
+    assert_stays do
+      Thread.handle_interrupt(Object => :never) { Enumerator.new { |out| out << stays? }.next }
+    end
   end
 
   def test_where_handle_interrupt_lets_them_in_again_slices_end
@@ -99,7 +104,9 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
   end
 
   def test_not_in_handle_interrupt_in_uninterrupted
-    assert_stays { NB.uninterrupted { Thread.handle_interrupt(Exception => :immediate) { stays? } } }
+    assert_stays do
+      NB.uninterrupted { Thread.handle_interrupt(Exception => :immediate) { stays? } }
+    end
   end
 
   def test_in_a_blocking_fiber_whose_waits_no_hook_sees
@@ -132,23 +139,44 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
     end
   end
 
-  # Ways in which the block runs in a fiber that is resumed in the callback, where its own frames tell nothing: as an element is asked for, or what comes before the first
-  # one; looked at or taken; of an Enumerator that was begun before; in a Fiber, in an Enumerator within one.
+  # Ways in which the block runs in a fiber that is resumed in the callback, where its own frames
+  # tell nothing. It runs as an element is looked at or taken, or before the first one; in an
+  # Enumerator that was begun before; in a Fiber; or in an Enumerator within a Fiber.
   # rubocop:disable Style/RescueModifier -- what is raised is a part of the answer
   RESUMED = {
     next: ->(body) { -> { Enumerator.new { |out| out << body.call }.next } },
-    peek: ->(body) { -> { Enumerator.new { |out| out << body.call }.then { |one| [one.peek, one.next].uniq.first } } },
-    values: ->(body) { -> { Enumerator.new { |out| out.yield(body.call, 2) }.then { |one| [one.peek_values, one.next_values].uniq.first.first } } },
+    peek: ->(body) {
+      -> {
+        Enumerator.new { |out| out << body.call }.then { |one| [one.peek, one.next].uniq.first }
+      }
+    },
+    values: ->(body) {
+      -> {
+        Enumerator.new { |out| out.yield(body.call, 2) }
+                  .then { |one| [one.peek_values, one.next_values].uniq.first.first }
+      }
+    },
     begun: lambda do |body|
       one = Enumerator.new { |out| (out << 1) && out << body.call }
       one.next
       -> { one.next }
     end,
-    ended: ->(body) { -> { Enumerator.new { |_out| body.call }.then { |one| one.size || one.next rescue $!.result } } },
+    ended: ->(body) {
+      -> {
+        Enumerator.new { |_out| body.call }.then { |one| one.size || one.next rescue $!.result }
+      }
+    },
     fiber: ->(body) { -> { Fiber.new { body.call }.resume } },
-    fed: ->(body) { -> { Fiber.new { |first, and_more:| first + and_more + (body.call ? 0 : 1) }.resume(1, and_more: 2) == 3 } },
+    fed: ->(body) {
+      -> {
+        Fiber.new { |first, and_more:| first + and_more + (body.call ? 0 : 1) }
+             .resume(1, and_more: 2) == 3
+      }
+    },
     within: ->(body) { -> { Fiber.new { Enumerator.new { |out| out << body.call }.next }.resume } },
-    failing: ->(body) { -> { Fiber.new { body.call and raise IOError }.resume rescue $!.is_a?(IOError) } }
+    failing: ->(body) {
+      -> { Fiber.new { body.call and raise IOError }.resume rescue $!.is_a?(IOError) }
+    }
   }.freeze
   # rubocop:enable Style/RescueModifier
 
@@ -158,7 +186,8 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
       assert_stays { in_qsort(&made[-> { stays? }]) }
     end
 
-    define_method("test_waits_in_a_fiber_resumed_above_one_that_keeps_something_for_its_thread_hold_it_#{way}") do
+    define_method("test_waits_in_a_fiber_resumed_above_one_that_keeps_something_for_its_thread_" \
+                  "hold_it_#{way}") do
       %i[in_libxml in_qsort].each do |callback|
         steps = []
         in_timeslices do
@@ -172,8 +201,9 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
 
     define_method("test_but_in_a_fiber_resumed_where_none_is_#{way}") do
       in_timeslices do
-        2.times { fiber { sleep(0) && made[-> { be_preempted && (sleep(0.001) || true) }].call.then { |answer| assert answer } } }
-        2.times { fiber { sleep(0) && in_json(&made[-> { be_preempted && (sleep(0.001) || true) }]) } }
+        body = -> { be_preempted && (sleep(0.001) || true) }
+        2.times { fiber { sleep(0) && made[body].call.then { |answer| assert answer } } }
+        2.times { fiber { sleep(0) && in_json(&made[body]) } }
       end
     end
   end
@@ -183,7 +213,9 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
     in_timeslices do
       fiber do
         sleep(0)
-        one = Enumerator.new { |out| (out << stays?) && (out << be_preempted) && sleep(0.001) && out << 3 }
+        one = Enumerator.new do |out|
+          (out << stays?) && (out << be_preempted) && sleep(0.001) && out << 3
+        end
         stayed = in_libxml { one.next }
         assert_equal [true, true, 3], [stayed, one.next, one.next]
       end
@@ -243,12 +275,14 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
   end
 
   # As code of ours: by its path.
-  OURS = eval("->(body) { body.call }", nil, File.expand_path("../../../lib/neverblock/of_a_test.rb", __dir__), 1)
-  SPINS = eval(<<~RUBY, nil, File.expand_path("../../../lib/neverblock/of_a_test.rb", __dir__), 1)
+  PATH_OF_OURS = File.expand_path("../../../lib/neverblock/of_a_test.rb", __dir__)
+  OURS = eval("->(body) { body.call }", nil, PATH_OF_OURS, 1)
+  SPINS = eval(<<~RUBY, nil, PATH_OF_OURS, 1)
     lambda do |scheduler, refusals|
       preemptions, missed = scheduler.preemptions, scheduler.preemptions_missed
       scheduler.end_timeslice
-      [3].each { nil } until scheduler.preemptions_missed >= missed + refusals || scheduler.preemptions > preemptions
+      [3].each { nil } until scheduler.preemptions_missed >= missed + refusals ||
+                             scheduler.preemptions > preemptions
       scheduler.preemptions == preemptions
     end
   RUBY
@@ -263,7 +297,7 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
     end
   end
 
-  # The hook's own frame is on top: an Integer that is asked for in the hook, and a wait that has not begun.
+  # The hook's own frame is on top: an Integer is asked for in the hook, and a wait has not begun.
   def test_in_a_hook
     in_timeslices do
       mutex = Mutex.new
@@ -295,13 +329,16 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
   def test_in_a_walk_of_the_heap
     assert_stays do
       stayed = nil
-      ObjectSpace.each_object(SchedulerTimesliceRegionsTest.singleton_class) { stayed = stays? if stayed.nil? }
+      ObjectSpace.each_object(SchedulerTimesliceRegionsTest.singleton_class) do
+        stayed = stays? if stayed.nil?
+      end
       stayed
     end
   end
 
-  # Ruby 3.1 waits there as Kernel#sleep does on a thread without a scheduler (variable.c, autoload_sleep). A thread that is left in it counts as asleep, and sleeps for ever when
-  # another of its fibers has slept so meanwhile. Ruby 3.2 and later wait for a mutex, which parks.
+  # Ruby 3.1 waits there as Kernel#sleep does on a thread without a scheduler (variable.c,
+  # autoload_sleep). A thread that is left in it counts as asleep. It sleeps for ever when another
+  # of its fibers has slept so meanwhile. Ruby 3.2 and later wait for a mutex, which parks.
   if RUBY_VERSION < "3.2"
     def test_where_the_thread_waits_for_a_constant_that_another_is_loading
       begun, go, seen, found = Queue.new, Queue.new, [], []
@@ -309,18 +346,23 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
         in_timeslices do |scheduler|
           waiter = Thread.current
           asked = false
-          opener = Thread.new { sleep(Patience::POLL_S) until asked && waiter.stop? && go.push(true) }
+          opener = Thread.new do
+            sleep(Patience::POLL_S) until asked && waiter.stop? && go.push(true)
+          end
           fiber do
             sleep(0)
             scheduler.end_timeslice
-            asked = LONG + LONG # some ms in one instruction: the watchdog has asked when the wait begins, and nothing has looked
+            # Takes some ms in one instruction. The watchdog has asked when the wait begins, and
+            # nothing has looked.
+            asked = LONG + LONG
             found << NBLoading
           end
           fiber { sleep(0) until asked && seen.push(waiter.status) }
           opener
         end
       end
-      assert_equal [["run"], [5]], [seen, found], "another fiber of the thread ran while Ruby took it to be asleep"
+      assert_equal [["run"], [5]], [seen, found],
+                   "another fiber of the thread ran while Ruby took it to be asleep"
     end
 
     LONG = Array.new(4_000_000).freeze
@@ -438,7 +480,8 @@ class SchedulerTimesliceRegionsTest < Minitest::Test
 
   # In a process of its own.
   def run_ruby(code)
-    command = [RbConfig.ruby, "-I", File.expand_path("../../../lib", __dir__), "-e", "require 'neverblock'\n#{code}"]
+    command = [RbConfig.ruby, "-I", File.expand_path("../../../lib", __dir__), "-e",
+               "require 'neverblock'\n#{code}"]
     out, status = nil
     Timeout.timeout(SECONDS) { out, status = Open3.capture2e(*command) }
     assert_predicate status, :success?, out

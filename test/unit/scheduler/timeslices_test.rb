@@ -8,7 +8,8 @@ require "set"
 require "timeout"
 require "neverblock"
 
-# Time slices: a fiber that does not wait is left where it is, whatever it is in, and goes on as if nothing had been.
+# Tests time slices: a fiber that does not wait is left where it is, whatever it is in, and goes on
+# as if nothing had been.
 class SchedulerTimeslicesTest < Minitest::Test
   include Timeslices
 
@@ -49,7 +50,8 @@ class SchedulerTimeslicesTest < Minitest::Test
         end
       end
     end
-    assert_equal [0, 1, 2] * 3, order.chunk_while { |one, other| one == other }.map(&:first).first(9)
+    assert_equal [0, 1, 2] * 3,
+                 order.chunk_while { |one, other| one == other }.map(&:first).first(9)
   end
 
   TRIES = 20
@@ -79,7 +81,8 @@ class SchedulerTimeslicesTest < Minitest::Test
     Thread.pass
   end
 
-  # The last to end them ends the helper that raises limits, while the next makes another. Hung within some hundred rounds where both waited by one flag.
+  # The last to end them ends the helper that raises limits, while the next makes another. This hung
+  # within some hundred rounds where both waited by one flag.
   def test_they_begin_in_a_thread_while_they_end_in_another
     threads = Array.new(3) do
       Thread.new do
@@ -110,7 +113,8 @@ class SchedulerTimeslicesTest < Minitest::Test
       fiber do
         sleep(0.001)
         nil until scheduler.quiet?
-        NeverBlock.uninterrupted do # left here, it might go on when the other has nothing to do any more
+        # Left here, it might go on when the other has nothing to do any more.
+        NeverBlock.uninterrupted do
           queue << 1
           refute_predicate scheduler, :quiet?
         end
@@ -119,7 +123,8 @@ class SchedulerTimeslicesTest < Minitest::Test
     end
   end
 
-  # It gets quiet again, until then, as soon as a job has seen the timer: that may come before the look here, but not each time.
+  # Until then it gets quiet again as soon as a job has seen the timer. That may come before the
+  # look here, but not each time.
   def test_it_is_quiet_no_longer_than_to_the_next_timer_be_it_the_fibers_own
     in_timeslices do |scheduler|
       fiber do
@@ -166,19 +171,24 @@ class SchedulerTimeslicesTest < Minitest::Test
     in_scheduler do
       scheduler = Fiber.scheduler
       assert_nil scheduler.slice_ms
-      assert_equal [false, 0, 0], [scheduler.end_timeslice, scheduler.preemptions, scheduler.preemptions_missed]
+      assert_equal [false, 0, 0],
+                   [scheduler.end_timeslice, scheduler.preemptions, scheduler.preemptions_missed]
       assert_equal 5, NB.uninterrupted { 5 }
       scheduler.slice_ms = 7
       assert_equal 7, scheduler.slice_ms
       scheduler.slice_ms = nil
       assert_nil scheduler.slice_ms
-      [0, -1, 60_001].each { |odd| assert_includes assert_raises(ArgumentError) { scheduler.slice_ms = odd }.message, "1 to 60000" }
+      [0, -1, 60_001].each do |odd|
+        error = assert_raises(ArgumentError) { scheduler.slice_ms = odd }
+        assert_includes error.message, "1 to 60000"
+      end
     end
     assert_equal(6, NB.uninterrupted { 6 })
     assert_raises(LocalJumpError) { NB.uninterrupted }
   end
 
-  # What Ruby code may be in the middle of when its slice ends: a block that C calls, several levels deep.
+  # What Ruby code may be in the middle of when its slice ends: a block that C calls, several levels
+  # deep.
   IN_BLOCKS = {
     "sort_by" => ->(preempt) { [3, 1, 2].sort_by { |n| preempt.call || n } },
     "sort" => ->(preempt) { [3, 1, 2].sort { |a, b| preempt.call || (a <=> b) } },
@@ -186,23 +196,50 @@ class SchedulerTimeslicesTest < Minitest::Test
     "uniq" => ->(preempt) { [3, 3, 2].uniq { |n| preempt.call || n } },
     "group_by" => ->(preempt) { [3, 3, 2].group_by { |n| preempt.call || n.odd? } },
     "gsub" => ->(preempt) { "a-b-c".gsub(/[abc]/) { |c| preempt.call || (c + c.upcase) } },
-    "scan" => ->(preempt) { [].tap { |all| "a1b2".scan(/[a-z]\d/) { |c| preempt.call || (all << c) } } },
-    "a hash's default" => ->(preempt) { Hash.new { |hash, key| preempt.call || (hash[key] = key * 2) }.then { |hash| [hash[2], hash[2]] } },
-    "each_with_object" => ->(preempt) { (1..3).each_with_object([]) { |n, all| preempt.call || (all << n) } },
+    "scan" => ->(preempt) {
+      [].tap { |all| "a1b2".scan(/[a-z]\d/) { |c| preempt.call || (all << c) } }
+    },
+    "a hash's default" => ->(preempt) {
+      Hash.new { |hash, key| preempt.call || (hash[key] = key * 2) }
+          .then { |hash| [hash[2], hash[2]] }
+    },
+    "each_with_object" => ->(preempt) {
+      (1..3).each_with_object([]) { |n, all| preempt.call || (all << n) }
+    },
     "inject" => ->(preempt) { (1..4).inject { |a, b| preempt.call || (a + b) } },
-    "lazy" => ->(preempt) { (1..Float::INFINITY).lazy.map { |n| preempt.call || (n * 2) }.select { |n| (n % 3).zero? }.first(2) },
+    "lazy" => ->(preempt) {
+      (1..Float::INFINITY).lazy.map { |n| preempt.call || (n * 2) }
+                          .select { |n| (n % 3).zero? }.first(2)
+    },
     "zip" => ->(preempt) { [1, 2].each_entry.zip((3..4).each_entry) { |_| preempt.call } },
     "each_slice" => ->(preempt) { (1..5).each_slice(2).map { |slice| preempt.call || slice } },
     "catch" => ->(preempt) { catch(:out) { [1].each { |n| preempt.call || throw(:out, n) } } },
     "instance_eval" => ->(preempt) { "abc".instance_eval { preempt.call || size } },
-    "method_missing" => ->(preempt) { Class.new { define_method(:method_missing) { |name, *| preempt.call || name } }.new.then { |o| [o.a, o.b] } },
-    "Comparable" => ->(preempt) { Struct.new(:n) { include Comparable }.tap { |s| s.define_method(:<=>) { |o| preempt.call || (n <=> o.n) } }.then { |s| s.new(1) < s.new(2) } },
-    "JSON" => ->(preempt) { JSON.generate([Class.new { define_method(:to_json) { |*| preempt.call || "7" } }.new]) },
-    "a string's %" => ->(preempt) { format("%s!", Class.new { define_method(:to_s) { preempt.call || "7" } }.new) },
-    "coerce" => ->(preempt) { 1 + Class.new { define_method(:coerce) { |other| preempt.call || [other, 5] } }.new },
-    "a Struct's each" => ->(preempt) { Struct.new(:a, :b).new(1, 2).each { |n| preempt.call || n }.to_a },
+    "method_missing" => ->(preempt) {
+      Class.new { define_method(:method_missing) { |name, *| preempt.call || name } }.new
+           .then { |o| [o.a, o.b] }
+    },
+    "Comparable" => ->(preempt) {
+      Struct.new(:n) { include Comparable }
+            .tap { |s| s.define_method(:<=>) { |o| preempt.call || (n <=> o.n) } }
+            .then { |s| s.new(1) < s.new(2) }
+    },
+    "JSON" => ->(preempt) {
+      JSON.generate([Class.new { define_method(:to_json) { |*| preempt.call || "7" } }.new])
+    },
+    "a string's %" => ->(preempt) {
+      format("%s!", Class.new { define_method(:to_s) { preempt.call || "7" } }.new)
+    },
+    "coerce" => ->(preempt) {
+      1 + Class.new { define_method(:coerce) { |other| preempt.call || [other, 5] } }.new
+    },
+    "a Struct's each" => ->(preempt) {
+      Struct.new(:a, :b).new(1, 2).each { |n| preempt.call || n }.to_a
+    },
     "Set" => ->(preempt) { Set.new([1, 2]).map { |n| preempt.call || n }.to_set.size },
-    "define_finalizer" => ->(preempt) { 2.times { ObjectSpace.define_finalizer(+"x", proc {}) }.then { preempt.call || 1 } }
+    "define_finalizer" => ->(preempt) {
+      2.times { ObjectSpace.define_finalizer(+"x", proc {}) }.then { preempt.call || 1 }
+    }
   }.freeze
 
   def test_what_c_calls_back_goes_on_as_if_nothing_had_been
@@ -214,7 +251,9 @@ class SchedulerTimeslicesTest < Minitest::Test
         fiber { sleep(0) } # somebody else
         scheduler
       end
-      found.each { |value| expected.nil? ? assert_nil(value, name) : assert_equal(expected, value, name) }
+      found.each do |value|
+        expected.nil? ? assert_nil(value, name) : assert_equal(expected, value, name)
+      end
     end
   end
 
@@ -410,13 +449,26 @@ class SchedulerTimeslicesTest < Minitest::Test
     assert_equal %i[other home], all
   end
 
-  # Each looks for interrupts when it has been switched to, and then takes what it was given (cont.c, fiber_switch).
+  # Each looks for interrupts when it has been switched to, and then takes what it was given
+  # (cont.c, fiber_switch).
   GIVEN = {
-    "resume and yield" => -> { Fiber.new(blocking: false) { |n| loop { n = Fiber.yield(n) } }.then { |own| ->(n) { own.resume(n) } } },
-    "transfer" => -> { Fiber.current.then { |home| Fiber.new(blocking: false) { |n| loop { n = home.transfer(n) } } }.then { |own| ->(n) { own.transfer(n) } } },
-    "an enumerator's next" => -> { Enumerator.produce(1, &:succ).then { |all| ->(_) { all.next } } },
-    "an enumerator's peek" => -> { Enumerator.produce(1, &:succ).then { |all| ->(_) { all.peek && all.next } } },
-    "an enumerator's next over an each of C's" => -> { (1..Float::INFINITY).each_entry.then { |all| ->(_) { all.next } } },
+    "resume and yield" => -> {
+      Fiber.new(blocking: false) { |n| loop { n = Fiber.yield(n) } }
+           .then { |own| ->(n) { own.resume(n) } }
+    },
+    "transfer" => -> {
+      Fiber.current.then { |home| Fiber.new(blocking: false) { |n| loop { n = home.transfer(n) } } }
+           .then { |own| ->(n) { own.transfer(n) } }
+    },
+    "an enumerator's next" => -> {
+      Enumerator.produce(1, &:succ).then { |all| ->(_) { all.next } }
+    },
+    "an enumerator's peek" => -> {
+      Enumerator.produce(1, &:succ).then { |all| ->(_) { all.peek && all.next } }
+    },
+    "an enumerator's next over an each of C's" => -> {
+      (1..Float::INFINITY).each_entry.then { |all| ->(_) { all.next } }
+    },
     "an enumerator's next within one" => lambda do
       inner = Enumerator.produce(1, &:succ)
       Enumerator.new { |out| loop { out << inner.next } }.then { |all| ->(_) { all.next } }
@@ -450,13 +502,15 @@ class SchedulerTimeslicesTest < Minitest::Test
           lost = lost_among_switches(scheduler, make.call)
           over = true
         end
-        fiber { sleep(0.001) until over } # one that is always ready would put off by 10 ms what was preempted
+        # A fiber that is always ready would put off by 10 ms what was preempted.
+        fiber { sleep(0.001) until over }
       end
       assert_nil lost, name
     end
   end
 
-  # The end of a slice is asked for all the time, and nearly all that is done until it comes are switches.
+  # The end of a slice is asked for all the time, and nearly all that is done until it comes are
+  # switches.
   # @return [Integer, nil] which was lost
   def lost_among_switches(scheduler, give)
     sleep(0)
@@ -468,32 +522,43 @@ class SchedulerTimeslicesTest < Minitest::Test
     end
   end
 
-  # The fibers of ours give each other nothing in a switch, so that few ends of its slices are put off.
+  # Our own enumerator's fibers give each other nothing in a switch, so few ends of its slices are
+  # put off.
   def test_an_enumerator_of_ours_is_left_between_its_fibers_too
     skip "Enumerator#next is Ruby's own from 3.3 on" if RUBY_VERSION >= "3.3"
-    among_switches(AMONG_SWITCHES["an enumerator"]) { |scheduler| assert_operator scheduler.preemptions_missed, :<, scheduler.preemptions }
+    among_switches(AMONG_SWITCHES["an enumerator"]) do |scheduler|
+      assert_operator scheduler.preemptions_missed, :<, scheduler.preemptions
+    end
   end
 
-  # Nearly every question meets a switch, in which no end may come; it comes right after it. (In an `each` of C's there may be none before the next switch.)
+  # Nearly every question meets a switch, in which no end may come; it comes right after it. (In an
+  # `each` of C's there may be none before the next switch.)
   AMONG_SWITCHES = {
-    "an enumerator" => -> { Enumerator.new { |out| loop { out << 1 } }.then { |all| -> { all.next } } },
+    "an enumerator" => -> {
+      Enumerator.new { |out| loop { out << 1 } }.then { |all| -> { all.next } }
+    },
     "an enumerator within one" => lambda do
       inner = Enumerator.new { |out| loop { out << 1 } }
       Enumerator.new { |out| loop { out << (inner.next * 2) } }.then { |all| -> { all.next } }
     end,
     "an enumerator whose each is C's" => -> { [1].cycle.then { |all| -> { all.next } } },
-    "a fiber of the application's own" => -> { Fiber.new(blocking: false) { loop { Fiber.yield(1) } }.then { |own| -> { own.resume } } }
+    "a fiber of the application's own" => -> {
+      Fiber.new(blocking: false) { loop { Fiber.yield(1) } }.then { |own| -> { own.resume } }
+    }
   }.freeze
 
   def test_an_end_of_a_slice_that_meets_a_switch_comes_right_after_it
     AMONG_SWITCHES.each do |name, make|
-      among_switches(make) { |scheduler| assert_operator scheduler.preemptions_missed, :<=, 4 * scheduler.preemptions, name }
+      among_switches(make) do |scheduler|
+        assert_operator scheduler.preemptions_missed, :<=, 4 * scheduler.preemptions, name
+      end
     end
   end
 
   PREEMPTIONS_AMONG_SWITCHES = 40
 
-  # A fiber switches and switches, as `make` says, until its slices have ended often; then the block.
+  # A fiber switches and switches, as `make` says, until its slices have ended often. Then the block
+  # runs.
   def among_switches(make)
     in_timeslices do |scheduler|
       over = false
@@ -510,18 +575,21 @@ class SchedulerTimeslicesTest < Minitest::Test
     end
   end
 
-  # A hook for an event makes YJIT throw all away that it has compiled, before Ruby 3.3 (vm_trace.c, update_global_event_hook): there is none then. Later ones count how often
-  # that was done.
+  # Before Ruby 3.3 a hook for an event makes YJIT throw away all that it has compiled (vm_trace.c,
+  # update_global_event_hook): there is no hook then. Later versions count how often that was done.
   THROWN_AWAY = {
     true => ["--yjit-stats=quiet", "RubyVM::YJIT.runtime_stats.fetch(:invalidate_everything)"],
-    false => ["-rfiddle", "Fiddle::Pointer.new(Fiddle::Handle::DEFAULT['ruby_vm_event_enabled_global_flags'])[0, 4].unpack1('L')"]
+    false => ["-rfiddle",
+              "Fiddle::Pointer.new(Fiddle::Handle::DEFAULT['ruby_vm_event_enabled_global_flags'])" \
+              "[0, 4].unpack1('L')"]
   }[RUBY_VERSION >= "3.3"].freeze
 
   def test_what_yjit_has_compiled_stays_where_an_end_of_a_slice_meets_a_switch
     skip "this Ruby has no YJIT" unless defined?(RubyVM::YJIT)
 
     option, count = THROWN_AWAY
-    command = ["timeout", "-s", "KILL", "100", RbConfig.ruby, "-W0", "--yjit", option, *$LOAD_PATH.map { |path| "-I#{path}" }, "-e", <<~RUBY, { err: %i[child out] }]
+    command = ["timeout", "-s", "KILL", "100", RbConfig.ruby, "-W0", "--yjit", option,
+               *$LOAD_PATH.map { |path| "-I#{path}" }, "-e", <<~RUBY, { err: %i[child out] }]
       require "neverblock/scheduler"
       missed = 0
       Thread.new do
@@ -580,7 +648,8 @@ class SchedulerTimeslicesTest < Minitest::Test
     assert_equal 80, late
   end
 
-  # Another interrupt comes before what a limit raises, and nobody waits whose turn would end the slice once more.
+  # Another interrupt comes before what a limit raises, and nobody waits whose turn would end the
+  # slice once more.
   def test_a_limit_ends_one_that_computes_though_another_interrupt_came_first
     late = 0
     in_timeslices do
@@ -649,7 +718,8 @@ class SchedulerTimeslicesTest < Minitest::Test
   end
 
   def test_what_is_raised_into_the_thread_ends_its_loop_though_all_its_fibers_compute
-    raised = Class.new(Exception) # rubocop:disable Lint/InheritException -- what is less costs the fiber only
+    # A StandardError would end the fiber only.
+    raised = Class.new(Exception) # rubocop:disable Lint/InheritException
     ready = Queue.new
     thread = Thread.new do
       Thread.current.report_on_exception = false

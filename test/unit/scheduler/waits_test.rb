@@ -4,7 +4,8 @@ require_relative "../../support/scheduler_harness"
 require "io/wait"
 require "monitor"
 
-# Waits that need no descriptor: sleep, Queue, Mutex, Monitor, ConditionVariable, Thread#join. Fifty fibers wait in the same way at once.
+# Tests waits that need no descriptor: sleep, Queue, Mutex, Monitor, ConditionVariable, Thread#join.
+# Fifty fibers wait in the same way at once.
 class SchedulerWaitsTest < Minitest::Test
   include SchedulerHarness
 
@@ -80,7 +81,9 @@ class SchedulerWaitsTest < Minitest::Test
       end
     end
     assert_equal due.keys.sort, order.sort
-    due.to_a.permutation(2) { |(one, first), (other, later)| assert_operator order.index(one), :<, order.index(other) if first.end < later.begin }
+    due.to_a.permutation(2) do |(one, first), (other, later)|
+      assert_operator order.index(one), :<, order.index(other) if first.end < later.begin
+    end
   end
 
   def test_sleep_0_lets_every_ready_fiber_run_once_in_turn
@@ -155,7 +158,11 @@ class SchedulerWaitsTest < Minitest::Test
     done = 0
     in_scheduler do
       fiber { monitor.synchronize { gate.wait_full } }
-      FIBERS.times { fiber { gate.enter and monitor.synchronize { monitor.synchronize { sleep(0) and done += 1 } } } }
+      FIBERS.times do
+        fiber do
+          gate.enter and monitor.synchronize { monitor.synchronize { sleep(0) and done += 1 } }
+        end
+      end
     end
     assert_equal FIBERS, done
   end
@@ -166,7 +173,9 @@ class SchedulerWaitsTest < Minitest::Test
     gate = Gate.new(FIBERS)
     woken = 0
     in_scheduler do
-      FIBERS.times { fiber { mutex.synchronize { gate.enter and condition.wait(mutex) and woken += 1 } } }
+      FIBERS.times do
+        fiber { mutex.synchronize { gate.enter and condition.wait(mutex) and woken += 1 } }
+      end
       when_full(gate) do
         mutex.synchronize { condition.signal }
         sleep(0) until woken == 1

@@ -3,13 +3,15 @@
 require_relative "../../support/timeslices"
 require "neverblock/verbs/offload"
 
-# Scheduler#yield_lock: Ruby's lock for a thread that works for a fiber, while other fibers are always ready.
+# Tests Scheduler#yield_lock: Ruby's lock for a thread that works for a fiber, while other fibers
+# are always ready.
 class SchedulerYieldLockTest < Minitest::Test
   include Timeslices
 
   TURN_S = 0.0002
-  # How often the work takes the lock. Ruby takes it from a busy thread every 100 ms (TIME_QUANTUM_MSEC in thread.c): hundreds of turns each. On a busy machine the
-  # worker's own thread is often woken after as many; a few times suffice to show that the lock was there for it.
+  # How often the work takes the lock. Ruby takes it from a busy thread every 100 ms
+  # (TIME_QUANTUM_MSEC in thread.c): hundreds of turns each. On a busy machine the worker's own
+  # thread is often woken after as many. A few times suffice to show that the lock was there for it.
   PLAYS = 8
   TIMES = 60
   QUICK = 3
@@ -50,8 +52,9 @@ class SchedulerYieldLockTest < Minitest::Test
     end
   end
 
-  # However often it is offered. (Without a yield_lock Ruby gives each thread half of the time.)
-  # Without it the loop has some hundredths of the time; how soon the kernel wakes who may have the lock is the machine's affair, hence the best of some plays.
+  # The share holds however often the lock is offered. (Without a yield_lock Ruby gives each thread
+  # half of the time.) Without a bound the loop has some hundredths of the time. How soon the kernel
+  # wakes the thread that may have the lock is the machine's affair, hence the best of some plays.
   def test_a_thread_that_keeps_the_lock_leaves_the_loop_a_third_of_the_time
     shares = []
     shares << share_beside_a_hog until shares.size == PLAYS || shares.last.to_f > 0.2
@@ -60,7 +63,8 @@ class SchedulerYieldLockTest < Minitest::Test
 
   private
 
-  # @return [Float] of the processor time of a loop that yields it and a thread that keeps the lock, the loop's part
+  # @return [Float] the loop's part of the processor time of a loop that yields the lock and of a
+  #   thread that keeps it
   def share_beside_a_hog
     done = false
     hog = Thread.new { run_until { done } }
@@ -91,7 +95,8 @@ class SchedulerYieldLockTest < Minitest::Test
     used - began
   end
 
-  # Gives Ruby's lock away and waits for it again. (What sleeps in the kernel is woken when the machine has time.)
+  # Gives Ruby's lock away and waits for it again. (What sleeps in the kernel is woken when the
+  # machine has time.)
   # @return [Array<Integer>] the turn at each
   def take_lock(turn)
     Array.new(TIMES) do
@@ -107,8 +112,11 @@ class SchedulerYieldLockTest < Minitest::Test
     sleep(0)
   end
 
-  # @return [Integer] turns of a busy loop between two times that the work has the lock: no more were they so many times
-  def turns_between(seen, times = QUICK) = seen.each_cons(2).map { |before, after| after - before }.sort[times - 1]
+  # @return [Integer] turns of a busy loop between two times that the work has the lock; there were
+  #   no more in `times` cases
+  def turns_between(seen, times = QUICK)
+    seen.each_cons(2).map { |before, after| after - before }.sort[times - 1]
+  end
 
   # @return [Integer] as #turns_between
   def turns_beside(&block)

@@ -8,7 +8,8 @@ class AppCase < BenchCase
 
   # @return [Hash{String => Object}] what it found
   def measure(file, job)
-    command = [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "benchmark/apps/#{file}"), JSON.generate(job)]
+    command = [RbConfig.ruby, "-I", File.join(ROOT, "lib"),
+               File.join(ROOT, "benchmark/apps/#{file}"), JSON.generate(job)]
     Program.parse(Child.capture(command, limit_seconds: LIMIT_SECONDS), LIMIT_SECONDS)
   end
 end

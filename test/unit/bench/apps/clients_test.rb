@@ -3,7 +3,8 @@
 require_relative "app_case"
 
 class BenchClientsAppTest < AppCase
-  # Answers once as many requests are there as were announced, so that requests asked one after the other get no answer.
+  # Answers when as many requests wait as were announced. Requests that come one after the other get
+  # no answer.
   class Together
     attr_reader :url
 
@@ -78,15 +79,18 @@ class BenchClientsAppTest < AppCase
     found = nil
     seconds = 0.05
     until found && found["count"] >= 2
-      found = measure("clients.rb", { way: "threads", url: "http://127.0.0.1:1", path: path, connections: 2, seconds: seconds *= 2, warmup_seconds: 0 })
+      found = measure("clients.rb", { way: "threads", url: "http://127.0.0.1:1", path: path,
+                                      connections: 2, seconds: seconds *= 2, warmup_seconds: 0 })
     end
     [found, seconds]
   end
 
-  # An ideal client makes three waves in 30 s when answers take 10 s; here they come at once, so the run ends with the third, and none is cut off.
+  # With answers that take 10 s, an ideal client makes three waves in 30 s. Here answers come at
+  # once, so the run ends with the third wave and no request is cut off.
   def ask(way, at_once:)
     server = Together.new(at_once)
-    measure("clients.rb", { way: way, url: server.url, path: "/10000", connections: at_once, seconds: 30, warmup_seconds: 0 })
+    measure("clients.rb", { way: way, url: server.url, path: "/10000", connections: at_once,
+                            seconds: 30, warmup_seconds: 0 })
   ensure
     server&.stop
   end

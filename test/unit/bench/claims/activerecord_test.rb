@@ -13,8 +13,11 @@ class BenchActiverecordTest < BenchCase
     runs = @claim.candidates.flat_map do |server|
       ours = server.family == "neverblock"
       @claim.scenarios.select { |scenario| @claim.measures?(server, scenario) }.map do |scenario|
-        rate = { "slow" => slow * server.name[/\d+\z/].to_i * 10, "select 1" => server.name == "neverblock p32" ? fast_large : 100 }.fetch(scenario.name) { ours ? own : 100 }
-        run_of(server.name, scenario: scenario.name, rate: rate, cpu_us_per_request: 10, p50_us: 1, p99_us: 3, server_cpu_share: 1, rss_peak_bytes: 1,
+        rates = { "slow" => slow * server.name[/\d+\z/].to_i * 10,
+                  "select 1" => server.name == "neverblock p32" ? fast_large : 100 }
+        rate = rates.fetch(scenario.name) { ours ? own : 100 }
+        run_of(server.name, scenario: scenario.name, rate: rate, cpu_us_per_request: 10,
+                            p50_us: 1, p99_us: 3, server_cpu_share: 1, rss_peak_bytes: 1,
                             error_count: ours ? errors : 0)
       end
     end
@@ -30,7 +33,10 @@ class BenchActiverecordTest < BenchCase
   end
 
   def test_a_peer_that_answers_more_is_told
-    assert_equal WORKLOADS.flat_map { |name| ["puma 16", "falcon p16"].map { |peer| "#{name}: requests a second over #{peer}'s" } }, missed(own: 99)
+    behind = WORKLOADS.flat_map do |name|
+      ["puma 16", "falcon p16"].map { |peer| "#{name}: requests a second over #{peer}'s" }
+    end
+    assert_equal behind, missed(own: 99)
   end
 
   def test_a_pool_that_does_not_do_what_it_can_is_told
@@ -43,11 +49,14 @@ class BenchActiverecordTest < BenchCase
     light = @claim.scenarios.find { |scenario| scenario.name == "light" }
     slow = @claim.scenarios.find { |scenario| scenario.name == "slow" }
 
-    assert_equal ["neverblock p16", "puma 16", "puma w4 t4", "falcon p16"], @claim.candidates.select { |server| @claim.measures?(server, light) }.map(&:name)
+    assert_equal ["neverblock p16", "puma 16", "puma w4 t4", "falcon p16"],
+                 measured_names(@claim, light)
     assert_equal 15, @claim.candidates.count { |server| @claim.measures?(server, slow) }
   end
 
   def test_every_table_has_a_cell_for_every_column
-    @claim.tables(results).each { |table| table.rows.each { |row| assert_equal table.headers.size, row.size } }
+    @claim.tables(results).each do |table|
+      table.rows.each { |row| assert_equal table.headers.size, row.size }
+    end
   end
 end

@@ -58,8 +58,12 @@ class BenchClientsTest < BenchCase
   end
 
   def results(own, others:, errors: 0)
-    runs = OWN.product(DELAYS).map { |name, delay| run_of(name, scenario: "delay #{delay} ms", rate: own, error_count: errors) }
-    runs += %w[threads async].product(DELAYS).map { |name, delay| run_of(name, scenario: "delay #{delay} ms", rate: others) }
+    runs = OWN.product(DELAYS).map do |name, delay|
+      run_of(name, scenario: "delay #{delay} ms", rate: own, error_count: errors)
+    end
+    runs += %w[threads async].product(DELAYS).map do |name, delay|
+      run_of(name, scenario: "delay #{delay} ms", rate: others)
+    end
     Results.new(runs, servers: [*OWN, "threads", "async"])
   end
 end

@@ -43,17 +43,21 @@ class BenchDelaysTest < BenchCase
   def test_the_rates_stand_beside_the_ideal_and_the_figures_of_2009
     rows = @claim.tables(results(MET)).first.rows
     assert_equal ["ideal", "-", "100,000", "20,000", "10,000", "2,000"], rows.first
-    assert_equal ["neverblock", "60,000", "50,000 = 50.0 %", "18,000 = 90.0 %", "9,200 = 92.0 %", "1,860 = 93.0 %"], rows[1]
+    assert_equal ["neverblock", "60,000", "50,000 = 50.0 %", "18,000 = 90.0 %", "9,200 = 92.0 %",
+                  "1,860 = 93.0 %"], rows[1]
     assert_equal ["2009: NeverBlock", "2,360", "1,997", "1,837", "1,656", "1,031"], rows.last
   end
 
   def test_every_table_has_a_cell_for_every_delay
-    @claim.tables(results(MET)).each { |table| table.rows.each { |row| assert_equal table.headers.size, row.size, table.title } }
+    @claim.tables(results(MET)).each do |table|
+      table.rows.each { |row| assert_equal table.headers.size, row.size, table.title }
+    end
   end
 
   def test_at_500_ms_a_run_is_long_enough_for_many_steps_even_in_a_quick_look
     scenario = @claim.scenarios.last
-    assert_equal [20, 10], [scenario.seconds(Settings.for), scenario.seconds(Settings.for(quick: true))]
+    assert_equal [20, 10],
+                 [scenario.seconds(Settings.for), scenario.seconds(Settings.for(quick: true))]
   end
 
   def test_the_warm_up_never_sleeps
@@ -68,8 +72,10 @@ class BenchDelaysTest < BenchCase
 
   def results(rates, growth: {}, errors: {})
     runs = rates.map do |delay, rate|
-      run_of("neverblock", scenario: "sleep #{delay} ms", rate: rate, error_count: errors.fetch(delay, 0), cpu_us_per_request: 7.0, p50_us: 1000,
-                           rss_idle_bytes: 30_000_000, rss_growth_bytes: growth.fetch(delay, 1_000_000))
+      run_of("neverblock", scenario: "sleep #{delay} ms", rate: rate,
+                           error_count: errors.fetch(delay, 0), cpu_us_per_request: 7.0,
+                           p50_us: 1000, rss_idle_bytes: 30_000_000,
+                           rss_growth_bytes: growth.fetch(delay, 1_000_000))
     end
     Results.new(runs, servers: ["neverblock"])
   end

@@ -19,7 +19,9 @@ class BenchHandoffTest < BenchCase
 
   def test_the_servers_are_the_same_but_for_the_threads
     lease, threads, = Servers.named(@claim.servers)
-    commands = [lease, threads].map { |server| server.launch(port: 1, app: "a.ru", directory: "/").command }
+    commands = [lease, threads].map do |server|
+      server.launch(port: 1, app: "a.ru", directory: "/").command
+    end
     assert_equal 1, (commands[0] - commands[1]).size
     assert_match(%r{benchmark/apps/two_threads\.rb\z}, (commands[1] - commands[0]).fetch(0))
   end
@@ -32,6 +34,7 @@ class BenchHandoffTest < BenchCase
   end
 
   def runs_of(server, cpu:, p50:, errors: 0)
-    [run_of(server, scenario: "64 clients", cpu_us_per_request: cpu), run_of(server, scenario: "1 client", p50_us: p50, error_count: errors)]
+    [run_of(server, scenario: "64 clients", cpu_us_per_request: cpu),
+     run_of(server, scenario: "1 client", p50_us: p50, error_count: errors)]
   end
 end

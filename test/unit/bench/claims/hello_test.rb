@@ -28,7 +28,8 @@ class BenchHelloTest < BenchCase
 
   def test_without_the_yardstick_only_what_needs_none_is_judged
     runs = runs_of("neverblock", cpu: 12.0, rate: 90, p50: 60, deep: 180)
-    assert_equal %i[unknown unknown unknown met met], @claim.verdicts(Results.new(runs, servers: ["neverblock"])).map(&:status)
+    assert_equal %i[unknown unknown unknown met met],
+                 @claim.verdicts(Results.new(runs, servers: ["neverblock"])).map(&:status)
   end
 
   def test_the_tables_compare_each_server_with_nginx
@@ -40,7 +41,8 @@ class BenchHelloTest < BenchCase
   end
 
   def test_the_loads_are_64_clients_one_client_and_16_at_once
-    assert_equal([[64, 1, 1, "/"], [1, 1, 1, "/"], [64, 1, 16, "/"]], @claim.scenarios.map { |scenario| scenario.load.to_a })
+    assert_equal([[64, 1, 1, "/"], [1, 1, 1, "/"], [64, 1, 16, "/"]],
+                 @claim.scenarios.map { |scenario| scenario.load.to_a })
   end
 
   private
@@ -55,7 +57,8 @@ class BenchHelloTest < BenchCase
   end
 
   def runs_of(server, cpu:, rate:, p50:, deep:, errors: 0)
-    [run_of(server, scenario: BUSY, rate: rate, cpu_us_per_request: cpu), run_of(server, scenario: ALONE, p50_us: p50),
+    [run_of(server, scenario: BUSY, rate: rate, cpu_us_per_request: cpu),
+     run_of(server, scenario: ALONE, p50_us: p50),
      run_of(server, scenario: PIPELINED, rate: deep, error_count: errors)]
   end
 end

@@ -4,7 +4,8 @@ require_relative "../bench_case"
 
 class BenchMysqlTest < BenchCase
   WAYS = %w[blocking threads neverblock async].freeze
-  LOADS = ["10 sleeping queries", "every fifth long", "short queries", "12 prepared statements"].freeze
+  LOADS = ["10 sleeping queries", "every fifth long", "short queries",
+           "12 prepared statements"].freeze
 
   def setup
     @claim = Catalog.new.find("mysql")
@@ -12,7 +13,9 @@ class BenchMysqlTest < BenchCase
 
   def results(own: 90, others: {}, errors: 0)
     runs = WAYS.product(LOADS).map do |way, load|
-      run_of(way, scenario: load, rate: way == "neverblock" ? own : others.fetch([load, way], 10), error_count: way == "neverblock" ? errors : 0)
+      ours = way == "neverblock"
+      run_of(way, scenario: load, rate: ours ? own : others.fetch([load, way], 10),
+                  error_count: ours ? errors : 0)
     end
     Results.new(runs, servers: WAYS)
   end
@@ -23,8 +26,10 @@ class BenchMysqlTest < BenchCase
 
   def test_nine_times_the_blocking_way_and_no_less_than_threads_are_wanted
     assert_empty missed
-    assert_equal ["10 sleeping queries: queries a second over blocking's", "12 prepared statements: queries a second over async's"], missed(own: 89)
-    assert_equal ["short queries: queries a second over threads's"], missed(others: { ["short queries", "threads"] => 91 })
+    assert_equal ["10 sleeping queries: queries a second over blocking's",
+                  "12 prepared statements: queries a second over async's"], missed(own: 89)
+    assert_equal ["short queries: queries a second over threads's"],
+                 missed(others: { ["short queries", "threads"] => 91 })
   end
 
   def test_a_query_that_failed_is_an_error

@@ -20,12 +20,16 @@ class BenchSwitchTest < BenchCase
   end
 
   def test_without_io_event_its_verdicts_are_unknown
-    assert_equal [:unknown], @claim.verdicts(Results.new([], servers: ["neverblock"])).map(&:status).uniq
+    verdicts = @claim.verdicts(Results.new([], servers: ["neverblock"]))
+    assert_equal [:unknown], verdicts.map(&:status).uniq
   end
 
   def test_the_selector_is_named_for_each_peer_and_none_for_us
-    environments = @claim.candidates.to_h { |candidate| [candidate.name, candidate.send(:environment)["IO_EVENT_SELECTOR"]] }
-    assert_equal({ "neverblock" => nil, "async epoll" => "EPoll", "async uring" => "URing", PEER => "EPoll", "io-event uring" => "URing" }, environments)
+    environments = @claim.candidates.to_h do |candidate|
+      [candidate.name, candidate.send(:environment)["IO_EVENT_SELECTOR"]]
+    end
+    assert_equal({ "neverblock" => nil, "async epoll" => "EPoll", "async uring" => "URing",
+                   PEER => "EPoll", "io-event uring" => "URing" }, environments)
   end
 
   def test_a_run_is_short_because_an_operation_is
@@ -41,12 +45,14 @@ class BenchSwitchTest < BenchCase
   private
 
   def statuses(pattern, cost, rate: 1)
-    @claim.verdicts(results(cost, rate)).select { |verdict| verdict.text.match?(pattern) }.map(&:status)
+    verdicts = @claim.verdicts(results(cost, rate))
+    verdicts.select { |verdict| verdict.text.match?(pattern) }.map(&:status)
   end
 
   def results(cost, rate)
     runs = @claim.scenarios.flat_map do |scenario|
-      [run_of("neverblock", scenario: scenario.name, cpu_us_per_request: cost, rate: rate), run_of(PEER, scenario: scenario.name, cpu_us_per_request: 2.0)]
+      [run_of("neverblock", scenario: scenario.name, cpu_us_per_request: cost, rate: rate),
+       run_of(PEER, scenario: scenario.name, cpu_us_per_request: 2.0)]
     end
     Results.new(runs, servers: ["neverblock", PEER])
   end
