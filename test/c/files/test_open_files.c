@@ -48,6 +48,7 @@ static bool known_to_lack(nb_top_names *names, const nb_root *root, nb_slice pat
 #include <stdio.h>
 
 #include "support/folder.h"
+#include "support/leaks.h"
 #include "support/test.h"
 
 #define TURN_NS INT64_C(1000)
@@ -84,7 +85,7 @@ static int set_up_way(nb_openat2_answer wanted) {
     assert_status(NB_OK, nb_mime_create(&mime));
     assert_status(NB_OK, nb_mime_add(mime, NB_SLICE("html"), NB_SLICE("text/html")));
     assert_status(NB_OK, nb_cache_rules_add(&rules, NB_SLICE("/b.txt"), NB_SLICE("no-cache")));
-    descriptors = nb_test_open_descriptors();
+    descriptors = nb_test_descriptors();
     now_ns = 5 * SECOND_NS;
     make(8);
     opens = stats = 0;
@@ -107,7 +108,7 @@ static int tear_down(void **state) {
     (void)state;
     nb_open_files_destroy(files);
     files = NULL;
-    assert_int_equal(descriptors, nb_test_open_descriptors());
+    assert_int_equal(descriptors, nb_test_descriptors());
     nb_mime_destroy(mime);
     nb_test_folder_remove(base);
     assert_int_equal(live, nb_alloc_live());
@@ -333,11 +334,11 @@ static void a_time_that_goes_backwards_is_noticed_at_once(void **state) {
 static void a_deleted_file_is_noticed_at_once_and_closed(void **state) {
     (void)state;
     expect_found("a.html", "one");
-    unsigned before = nb_test_open_descriptors();
+    unsigned before = nb_test_descriptors();
     nb_test_delete(base, "public/a.html");
     now_ns += TURN_NS;
     expect_error("a.html", ENOENT);
-    assert_int_equal(before - 1, nb_test_open_descriptors());
+    assert_int_equal(before - 1, nb_test_descriptors());
     assert_int_equal(0, kept());
     nb_test_write(base, "public/a.html", "back");
     now_ns += TURN_NS;
@@ -527,14 +528,14 @@ static void the_file_asked_for_longest_ago_makes_room(void **state) {
         expect_found(place + 7, "x"), snprintf(place, sizeof place, "public/%d", i);
     now_ns += TURN_NS;
     expect_found("8", "x");
-    unsigned before = nb_test_open_descriptors();
+    unsigned before = nb_test_descriptors();
     for (int i = 0; i < 100; i++) {
         snprintf(place, sizeof place, "public/%d", i % 8);
         expect_found(place + 7, "x");
         if (i % 5 == 0) expect_found("8", "x");
         assert_int_equal(8, kept());
     }
-    assert_int_equal(before, nb_test_open_descriptors());
+    assert_int_equal(before, nb_test_descriptors());
     assert_true(nb_open_files_count(files).closed > 0);
     opens = 0;
     expect_found("8", "x"); /* the most recently used one has stayed */
@@ -572,7 +573,7 @@ static void what_nobody_asks_for_is_closed_after_a_minute(void **state) {
     assert_int_equal(now_ns + NB_OPEN_FILES_IDLE_NS, nb_open_files_expire(files, now_ns));
     now_ns += NB_OPEN_FILES_IDLE_NS;
     assert_int_equal(0, nb_open_files_expire(files, now_ns));
-    assert_int_equal(descriptors + 1, nb_test_open_descriptors()); /* the root's */
+    assert_int_equal(descriptors + 1, nb_test_descriptors()); /* the root's */
     assert_int_equal(2, nb_open_files_count(files).closed);
 }
 
@@ -750,7 +751,7 @@ static void an_opening_under_an_older_root_is_not_kept(void **state) {
 
 static void without_memory_one_answer_fails_and_the_cache_is_whole(void **state) {
     (void)state;
-    unsigned before = nb_test_open_descriptors();
+    unsigned before = nb_test_descriptors();
     for (unsigned long n = 1; n < 4; n++) {
         nb_file *file = NULL;
         nb_alloc_fail_at(n);
@@ -764,7 +765,7 @@ static void without_memory_one_answer_fails_and_the_cache_is_whole(void **state)
             assert_null(file);
         }
         nb_open_files_shrink(files, 0);
-        assert_int_equal(before, nb_test_open_descriptors());
+        assert_int_equal(before, nb_test_descriptors());
     }
     expect_found("a.html", "one");
 }
@@ -773,7 +774,7 @@ static void without_memory_there_is_no_cache_and_no_root(void **state) {
     (void)state;
     nb_open_files *other = NULL;
     uint16_t number = 99;
-    unsigned before = nb_test_open_descriptors();
+    unsigned before = nb_test_descriptors();
     nb_alloc_fail_at(1);
     assert_status(NB_NO_MEMORY, nb_open_files_create(8, mime, &rules, &other));
     assert_null(other);
@@ -783,7 +784,7 @@ static void without_memory_there_is_no_cache_and_no_root(void **state) {
         nb_alloc_fail_at(0);
     }
     assert_int_equal(99, number);
-    assert_int_equal(before, nb_test_open_descriptors());
+    assert_int_equal(before, nb_test_descriptors());
     nb_open_files_destroy(NULL);
 }
 

@@ -322,7 +322,7 @@ static void a_server_that_drains_does_not_wait_for_a_hijacked_connection(void **
     assert_true(nb_test_get(c, "/hijack"));
     nb_test_client ours = taken(w, 1, "");
     nb_test_executor_await(w->executors[0], NB_TEST_ANSWERED, 1);
-    w->descriptors_before++; /* ours outlives the server */
+    w->before.descriptors++; /* ours outlives the server */
     nb_test_world_close(w);
     nb_test_client_close(&ours);
 }

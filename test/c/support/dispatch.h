@@ -6,8 +6,8 @@
 
 #include "base/alloc.h"
 #include "dispatch/dispatch.h"
+#include "support/leaks.h"
 #include "support/test.h"
-#include "support/world.h"
 
 /* live, descriptors: how many there were before. Returns 0, or -1 with a line when some are left,
    for a cmocka teardown. */

@@ -3,28 +3,16 @@
  */
 #include "support/world.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "answers/document_roots.h"
 
 /* No machine stands still for so long while a client of a test has yet to send, or to read, what it
    will. */
 #define NO_MACHINE_MS 600000
-
-unsigned nb_test_descriptors(void) {
-    unsigned count = 0;
-    DIR *directory = opendir("/proc/self/fd");
-    assert_non_null(directory);
-    while (readdir(directory))
-        count++;
-    closedir(directory);
-    return count;
-}
 
 void nb_test_world_init(nb_test_world *world) {
     memset(world, 0, sizeof *world);
@@ -35,8 +23,7 @@ void nb_test_world_init(nb_test_world *world) {
     world->config.answer_asterisk = 1;                     /* what a test asks of the loop alone */
     const char *io_threads = getenv("NB_TEST_IO_THREADS"); /* the whole suite with several loops */
     if (io_threads) world->config.io_threads = (uint32_t)atoi(io_threads);
-    world->live_before = nb_alloc_live();
-    world->descriptors_before = nb_test_descriptors();
+    world->before = nb_test_leaks_begin();
 }
 
 static void add_routes(nb_test_world *world, const char *const patterns[]) {
@@ -229,7 +216,6 @@ void nb_test_world_close(nb_test_world *world) {
     }
     if (world->inspect) world->inspect(world->server);
     nb_server_destroy(world->server);
-    assert_int_equal(world->live_before, nb_alloc_live());
-    assert_int_equal(world->descriptors_before, nb_test_descriptors());
+    assert_int_equal(0, nb_test_leaks_end(&world->before));
     nb_test_alarm(0);
 }

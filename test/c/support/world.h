@@ -9,6 +9,7 @@
 #include "server/server.h"
 #include "support/c_executor.h"
 #include "support/client.h"
+#include "support/leaks.h"
 #include "support/pattern.h"
 #include "support/test.h"
 
@@ -39,8 +40,7 @@ typedef struct nb_test_world {
     nb_test_client clients[NB_TEST_CLIENTS_MAX];
     unsigned client_count;
     nb_test_response response;
-    long live_before;
-    unsigned descriptors_before;
+    nb_test_leaks before; /* as nb_test_world_init saw it */
     bool ended;
     /* When all has ended, before it is destroyed; NULL is fine. */
     void (*inspect)(nb_server *server);
@@ -83,6 +83,5 @@ nb_server_stats nb_test_world_stats(nb_test_world *world);
 void nb_test_world_settle(nb_test_world *world);
 /* Reads the next response into world->response and checks its status. */
 void nb_test_world_expect(nb_test_world *world, nb_test_client *client, int status, const char *body);
-unsigned nb_test_descriptors(void);
 
 #endif
