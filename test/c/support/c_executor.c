@@ -19,9 +19,9 @@
 #include "http1/head_parser.h"
 #include "http1/head_writer.h"
 #include "os/clock.h"
-#include "os/file.h"
 #include "poll/poll.h"
 #include "support/pattern.h"
+#include "support/pattern_file.h"
 
 typedef enum task_kind { SEND, NAMED, HOLD, NEVER, LATE, ABORT, READ, DUPLEX, HIJACK } task_kind;
 
@@ -399,19 +399,6 @@ static bool run_tasks(nb_test_executor *self) {
 
 /* --- requests in --- */
 
-static int pattern_file(uint64_t bytes) {
-    int fd;
-    char block[65536];
-    if (nb_file_temporary("/tmp", &fd) != NB_OK) abort();
-    for (uint64_t at = 0; at < bytes;) {
-        size_t size = bytes - at < sizeof block ? (size_t)(bytes - at) : sizeof block;
-        nb_test_pattern_copy(block, at, size);
-        if (nb_file_write_all(fd, block, size) != NB_OK) abort();
-        at += size;
-    }
-    return fd;
-}
-
 static bool number_behind(const char *path, const char *prefix, uint64_t *number) {
     if (strncmp(path, prefix, strlen(prefix)) != 0) return false;
     *number = strtoull(path + strlen(prefix), NULL, 10);
@@ -447,7 +434,7 @@ static bool plan_file(task *t, const char *path, const nb_request_message *reque
     bool is_short = number_behind(path, "/fileshort/", &number);
     t->announced = NB_CONTENT_LENGTH_UNKNOWN;
     if (is_short || number_behind(path, "/file/", &number)) {
-        t->file_fd = pattern_file(number - is_short);
+        t->file_fd = nb_test_pattern_file(number - is_short);
         t->announced = t->file_bytes = number;
         t->naming = NB_NAMED_OPEN;
     } else if (strncmp(path, "/sendfile/", 10) == 0) {
