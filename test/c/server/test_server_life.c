@@ -19,14 +19,7 @@
 #include "os/net.h"
 #include "support/world.h"
 
-static int setup(void **state) {
-    static nb_test_world world;
-    nb_test_world_init(&world);
-    *state = &world;
-    return 0;
-}
-
-#define CASE(name) cmocka_unit_test_setup(name, setup)
+#define CASE(name) cmocka_unit_test_setup(name, nb_test_world_setup)
 
 static int64_t since_ms(int64_t start_ns) { return (nb_clock_monotonic_ns() - start_ns) / NB_NS_PER_MS; }
 
@@ -218,17 +211,13 @@ static void at_the_limit_the_connection_idle_longest_makes_room(void **state) {
     nb_test_world_open(w, 1);
     for (int i = 0; i < 3; i++) {
         clients[i] = nb_test_world_client(w);
-        assert_true(nb_test_get(clients[i], "/hello"));
-        nb_test_world_expect(w, clients[i], 200, "hello");
+        nb_test_world_expect_hello(w, clients[i]);
     }
     clients[3] = nb_test_world_client(w);
-    assert_true(nb_test_get(clients[3], "/hello"));
-    nb_test_world_expect(w, clients[3], 200, "hello");
+    nb_test_world_expect_hello(w, clients[3]);
     assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(clients[0], NULL));
-    for (int i = 1; i < 4; i++) {
-        assert_true(nb_test_get(clients[i], "/hello"));
-        nb_test_world_expect(w, clients[i], 200, "hello");
-    }
+    for (int i = 1; i < 4; i++)
+        nb_test_world_expect_hello(w, clients[i]);
     nb_test_world_close(w);
 }
 
@@ -278,16 +267,10 @@ static void who_has_waited_for_a_place_in_vain_is_told_503_and_places_that_are_f
     while (nb_test_world_stats(w).connections == 3)
         usleep(1000);
     nb_test_client *next = nb_test_world_client(w);
-    assert_true(nb_test_get(next, "/hello"));
-    nb_test_world_expect(w, next, 200, "hello");
+    nb_test_world_expect_hello(w, next);
     nb_test_executor_release(w->executors[0]);
     nb_test_world_expect(w, clients[1], 200, "held");
     nb_test_world_close(w);
-}
-
-static void expect_hello(nb_test_world *w, nb_test_client *client) {
-    assert_true(nb_test_get(client, "/hello"));
-    nb_test_world_expect(w, client, 200, "hello");
 }
 
 /* --- descriptors: the server in a child process of few, the clients here --- */
@@ -419,7 +402,7 @@ static void without_a_descriptor_idle_connections_make_room(void **state) {
     nb_test_client clients[20];
     for (int i = 0; i < 20; i++) {
         clients[i] = nb_test_connect(s.port);
-        expect_hello(w, &clients[i]);
+        nb_test_world_expect_hello(w, &clients[i]);
     }
     assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(&clients[0], NULL));
     assert_true(ask_report(&s).accept_errors > 0);
@@ -450,7 +433,7 @@ static void without_a_descriptor_and_all_busy_the_loop_pauses_refuses_and_goes_o
     for (int i = 0; i < 8; i++)
         nb_test_client_close(&clients[i]);
     nb_test_client later = nb_test_connect(s.port);
-    expect_hello(w, &later);
+    nb_test_world_expect_hello(w, &later);
     nb_test_client_close(&later);
     end_starved(&s);
     free(w->response.body);
@@ -483,7 +466,7 @@ static void connections_leave_some_descriptors_to_others_and_there_are_more_of_t
     }
     for (int i = 0; i < 3; i++) {
         nb_test_client later = nb_test_connect(s.port);
-        expect_hello(w, &later);
+        nb_test_world_expect_hello(w, &later);
         nb_test_client_close(&later);
     }
     end_starved(&s);
@@ -497,14 +480,14 @@ static void expect_channel_beside_idle(nb_test_world *w, unsigned idle, bool mad
     nb_test_client clients[12], later;
     for (unsigned i = 0; i < idle; i++) {
         clients[i] = nb_test_connect(s.port);
-        expect_hello(w, &clients[i]);
+        nb_test_world_expect_hello(w, &clients[i]);
     }
     /* The last descriptor's taker ends nobody. */
     assert_int_equal(idle, ask_report(&s).connections);
     assert_int_equal(made, ask_channel(&s));
     assert_int_equal(left, ask_report(&s).connections);
     later = nb_test_connect(s.port); /* nobody is accepted for a moment only */
-    expect_hello(w, &later);
+    nb_test_world_expect_hello(w, &later);
     nb_test_client_close(&later);
     for (unsigned i = 0; i < idle; i++)
         nb_test_client_close(&clients[i]);
@@ -551,7 +534,7 @@ static void draining_ends_idle_connections_serves_those_under_way_and_refuses_ne
     nb_test_world *w = *state;
     nb_test_world_open(w, 1);
     nb_test_client *idle = nb_test_world_client(w), *fresh = nb_test_world_client(w), *busy = nb_test_world_client(w);
-    expect_hello(w, idle);
+    nb_test_world_expect_hello(w, idle);
     assert_true(nb_test_get(busy, "/hold"));
     nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, 2);
     nb_test_world_settle(w);
@@ -731,7 +714,7 @@ static void a_forks_child_gives_up_what_it_inherited(void **state) {
     char byte;
     nb_test_world_open(w, 1);
     nb_test_client *c = nb_test_world_client(w);
-    expect_hello(w, c);
+    nb_test_world_expect_hello(w, c);
     assert_int_equal(0, pipe(gate));
     assert_int_equal(0, pipe(ready));
     pid_t child = fork();
@@ -746,7 +729,7 @@ static void a_forks_child_gives_up_what_it_inherited(void **state) {
     }
     close(gate[0]);
     assert_int_equal(1, read(ready[0], &byte, 1));
-    expect_hello(w, c);
+    nb_test_world_expect_hello(w, c);
     nb_server_drain(w->server);
     assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(c, NULL));
     nb_server_join(w->server);

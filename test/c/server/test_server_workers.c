@@ -13,31 +13,19 @@
 #include "base/limits.h"
 #include "http1/head_writer.h"
 #include "os/file.h"
+#include "support/server_inside.h"
 #include "support/world.h"
-
-/* Its loop is looked into when all has ended. */
-#include "server/server.c"
-
-static void nothing_is_left(nb_server *server) {
-    assert_int_equal(0, server->loops.each[0].connections.exchanges.live);
-    assert_int_equal(0, server->loops.each[0].dispatch.waiting.count);
-    assert_int_equal(0, server->loops.each[0].pool.sending);
-}
 
 static int setup(void **state) {
     static nb_test_world world;
     nb_test_world_init(&world);
     world.config.front = 1;
-    world.inspect = nothing_is_left;
+    world.inspect = nb_test_nothing_is_left;
     *state = &world;
     return 0;
 }
 
 #define CASE(name) cmocka_unit_test_setup(name, setup)
-
-static unsigned counted(nb_test_world *w, unsigned worker, nb_test_event event) {
-    return nb_test_executor_count(w->executors[worker], event);
-}
 
 /* --- a worker played by hand --- */
 
@@ -48,11 +36,6 @@ typedef struct hand {
     nb_ring_consumer requests;
     nb_ring_producer responses;
 } hand;
-
-static void await_queue(nb_test_world *w, uint64_t count) {
-    while (nb_test_world_stats(w).queue < count)
-        nb_test_world_settle(w);
-}
 
 /* It has asked for this many requests and is served, so it gets those that wait at once. (It may
    get none of later ones while it has some that it has not begun with.) */
@@ -110,11 +93,6 @@ static void expect_report(nb_channel_report report, uint32_t failed, uint32_t cu
              report.again);
 }
 
-static void expect_hello(nb_test_world *w, nb_test_client *c) {
-    assert_true(nb_test_get(c, "/hello"));
-    nb_test_world_expect(w, c, 200, "hello");
-}
-
 static void expect_lost(nb_test_world *w, nb_test_client *c) {
     nb_test_world_expect(w, c, 502, NULL);
     assert_true(w->response.keep_alive);
@@ -128,16 +106,16 @@ static void what_waits_goes_to_the_first_worker_that_serves(void **state) {
     nb_test_client *get = nb_test_world_client(w), *post = nb_test_world_client(w);
     assert_true(nb_test_get(get, "/hello"));
     assert_true(nb_test_post(post, "/echo", 200000, true));
-    await_queue(w, 2);
+    nb_test_world_await_queue(w, 2);
     unsigned worker = nb_test_world_worker(w);
     nb_test_world_settle(w);
     /* It is there, and does not serve yet. */
-    assert_int_equal(0, counted(w, worker, NB_TEST_RECEIVED));
+    assert_int_equal(0, nb_test_world_counted(w, worker, NB_TEST_RECEIVED));
     nb_test_world_serve(w, worker);
     nb_test_world_expect(w, get, 200, "hello");
     nb_test_world_expect(w, post, 200, NULL);
     assert_true(nb_test_is_pattern(&w->response, 200000));
-    expect_hello(w, post);
+    nb_test_world_expect_hello(w, post);
     nb_test_world_close(w);
 }
 
@@ -196,16 +174,16 @@ static void what_a_lost_worker_had_not_begun_with_is_run_by_another_in_order(voi
     nb_test_world_open(w, 0);
     nb_test_client *get = nb_test_world_client(w), *spooled = nb_test_world_client(w), *small = nb_test_world_client(w);
     assert_true(nb_test_get(get, "/hello"));
-    await_queue(w, 1);
+    nb_test_world_await_queue(w, 1);
     assert_true(nb_test_post(spooled, "/echo", 300000, true));
-    await_queue(w, 2);
+    nb_test_world_await_queue(w, 2);
     assert_true(nb_test_post(small, "/echo", 3, false));
-    await_queue(w, 3);
+    nb_test_world_await_queue(w, 3);
     hand h = hand_serve(w, 8);
     for (int i = 0; i < 3; i++)
         hand_next(&h);
     expect_report(nb_test_world_lose(w, h.worker), 0, 0, 3);
-    await_queue(w, 3);
+    nb_test_world_await_queue(w, 3);
     hand next = hand_serve(w, 3); /* for the order */
     uint32_t paths[3];
     for (int i = 0; i < 3; i++)
@@ -235,7 +213,7 @@ static void an_upload_that_a_lost_worker_had_not_begun_with_streams_to_another(v
     assert_true(nb_test_send(c, bytes, 20000));
     assert_true(nb_test_send_text(
         waits, "POST /count HTTP/1.1\r\nHost: test\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n"));
-    await_queue(w, 2);
+    nb_test_world_await_queue(w, 2);
     hand h = hand_serve(w, 8);
     hand_next(&h);
     hand_next(&h);
@@ -257,7 +235,7 @@ static void what_nobody_waits_for_any_more_is_not_run_again(void **state) {
     nb_test_client *c = nb_test_world_client(w), *stays = nb_test_world_client(w);
     assert_true(nb_test_post(c, "/echo", 300000, true));
     assert_true(nb_test_get(stays, "/hello"));
-    await_queue(w, 2);
+    nb_test_world_await_queue(w, 2);
     hand h = hand_serve(w, 8);
     hand_next(&h);
     hand_next(&h);
@@ -268,7 +246,7 @@ static void what_nobody_waits_for_any_more_is_not_run_again(void **state) {
     unsigned worker = nb_test_world_worker(w);
     nb_test_world_serve(w, worker);
     nb_test_world_expect(w, stays, 200, "hello");
-    assert_int_equal(1, counted(w, worker, NB_TEST_RECEIVED));
+    assert_int_equal(1, nb_test_world_counted(w, worker, NB_TEST_RECEIVED));
     nb_test_world_settle(w);
     assert_int_equal(0, nb_test_world_stats(w).spool_bytes);
     nb_test_world_close(w);
@@ -295,9 +273,9 @@ static void what_it_had_begun_with_is_answered_502_and_its_connection_goes_on(vo
     assert_int_equal(502, w->response.status);
     assert_int_equal(3, nb_test_world_stats(w).lost);
     nb_test_world_serve(w, nb_test_world_worker(w));
-    expect_hello(w, get);
-    expect_hello(w, post);
-    expect_hello(w, head);
+    nb_test_world_expect_hello(w, get);
+    nb_test_world_expect_hello(w, post);
+    nb_test_world_expect_hello(w, head);
     nb_test_world_close(w);
 }
 
@@ -309,7 +287,7 @@ static void pipelined_requests_are_lost_or_run_again_each_for_itself(void **stat
     assert_true(nb_test_send_text(c, "GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n"
                                      "GET /hello HTTP/1.1\r\nHost: a\r\n\r\nGET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
                                      "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\na"));
-    await_queue(w, 4);
+    nb_test_world_await_queue(w, 4);
     hand h = hand_serve(w, 8);
     hand_begin(&h);
     nb_exchange_id answered = hand_begin(&h);
@@ -323,7 +301,7 @@ static void pipelined_requests_are_lost_or_run_again_each_for_itself(void **stat
     nb_test_world_expect(w, c, 200, "hello");
     nb_test_world_expect(w, c, 200, "hello");
     nb_test_world_expect(w, c, 200, "a");
-    expect_hello(w, c);
+    nb_test_world_expect_hello(w, c);
     nb_test_world_close(w);
 }
 
@@ -350,7 +328,7 @@ static void an_upload_it_was_reading_is_answered_502(void **state) {
     assert_int_equal(0, w->response.interim);
     nb_test_world_serve(w, nb_test_world_worker(w));
     assert_true(nb_test_send(c, bytes, sizeof bytes - 5));
-    expect_hello(w, c);
+    nb_test_world_expect_hello(w, c);
     nb_test_world_close(w);
 }
 
@@ -402,8 +380,8 @@ static void a_response_that_was_published_whole_is_sent_whole(void **state) {
     nb_test_world_expect(w, c, 200, NULL);
     assert_true(nb_test_is_pattern(&w->response, 30000000));
     nb_test_world_serve(w, nb_test_world_worker(w));
-    expect_hello(w, c);
-    expect_hello(w, by_hand);
+    nb_test_world_expect_hello(w, c);
+    nb_test_world_expect_hello(w, by_hand);
     nb_test_world_close(w);
 }
 
@@ -460,11 +438,11 @@ static void a_worker_is_lost_with_its_ring_full(void **state) {
     enum { LARGE = 17, SMALL = 40 };
     nb_test_client *cut = nb_test_world_client(w), *clients[LARGE + SMALL];
     assert_true(nb_test_send_text(cut, "GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n"));
-    await_queue(w, 2);
+    nb_test_world_await_queue(w, 2);
     for (int i = 0; i < LARGE + SMALL; i++) {
         clients[i] = nb_test_world_client(w);
         assert_true(i < LARGE ? nb_test_post(clients[i], "/hello", 61000, false) : nb_test_get(clients[i], "/hello"));
-        await_queue(w, 3 + (unsigned)i);
+        nb_test_world_await_queue(w, 3 + (unsigned)i);
     }
     hand h = hand_serve(w, 1000);
     nb_exchange_id first = hand_begin(&h);
@@ -476,7 +454,7 @@ static void a_worker_is_lost_with_its_ring_full(void **state) {
     assert_true(nb_test_readable(cut, NB_TEST_PATIENCE_MS));
     nb_channel_report report = nb_test_world_lose(w, h.worker);
     assert_int_equal(1, report.cut);
-    await_queue(w, LARGE + SMALL);
+    nb_test_world_await_queue(w, LARGE + SMALL);
     assert_false(nb_test_read(cut, "GET", &w->response));
     nb_test_world_serve(w, nb_test_world_worker(w));
     for (int i = 0; i < LARGE + SMALL; i++)
@@ -491,12 +469,12 @@ static void what_a_stuck_worker_has_not_begun_with_is_run_by_one_that_is_free(vo
     nb_test_world_open(w, 0);
     nb_test_client *begun = nb_test_world_client(w), *others[4];
     assert_true(nb_test_get(begun, "/begun"));
-    await_queue(w, 1);
+    nb_test_world_await_queue(w, 1);
     for (int i = 0; i < 4; i++) {
         others[i] = nb_test_world_client(w);
         assert_true(i % 2 ? nb_test_post(others[i], "/hello", 200000, true) : nb_test_get(others[i], "/hello"));
     }
-    await_queue(w, 5);
+    nb_test_world_await_queue(w, 5);
     hand h = hand_serve(w, 8);
     nb_exchange_id exchange = hand_begin(&h);
     for (int i = 0; i < 4; i++)
@@ -555,7 +533,7 @@ static void a_worker_that_retires_ends_what_it_runs_and_gets_nothing_more(void *
     nb_server_channel_retire(w->server, w->channels[0]);
     nb_test_executor_await(w->executors[0], NB_TEST_RETIRED, 1);
     assert_true(nb_test_get(next, "/hello"));
-    await_queue(w, 1);
+    nb_test_world_await_queue(w, 1);
     nb_test_world_serve(w, nb_test_world_worker(w));
     nb_test_world_expect(w, next, 200, "hello");
     nb_test_executor_release(w->executors[0]);
@@ -564,7 +542,7 @@ static void a_worker_that_retires_ends_what_it_runs_and_gets_nothing_more(void *
     w->executors[0] = NULL;
     nb_test_executor_join(retired); /* by itself */
     expect_report(nb_test_world_lose(w, 0), 0, 0, 0);
-    expect_hello(w, held);
+    nb_test_world_expect_hello(w, held);
     nb_test_world_close(w);
 }
 
@@ -575,7 +553,7 @@ static void a_worker_may_be_lost_while_it_retires(void **state) {
     for (unsigned i = 0; i < 2; i++) {
         clients[i] = nb_test_world_client(w);
         assert_true(nb_test_get(clients[i], "/hold"));
-        while (counted(w, 0, NB_TEST_RECEIVED) + counted(w, 1, NB_TEST_RECEIVED) < i + 1)
+        while (nb_test_world_counted(w, 0, NB_TEST_RECEIVED) + nb_test_world_counted(w, 1, NB_TEST_RECEIVED) < i + 1)
             nb_test_world_settle(w);
     }
     for (unsigned i = 0; i < 2; i++) {
@@ -597,7 +575,7 @@ static void without_a_worker_requests_are_refused_for_a_while_when_it_is_said_so
     nb_test_client *waits = nb_test_world_client(w), *post = nb_test_world_client(w), *late = nb_test_world_client(w);
     assert_true(nb_test_get(waits, "/hello"));
     assert_true(nb_test_post(post, "/hello", 100000, false));
-    await_queue(w, 2);
+    nb_test_world_await_queue(w, 2);
     nb_server_unavailable(w->server, 7);
     nb_test_world_expect(w, waits, 503, NULL);
     assert_non_null(strstr(w->response.head, "Retry-After: 7\r\n"));
@@ -607,17 +585,17 @@ static void without_a_worker_requests_are_refused_for_a_while_when_it_is_said_so
     nb_test_world_expect(w, late, 503, NULL);
     assert_non_null(strstr(w->response.head, "Retry-After: 7\r\n"));
     nb_test_world_serve(w, nb_test_world_worker(w));
-    expect_hello(w, waits);
-    expect_hello(w, post);
-    expect_hello(w, late);
+    nb_test_world_expect_hello(w, waits);
+    nb_test_world_expect_hello(w, post);
+    nb_test_world_expect_hello(w, late);
     nb_server_unavailable(w->server, 3); /* it is not: nobody is told */
-    expect_hello(w, waits);
+    nb_test_world_expect_hello(w, waits);
     nb_test_world_lose(w, 0);
     assert_true(nb_test_get(waits, "/hello"));
     nb_test_world_expect(w, waits, 503, NULL);
     nb_server_unavailable(w->server, 0);
     assert_true(nb_test_get(waits, "/hello"));
-    await_queue(w, 1);
+    nb_test_world_await_queue(w, 1);
     nb_test_world_serve(w, nb_test_world_worker(w));
     nb_test_world_expect(w, waits, 200, "hello");
     nb_test_world_close(w);
@@ -645,7 +623,7 @@ static void a_stop_does_not_wait_for_a_dead_worker_that_is_told_of(void **state)
     nb_test_world_open(w, 2);
     nb_test_client *c = nb_test_world_client(w);
     assert_true(nb_test_get(c, "/never"));
-    while (counted(w, 0, NB_TEST_RECEIVED) + counted(w, 1, NB_TEST_RECEIVED) < 1)
+    while (nb_test_world_counted(w, 0, NB_TEST_RECEIVED) + nb_test_world_counted(w, 1, NB_TEST_RECEIVED) < 1)
         nb_test_world_settle(w);
     nb_test_world_kill(w, 0);
     nb_server_stop_now(w->server);

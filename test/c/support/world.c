@@ -26,6 +26,13 @@ void nb_test_world_init(nb_test_world *world) {
     world->before = nb_test_leaks_begin();
 }
 
+int nb_test_world_setup(void **state) {
+    static nb_test_world world;
+    nb_test_world_init(&world);
+    *state = &world;
+    return 0;
+}
+
 static void add_routes(nb_test_world *world, const char *const patterns[]) {
     for (uint16_t i = 0, number = 0; patterns[i]; i++) {
         nb_slice pattern = {patterns[i], strlen(patterns[i])};
@@ -171,6 +178,10 @@ nb_server_stats nb_test_world_stats(nb_test_world *world) {
     return stats;
 }
 
+unsigned nb_test_world_counted(nb_test_world *world, unsigned executor, nb_test_event event) {
+    return nb_test_executor_count(world->executors[executor], event);
+}
+
 void nb_test_world_settle(nb_test_world *world) {
     nb_test_response response = {0};
     nb_test_client client = nb_test_connect(world->port);
@@ -183,6 +194,11 @@ void nb_test_world_settle(nb_test_world *world) {
     nb_test_client_close(&client);
 }
 
+void nb_test_world_await_queue(nb_test_world *world, uint64_t count) {
+    while (nb_test_world_stats(world).queue != count)
+        nb_test_world_settle(world);
+}
+
 void nb_test_world_expect(nb_test_world *world, nb_test_client *client, int status, const char *body) {
     nb_test_response *response = &world->response;
     if (!nb_test_read(client, "GET", response)) {
@@ -192,6 +208,11 @@ void nb_test_world_expect(nb_test_world *world, nb_test_client *client, int stat
     if (response->status != status)
         fail_msg("expected %d, got %d: %s", status, response->status, response->body ? response->body : "");
     if (body && !nb_test_body_is(response, body)) fail_msg("expected \"%s\", got \"%.100s\"", body, response->body);
+}
+
+void nb_test_world_expect_hello(nb_test_world *world, nb_test_client *client) {
+    assert_true(nb_test_get(client, "/hello"));
+    nb_test_world_expect(world, client, 200, "hello");
 }
 
 static void close_clients(nb_test_world *world) {

@@ -49,6 +49,8 @@ typedef struct nb_test_world {
 /* Default settings, but for timeouts, which are longer than any test: one that is about a timeout
    sets its own. */
 void nb_test_world_init(nb_test_world *world);
+/* A cmocka setup: *state is a world that was initialised. A program has one such world. */
+int nb_test_world_setup(void **state);
 /* Starts the server on a loopback port with so many executors. */
 void nb_test_world_open(nb_test_world *world, unsigned executors);
 /* The same with a route for each pattern; NULL behind the last. */
@@ -78,10 +80,16 @@ nb_test_client *nb_test_world_admin(nb_test_world *world);
 nb_test_client *nb_test_world_adopt(nb_test_world *world, nb_test_client client);
 
 nb_server_stats nb_test_world_stats(nb_test_world *world);
+/* How often it has happened in that executor. */
+unsigned nb_test_world_counted(nb_test_world *world, unsigned executor, nb_test_event event);
 /* Waits until the loop has run on, by asking it something that it answers itself: what was sent
    before has then been handled. */
 void nb_test_world_settle(nb_test_world *world);
+/* Waits until so many requests wait for an executor. */
+void nb_test_world_await_queue(nb_test_world *world, uint64_t count);
 /* Reads the next response into world->response and checks its status. */
 void nb_test_world_expect(nb_test_world *world, nb_test_client *client, int status, const char *body);
+/* Asks for /hello and checks that it is answered. */
+void nb_test_world_expect_hello(nb_test_world *world, nb_test_client *client);
 
 #endif
