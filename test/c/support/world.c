@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "answers/document_roots.h"
+#include "os/clock.h"
 
 /* No machine stands still for so long while a client of a test has yet to send, or to read, what it
    will. */
@@ -177,6 +178,8 @@ nb_server_stats nb_test_world_stats(nb_test_world *world) {
     nb_server_stats_read(world->server, &stats);
     return stats;
 }
+
+int64_t nb_test_since_ms(int64_t start_ns) { return (nb_clock_monotonic_ns() - start_ns) / NB_NS_PER_MS; }
 
 unsigned nb_test_world_counted(nb_test_world *world, unsigned executor, nb_test_event event) {
     return nb_test_executor_count(world->executors[executor], event);
