@@ -7,7 +7,7 @@
 
 #include "server/server.c"
 
-#include "support/test.h"
+#include "support/world.h"
 
 static inline void nb_test_loop_is_empty(nb_loop *loop) {
     assert_int_equal(0, loop->connections.exchanges.live);
@@ -30,6 +30,15 @@ static inline void nb_test_nothing_is_left(nb_server *server) {
     for (uint16_t i = 0; i < server->loops.count; i++)
         nb_test_loop_is_empty(&server->loops.each[i]);
     assert_int_equal(0, atomic_load(&server->loops.queues.waiting));
+}
+
+/* A cmocka setup: *state is the world of a front. It is looked into when all has ended. */
+static inline int nb_test_front_setup(void **state) {
+    (void)nb_test_world_setup(state);
+    nb_test_world *world = *state;
+    world->config.front = 1;
+    world->inspect = nb_test_nothing_is_left;
+    return 0;
 }
 
 #endif

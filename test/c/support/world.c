@@ -213,6 +213,12 @@ void nb_test_world_expect(nb_test_world *world, nb_test_client *client, int stat
     if (body && !nb_test_body_is(response, body)) fail_msg("expected \"%s\", got \"%.100s\"", body, response->body);
 }
 
+void nb_test_expect_report(nb_channel_report report, uint32_t failed, uint32_t cut, uint32_t again) {
+    if (report.failed == failed && report.cut == cut && report.again == again) return;
+    fail_msg("expected %u failed, %u cut, %u again: got %u, %u, %u", failed, cut, again, report.failed, report.cut,
+             report.again);
+}
+
 void nb_test_world_expect_hello(nb_test_world *world, nb_test_client *client) {
     assert_true(nb_test_get(client, "/hello"));
     nb_test_world_expect(world, client, 200, "hello");

@@ -71,6 +71,9 @@ void nb_test_world_kill(nb_test_world *world, unsigned worker);
 nb_channel_report nb_test_world_end(nb_test_world *world, unsigned worker);
 /* Both. */
 nb_channel_report nb_test_world_lose(nb_test_world *world, unsigned worker);
+/* Fails the test unless the end of a worker left so many requests failed, cut, and to be run
+   again. */
+void nb_test_expect_report(nb_channel_report report, uint32_t failed, uint32_t cut, uint32_t again);
 /* Drains unless it has ended, joins, destroys, checks. */
 void nb_test_world_close(nb_test_world *world);
 /* Opens a client that is closed with the world. */
