@@ -29,7 +29,7 @@ static struct {
     nb_dispatch dispatch;
     nb_exchanges exchanges;
     nb_wake wake;                  /* the loop's */
-    nb_link *links[EXECUTORS_MAX]; /* the dispatch's, or of the spare that it was given */
+    nb_link *links[EXECUTORS_MAX]; /* the dispatch frees them, those of spares as well */
     nb_ring_consumer requests[EXECUTORS_MAX];
     nb_ring_producer responses[EXECUTORS_MAX];
     int64_t now_ns;
