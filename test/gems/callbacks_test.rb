@@ -18,7 +18,9 @@ class CallbacksOfGemsTest < ServerProcessCase
   HOGS = 2
 
   APP = File.expand_path("support/app_callbacks.rb", __dir__)
-  NAMES = File.read(APP).scan(/^  def (\w+)\(me, turn\)/).flatten.freeze
+  NAMES = Dir[File.expand_path("support/callbacks/*.rb", __dir__)].sort.flat_map do |file|
+    File.read(file).scan(/^    def (\w+)\(me, turn\)/).flatten
+  end.freeze
   BUNDLE = GemBundle.new(File.expand_path("callbacks.gemfile", __dir__), "bundle-callbacks")
 
   class << self

@@ -126,10 +126,8 @@ static void every_stage_of_a_request_is_taken_down_once(void **state) {
     nb_test_world *w = *state;
     nb_test_world_open(w, 1);
     nb_test_client *client = nb_test_world_client(w);
-    for (int i = 0; i < 5; i++) {
-        assert_true(nb_test_get(client, "/hello"));
-        nb_test_world_expect(w, client, 200, "hello");
-    }
+    for (int i = 0; i < 5; i++)
+        nb_test_world_expect_hello(w, client);
     assert_true(nb_test_post(client, "/echo", 200000, true));
     nb_test_world_expect(w, client, 200, NULL);
     get(w, "/status/404", 404);
@@ -180,8 +178,7 @@ static void a_connection_is_counted_under_what_it_does(void **state) {
     nb_test_world *w = *state;
     nb_test_world_open(w, 1);
     nb_test_client *idle = nb_test_world_client(w), *reading = nb_test_world_client(w), *held = nb_test_world_client(w);
-    assert_true(nb_test_get(idle, "/hello"));
-    nb_test_world_expect(w, idle, 200, "hello");
+    nb_test_world_expect_hello(w, idle);
     assert_true(nb_test_send_text(reading, "GET /hel"));
     assert_true(nb_test_get(held, "/hold"));
     nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, 2);

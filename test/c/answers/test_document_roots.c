@@ -11,14 +11,14 @@
 
 #include "base/alloc.h"
 #include "support/folder.h"
+#include "support/leaks.h"
 #include "support/test.h"
 
 enum { LOOPS = 2 };
 
 static char folder[NB_TEST_FOLDER_BYTES];
 static nb_document_roots roots;
-static long live;
-static unsigned descriptors;
+static nb_test_leaks before;
 
 static int setup(void **state) {
     (void)state;
@@ -26,8 +26,7 @@ static int setup(void **state) {
     nb_test_make_folder(folder, "one");
     nb_test_make_folder(folder, "two");
     nb_test_write(folder, "file", "");
-    live = nb_alloc_live();
-    descriptors = nb_test_open_descriptors();
+    before = nb_test_leaks_begin();
     assert_status(NB_OK, nb_document_roots_init(&roots, LOOPS, NB_SYMLINKS_INSIDE));
     return 0;
 }
@@ -36,10 +35,8 @@ static int teardown(void **state) {
     (void)state;
     nb_document_roots_stop(&roots);
     nb_document_roots_deinit(&roots);
-    assert_int_equal(live, nb_alloc_live());
-    assert_int_equal(descriptors, nb_test_open_descriptors());
     nb_test_folder_remove(folder);
-    return 0;
+    return nb_test_leaks_end(&before);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

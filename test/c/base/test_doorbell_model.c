@@ -10,13 +10,13 @@
  * scheduled), so every prefix is covered too.
  *
  * The test of the test: without either fence, without the second look, or with the look before the
- * announcement, the checker must find the lost wake. A state is packed into 64 bits, visited
- * states are kept in a hash set, the walk is depth first.
+ * announcement, the checker must find the lost wake. A state is packed into 64 bits.
  */
 #include "support/test.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "support/walk.h"
 
 enum { PRODUCERS_MAX = 2, THREADS_MAX = PRODUCERS_MAX + 1, CONSUMER = PRODUCERS_MAX, BUFFER_MAX = 3 };
 
@@ -73,10 +73,7 @@ typedef struct machine {
 typedef struct checker {
     unsigned producers, rounds;
     fault fault;
-    machine *stack;
-    size_t depth, stack_size;
-    uint64_t *visited;
-    size_t visited_count, visited_size;
+    nb_test_walk walk;
     bool lost_wake, doubled_wake, finished;
 } checker;
 
@@ -230,38 +227,7 @@ static uint64_t pack(const machine *m) {
            1; /* never 0 */
 }
 
-static uint64_t *find_place(uint64_t *table, size_t size, uint64_t key) {
-    size_t place = (size_t)(key * 0x9e3779b97f4a7c15u >> 20) & (size - 1);
-    while (table[place] != 0 && table[place] != key)
-        place = (place + 1) & (size - 1);
-    return &table[place];
-}
-
-static void grow_visited(checker *c) {
-    size_t size = c->visited_size == 0 ? 1u << 16 : c->visited_size * 2;
-    uint64_t *table = calloc(size, sizeof *table);
-    assert_non_null(table);
-    for (size_t i = 0; i < c->visited_size; i++) {
-        if (c->visited[i] != 0) *find_place(table, size, c->visited[i]) = c->visited[i];
-    }
-    free(c->visited);
-    c->visited = table;
-    c->visited_size = size;
-}
-
-static void visit(checker *c, const machine *m) {
-    if (c->visited_count * 2 >= c->visited_size) grow_visited(c);
-    uint64_t key = pack(m), *place = find_place(c->visited, c->visited_size, key);
-    if (*place == key) return;
-    *place = key;
-    c->visited_count++;
-    if (c->depth == c->stack_size) {
-        c->stack_size = c->stack_size == 0 ? 1024 : c->stack_size * 2;
-        c->stack = realloc(c->stack, c->stack_size * sizeof *c->stack);
-        assert_non_null(c->stack);
-    }
-    c->stack[c->depth++] = *m;
-}
+static void visit(checker *c, const machine *m) { nb_test_walk_visit(&c->walk, pack(m), m); }
 
 /* No step is possible any more: either all is consumed, or the consumer sleeps for ever. */
 static void judge(checker *c, const machine *m) {
@@ -293,18 +259,15 @@ static void expand(checker *c, const machine *m) {
 }
 
 static checker check(unsigned producers, unsigned rounds, fault injected) {
-    checker c = {.producers = producers, .rounds = rounds, .fault = injected};
+    checker c = {.producers = producers, .rounds = rounds, .fault = injected, .walk.state_bytes = sizeof(machine)};
     machine first = {0};
     for (unsigned i = 0; i < PRODUCERS_MAX; i++)
         first.threads[i].step = injected == PUBLISH_LATE ? P_FENCE : P_PUBLISH;
     visit(&c, &first);
-    while (c.depth > 0) {
-        machine m = c.stack[--c.depth];
+    for (machine m; nb_test_walk_next(&c.walk, &m);)
         expand(&c, &m);
-    }
-    free(c.stack);
-    free(c.visited);
-    print_message("    %u producer(s), %u rounds: %zu states\n", producers, rounds, c.visited_count);
+    nb_test_walk_end(&c.walk);
+    print_message("    %u producer(s), %u rounds: %zu states\n", producers, rounds, c.walk.seen_count);
     return c;
 }
 
@@ -315,7 +278,7 @@ static void no_interleaving_loses_a_wake(void **state) {
         checker c = check(sizes[i][0], sizes[i][1], NO_FAULT);
         assert_false(c.lost_wake);
         assert_true(c.finished);
-        assert_true(c.visited_count > 50);
+        assert_true(c.walk.seen_count > 50);
     }
 }
 

@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/walk.h"
+
 enum { WORKERS = 2, REQUESTS_MAX = 3, RECORDS_MAX = 3, NOBODY = 255 };
 
 typedef enum fault {
@@ -120,10 +122,7 @@ typedef struct bounds {
 typedef struct checker {
     bounds bounds;
     fault fault;
-    machine *stack;
-    size_t depth, stack_size;
-    uint64_t *visited;
-    size_t visited_count, visited_size;
+    nb_test_walk walk;
     bool begun_twice, answered_twice, lost_an_answer, read_after_reuse, stuck, finished, finished_lost,
         finished_requeued;
 } checker;
@@ -502,38 +501,7 @@ static uint64_t hash(const machine *m) {
     return (key ^ key >> 32) | 1; /* never 0 */
 }
 
-static uint64_t *find_place(uint64_t *table, size_t size, uint64_t key) {
-    size_t at = (size_t)(key >> 1) & (size - 1);
-    while (table[at] != 0 && table[at] != key)
-        at = (at + 1) & (size - 1);
-    return &table[at];
-}
-
-static void grow_visited(checker *c) {
-    size_t size = c->visited_size == 0 ? 1u << 16 : c->visited_size * 2;
-    uint64_t *table = calloc(size, sizeof *table);
-    assert_non_null(table);
-    for (size_t i = 0; i < c->visited_size; i++) {
-        if (c->visited[i] != 0) *find_place(table, size, c->visited[i]) = c->visited[i];
-    }
-    free(c->visited);
-    c->visited = table;
-    c->visited_size = size;
-}
-
-static void visit(checker *c, const machine *m) {
-    if (c->visited_count * 2 >= c->visited_size) grow_visited(c);
-    uint64_t key = hash(m), *at = find_place(c->visited, c->visited_size, key);
-    if (*at == key) return;
-    *at = key;
-    c->visited_count++;
-    if (c->depth == c->stack_size) {
-        c->stack_size = c->stack_size == 0 ? 1024 : c->stack_size * 2;
-        c->stack = realloc(c->stack, c->stack_size * sizeof *c->stack);
-        assert_non_null(c->stack);
-    }
-    c->stack[c->depth++] = *m;
-}
+static void visit(checker *c, const machine *m) { nb_test_walk_visit(&c->walk, hash(m), m); }
 
 static void expand(checker *c, const machine *m) {
     bool moved = false;
@@ -567,7 +535,7 @@ static bool broken(const checker *c) {
 
 /* Stops at the first thing that is wrong. */
 static checker check(bounds within, fault injected) {
-    checker c = {.bounds = within, .fault = injected};
+    checker c = {.bounds = within, .fault = injected, .walk.state_bytes = sizeof(machine)};
     machine first;
     memset(&first, 0, sizeof first);
     for (unsigned w = 0; w < WORKERS; w++)
@@ -577,15 +545,12 @@ static checker check(bounds within, fault injected) {
     while (!within.later && first.arrived < within.requests)
         first.front.queue[first.front.queued++] = first.arrived++;
     visit(&c, &first);
-    while (c.depth > 0 && !broken(&c)) {
-        machine m = c.stack[--c.depth];
+    for (machine m; !broken(&c) && nb_test_walk_next(&c.walk, &m);)
         expand(&c, &m);
-    }
-    free(c.stack);
-    free(c.visited);
+    nb_test_walk_end(&c.walk);
     print_message("    %u requests, rings of %u, credit %u, %u requeues, %u deaths, fault %d: %zu states\n",
                   within.requests, within.records, within.credit, within.requeues, within.deaths, injected,
-                  c.visited_count);
+                  c.walk.seen_count);
     return c;
 }
 
@@ -599,7 +564,7 @@ static void assert_right(bounds within) {
     assert_true(c.finished);
     assert_true(c.finished_requeued == (within.requeues > 0));
     assert_true(c.finished_lost == (within.deaths > 0));
-    assert_true(c.visited_count > 1000);
+    assert_true(c.walk.seen_count > 1000);
 }
 
 /* NB_TEST_WIDE=1: minutes and gigabytes, for who has changed the protocol. */

@@ -1,121 +1,57 @@
 /*
  * test_dispatch_spares.c - spare executors: when one is called, which executors count as blocked,
  * what a spare is handed, and how its channels come and go with those of the executor it helps.
- * The test plays the executors and sets the time.
  */
-#include <string.h>
-
-#include "base/alloc.h"
-#include "os/clock.h"
-#include "dispatch/dispatch.h"
 #include "support/dispatch.h"
-#include "support/test.h"
-#include "support/world.h"
 
-enum { QUICK = NB_NS_PER_MS / 2, LOOK = 2 * NB_NS_PER_MS, STALL = 10 * NB_NS_PER_MS, SPARES = 2 };
+/* Executor 0 has a spare, and that has one. */
+enum { STALL = 10 * NB_NS_PER_MS, SPARES = 2 };
 
-typedef struct fixture {
-    nb_dispatch dispatch;
-    nb_exchanges exchanges;
-    nb_wake wake;
-    nb_link *links[1 + SPARES]; /* an executor, its spare, and the spare's */
-    nb_ring_consumer requests[1 + SPARES];
-    nb_connection *client; /* nobody looks into it */
-    int64_t now_ns;
-    long live;
-    unsigned descriptors;
-} fixture;
-
-static fixture f;
-
-static void make(bool shared, int i) {
-    const nb_wake *wake = &f.wake;
-    assert_status(NB_OK, shared ? nb_link_create_shared(&wake, 1, &f.links[i]) : nb_link_create(&wake, 1, &f.links[i]));
-    nb_ring_consumer_attach(&f.requests[i], nb_channel_requests(&f.links[i]->channels[0]));
-    atomic_store(&f.links[i]->board->figures.fibers_limit, 100);
-    if (i > 0) f.links[i - 1]->spare = f.links[i];
-}
-
-static int open_fixture(bool shared) {
-    nb_test_dispatch_open(&f.dispatch, &f.exchanges, &f.wake, 100, &f.live, &f.descriptors);
-    f.client = (nb_connection *)(void *)&f;
-    f.now_ns = NB_NS_PER_S;
+static int setup(void **state) {
+    open_dispatch(100);
     f.dispatch.spare_after_ns = STALL;
-    for (int i = 0; i <= SPARES; i++)
-        make(shared, i);
+    for (int i = 0; i <= SPARES; i++) {
+        link_executor(i, is_shared(state));
+        atomic_store(&board_of(i)->figures.fibers_limit, 100);
+        if (i > 0) f.links[i - 1]->spare = f.links[i];
+    }
     assert_status(NB_OK, nb_dispatch_channel_add(&f.dispatch, &f.links[0]->channels[0]));
-    nb_dispatch_look(&f.dispatch, f.now_ns);
+    look_after(0);
     return 0;
 }
 
-static int setup(void **state) {
-    (void)state;
-    return open_fixture(false);
-}
-
-static int setup_shared(void **state) {
-    (void)state;
-    return open_fixture(true);
-}
-
-static int teardown(void **state) {
-    (void)state;
-    return nb_test_dispatch_close(&f.dispatch, &f.exchanges, &f.wake, f.live, f.descriptors);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define SHARED_CASE(name) \
-    { #name " (shared)", name, setup_shared, teardown, NULL }
-
-static nb_board *board(int i) { return f.links[i]->board; }
-static void asks(int i, uint64_t wanted) { atomic_store(&board(i)->asked, f.links[i]->handed + wanted); }
 static void all_ask(void) {
     for (int i = 0; i <= SPARES; i++)
-        asks(i, 8);
-}
-
-static void look_after(int64_t ns) {
-    f.now_ns += ns;
-    nb_dispatch_look(&f.dispatch, f.now_ns);
+        ask(i, 8);
 }
 
 /* It runs another fiber from now on. */
-static void switches(int i) { atomic_store(&board(i)->pulse.switched_ns, f.now_ns); }
+static void switches(int i) { switched(i, f.now_ns); }
 
-/* The executors before it have not moved, and Ruby's lock was free when the spare took it, for the
-   first time or again. */
 static bool is_called(int i) {
-    return atomic_load(&board(i)->call.asked_ns) != atomic_load(&board(i)->call.answered_ns);
+    return atomic_load(&board_of(i)->call.asked_ns) != atomic_load(&board_of(i)->call.answered_ns);
 }
+
+/* The spare has found Ruby's lock free, for the first time or again. blocked: the executors before
+   it have not moved meanwhile. */
 static void answers(int i, bool blocked) {
     assert_true(is_called(i));
     for (int before = 0; before < i && blocked; before++)
-        atomic_store(&board(before)->pulse.blocked_ns, atomic_load(&board(before)->pulse.switched_ns));
-    atomic_store(&board(i)->call.answered_ns, atomic_load(&board(i)->call.asked_ns));
+        atomic_store(&board_of(before)->pulse.blocked_ns, atomic_load(&board_of(before)->pulse.switched_ns));
+    atomic_store(&board_of(i)->call.answered_ns, atomic_load(&board_of(i)->call.asked_ns));
 }
 
-static nb_exchange *request(void) {
-    nb_exchange *made = nb_exchange_create(&f.exchanges);
-    nb_request_message *message = nb_alloc_zero(1, sizeof(*message));
-    made->connection = f.client;
-    message->message.type = NB_MESSAGE_REQUEST;
-    message->message.bytes = sizeof(*message);
-    message->body_fd = -1;
-    assert_status(NB_OK, nb_dispatch_message(&f.dispatch, made, message));
-    return made;
+/* One comes, and goes to any executor or waits. */
+static void request(void) {
+    assert_status(NB_OK, nb_dispatch_message(&f.dispatch, exchange(), message(sizeof(nb_request_message), -1)));
 }
 
 /* The executor begins with its next request; false: there is none. */
 static bool begins(int i) {
-    size_t bytes;
-    nb_dispatch_pump(&f.dispatch);
-    nb_message *found = (nb_message *)(uintptr_t)nb_ring_peek(&f.requests[i], &bytes);
-    if (!found) return false;
-    nb_ring_advance(&f.requests[i]);
-    nb_request_message *message = (nb_request_message *)(void *)found;
-    if (!nb_request_claim(message, NB_CLAIM_TAKEN)) return begins(i);
-    nb_request_begin(message);
-    return true;
+    for (nb_message *found; (found = next(i));) {
+        if (begin(found)) return true;
+    }
+    return false;
 }
 
 /* It begins with a request that keeps it. */
@@ -123,7 +59,7 @@ static void stalls(int i) {
     request();
     assert_true(begins(i));
     switches(i);
-    look_after(LOOK);
+    look_after(LONG);
 }
 
 static void is_blocked(int i) {
@@ -151,12 +87,12 @@ static void one_is_called_when_work_has_waited_as_long_as_its_executor_ran_one_f
     all_ask();
     stalls(0);
     request();
-    look_after(LOOK);
+    look_after(LONG);
     assert_false(is_called(1));
     assert_true(f.dispatch.calls_spare); /* the loop looks often */
     look_after(STALL);
     assert_true(is_called(1));
-    assert_int_equal(f.now_ns, atomic_load(&board(1)->call.asked_ns));
+    assert_int_equal(f.now_ns, atomic_load(&board_of(1)->call.asked_ns));
 }
 
 static void what_was_given_and_not_begun_with_waits_too(void **state) {
@@ -166,7 +102,7 @@ static void what_was_given_and_not_begun_with_waits_too(void **state) {
     request();
     assert_true(begins(0));
     switches(0);
-    look_after(LOOK + STALL);
+    look_after(LONG + STALL);
     assert_null(nb_waiting_first(&f.dispatch.waiting));
     assert_true(is_called(1));
 }
@@ -179,14 +115,14 @@ static void it_is_asked_again_when_it_has_answered_and_a_millisecond_later(void 
     look_after(STALL);
     int64_t asked_ns = f.now_ns;
     look_after(STALL);
-    assert_int_equal(asked_ns, atomic_load(&board(1)->call.asked_ns)); /* it waits for the lock */
+    assert_int_equal(asked_ns, atomic_load(&board_of(1)->call.asked_ns)); /* it waits for the lock */
     answers(1, false);
     look_after(QUICK);
     assert_true(is_called(1)); /* long ago */
     answers(1, false);
     look_after(QUICK);
     assert_false(is_called(1));
-    look_after(LOOK);
+    look_after(LONG);
     assert_true(is_called(1));
 }
 
@@ -201,7 +137,7 @@ static void it_is_given_nothing_until_its_executor_is_blocked(void **state) {
     answers(1, false);
     look_after(QUICK);
     assert_false(begins(1));
-    look_after(LOOK);
+    look_after(LONG);
     answers(1, true);
     look_after(QUICK);
     assert_true(begins(1));
@@ -215,7 +151,7 @@ static void all_that_its_executor_was_given_goes_to_it(void **state) {
         request();
     assert_true(begins(0));
     switches(0);
-    look_after(LOOK + STALL);
+    look_after(LONG + STALL);
     answers(1, true);
     look_after(QUICK);
     for (int i = 0; i < 4; i++)
@@ -240,7 +176,7 @@ static void one_that_has_not_begun_when_its_executor_moves_gives_back(void **sta
     all_ask();
     is_blocked(0);
     switches(0);
-    look_after(LOOK); /* it has ignored the request for long; its executor runs for as long */
+    look_after(LONG); /* it has ignored the request for long; its executor runs for as long */
     switches(0);
     look_after(QUICK);
     assert_false(begins(1));
@@ -253,7 +189,7 @@ static void both_are_blocked(void) {
     is_blocked(0);
     assert_true(begins(1));
     switches(1);
-    look_after(LOOK);
+    look_after(LONG);
     request();
     look_after(STALL);
     assert_false(is_called(1));
@@ -290,7 +226,7 @@ static void beyond_the_last_spare_one_request_is_in_its_hands_and_nobody_is_call
     (void)state;
     both_are_blocked();
     switches(2);
-    look_after(LOOK);
+    look_after(LONG);
     request();
     look_after(STALL);
     assert_int_equal(3, f.dispatch.count);
@@ -301,23 +237,23 @@ static void beyond_the_last_spare_one_request_is_in_its_hands_and_nobody_is_call
 static void together_they_are_given_no_more_than_the_executor_has_fibers(void **state) {
     (void)state;
     all_ask();
-    atomic_store(&board(0)->figures.fibers_limit, 2);
+    atomic_store(&board_of(0)->figures.fibers_limit, 2);
     stalls(0);
-    atomic_store(&board(0)->figures.running, 1);
-    atomic_store(&board(0)->figures.taken, 1);
+    atomic_store(&board_of(0)->figures.running, 1);
+    atomic_store(&board_of(0)->figures.taken, 1);
     request();
     look_after(STALL);
     answers(1, true);
     look_after(QUICK);
     request();
     assert_true(begins(1)); /* the first of the two */
-    atomic_store(&board(1)->figures.running, 1);
-    atomic_store(&board(1)->figures.taken, 1);
+    atomic_store(&board_of(1)->figures.running, 1);
+    atomic_store(&board_of(1)->figures.taken, 1);
     assert_false(begins(1));
     switches(0);
     look_after(QUICK);
     assert_false(begins(0)); /* nor is that one, while its spare runs the other */
-    atomic_store(&board(1)->figures.running, 0);
+    atomic_store(&board_of(1)->figures.running, 0);
     assert_true(begins(0));
 }
 
@@ -325,7 +261,7 @@ static void a_grant_just_before_the_loop_sleeps_keeps_it_awake(void **state) {
     (void)state;
     all_ask();
     stalls(0);
-    asks(0, 0);
+    ask(0, 0);
     request();
     look_after(STALL);
     assert_non_null(nb_waiting_first(&f.dispatch.waiting));
@@ -337,21 +273,18 @@ static void a_grant_just_before_the_loop_sleeps_keeps_it_awake(void **state) {
 static void a_spare_adds_nothing_to_what_the_queue_may_hold(void **state) {
     (void)state;
     f.dispatch.waiting_max = 1;
-    atomic_store(&board(0)->asked_max, 1);
+    atomic_store(&board_of(0)->asked_max, 1);
     for (int i = 1; i <= SPARES; i++)
-        atomic_store(&board(i)->asked_max, 100);
+        atomic_store(&board_of(i)->asked_max, 100);
     all_ask();
     is_blocked(0);
     assert_true(begins(1));
     for (int i = 0; i <= SPARES; i++)
-        asks(i, 0);
+        ask(i, 0);
     request();
-    nb_exchange *made = nb_exchange_create(&f.exchanges);
-    nb_request_message *message = nb_alloc_zero(1, sizeof(*message));
-    message->message.bytes = sizeof(*message);
-    message->body_fd = -1;
-    assert_status(NB_FULL, nb_dispatch_message(&f.dispatch, made, message));
-    nb_free(message);
+    nb_request_message *one_more = message(sizeof *one_more, -1);
+    assert_status(NB_FULL, nb_dispatch_message(&f.dispatch, exchange(), one_more));
+    nb_free(one_more);
 }
 
 /* --- comings and goings --- */
@@ -366,7 +299,7 @@ static void when_its_executor_is_retired_it_is_too_and_none_is_called(void **sta
     begins(1);
     switches(1);
     request();
-    look_after(LOOK + STALL);
+    look_after(LONG + STALL);
     assert_int_equal(2, f.dispatch.count);
     assert_false(begins(1));
 }
@@ -380,7 +313,7 @@ static void its_channel_goes_with_that_of_its_executor(void **state) {
     assert_int_equal(1, f.dispatch.count);
     assert_null(nb_dispatch_spare_of(&f.dispatch, &f.dispatch.channels[0]));
     request();
-    look_after(LOOK + STALL);
+    look_after(LONG + STALL);
     assert_int_equal(1, f.dispatch.count);
 }
 

@@ -24,17 +24,8 @@ static int setup(void **state) {
 
 #define CASE(name) cmocka_unit_test_setup(name, setup)
 
-static unsigned counted(nb_test_world *w, unsigned executor, nb_test_event event) {
-    return nb_test_executor_count(w->executors[executor], event);
-}
-
 static void await_counted(nb_test_world *w, unsigned executor, nb_test_event event, unsigned count) {
-    while (counted(w, executor, event) < count)
-        nb_test_world_settle(w);
-}
-
-static void await_queue(nb_test_world *w, uint64_t count) {
-    while (nb_test_world_stats(w).queue != count)
+    while (nb_test_world_counted(w, executor, event) < count)
         nb_test_world_settle(w);
 }
 
@@ -70,8 +61,8 @@ static void requests_of_its_route_go_there_and_others_do_not(void **state) {
     open_with_route(w, "/hello");
     answered(w, "/hello");
     answered(w, "/status/200");
-    assert_int_equal(1, counted(w, LANE, NB_TEST_RECEIVED));
-    assert_int_equal(1, counted(w, FIBERS, NB_TEST_RECEIVED));
+    assert_int_equal(1, nb_test_world_counted(w, LANE, NB_TEST_RECEIVED));
+    assert_int_equal(1, nb_test_world_counted(w, FIBERS, NB_TEST_RECEIVED));
     nb_test_world_close(w);
 }
 
@@ -83,8 +74,8 @@ static void what_the_application_says_holds_until_it_says_something_else(void **
     set_rule(w->server, "/hello", 1);
     answered(w, "/status/200");
     answered(w, "/hello");
-    assert_int_equal(2, counted(w, LANE, NB_TEST_RECEIVED));
-    assert_int_equal(1, counted(w, FIBERS, NB_TEST_RECEIVED));
+    assert_int_equal(2, nb_test_world_counted(w, LANE, NB_TEST_RECEIVED));
+    assert_int_equal(1, nb_test_world_counted(w, FIBERS, NB_TEST_RECEIVED));
     nb_lane_rules unknown = {.count = 1, .each = {{.lane = 2}}};
     assert_status(NB_INVALID, nb_server_lane_rules(w->server, &unknown));
     nb_test_world_close(w);
@@ -97,8 +88,8 @@ static void a_route_that_says_fibers_goes_before_what_the_application_says(void 
     set_rule(w->server, "/\2", 1);
     answered(w, "/hello");
     answered(w, "/status/200");
-    assert_int_equal(1, counted(w, FIBERS, NB_TEST_RECEIVED));
-    assert_int_equal(1, counted(w, LANE, NB_TEST_RECEIVED));
+    assert_int_equal(1, nb_test_world_counted(w, FIBERS, NB_TEST_RECEIVED));
+    assert_int_equal(1, nb_test_world_counted(w, LANE, NB_TEST_RECEIVED));
     nb_test_world_close(w);
 }
 
@@ -111,13 +102,13 @@ static void requests_of_a_class_that_has_stalled_go_there(void **state) {
     stalls(w, "/hello");
     nb_test_client *client = nb_test_world_client(w);
     /* One that the lane has not asked for yet runs in fibers. */
-    while (counted(w, LANE, NB_TEST_RECEIVED) < 2) {
+    while (nb_test_world_counted(w, LANE, NB_TEST_RECEIVED) < 2) {
         assert_true(nb_test_get(client, "/status/200"));
         nb_test_world_expect(w, client, 200, NULL);
     }
-    unsigned before = counted(w, FIBERS, NB_TEST_RECEIVED);
+    unsigned before = nb_test_world_counted(w, FIBERS, NB_TEST_RECEIVED);
     answered(w, "/hello");
-    assert_int_equal(before + 1, counted(w, FIBERS, NB_TEST_RECEIVED));
+    assert_int_equal(before + 1, nb_test_world_counted(w, FIBERS, NB_TEST_RECEIVED));
     nb_test_world_close(w);
 }
 
@@ -128,7 +119,7 @@ static void without_a_lane_for_it_nothing_is_learned(void **state) {
         stalls(w, "/hello");
     for (int i = 0; i < 5; i++)
         answered(w, "/hello");
-    assert_int_equal(0, counted(w, LANE, NB_TEST_RECEIVED));
+    assert_int_equal(0, nb_test_world_counted(w, LANE, NB_TEST_RECEIVED));
     nb_test_world_close(w);
 }
 
@@ -160,7 +151,8 @@ static void rules_may_change_while_requests_come_to_several_loops(void **state) 
     }
     atomic_store(&over, true);
     pthread_join(changer, NULL);
-    assert_int_equal(400, counted(w, FIBERS, NB_TEST_RECEIVED) + counted(w, LANE, NB_TEST_RECEIVED));
+    assert_int_equal(400, nb_test_world_counted(w, FIBERS, NB_TEST_RECEIVED) +
+                              nb_test_world_counted(w, LANE, NB_TEST_RECEIVED));
     nb_test_world_close(w);
 }
 
@@ -177,10 +169,10 @@ static void as_many_run_as_it_has_threads_as_many_wait_and_more_are_refused(void
     await_counted(w, LANE, NB_TEST_BLOCKED, 1);
     await_counted(w, LANE + 1, NB_TEST_BLOCKED, 1);
     waits = ask(w, "/block");
-    await_queue(w, 1);
+    nb_test_world_await_queue(w, 1);
     nb_test_world_expect(w, ask(w, "/block"), 503, NULL);
     answered(w, "/hello"); /* in fibers */
-    assert_int_equal(1, counted(w, FIBERS, NB_TEST_RECEIVED));
+    assert_int_equal(1, nb_test_world_counted(w, FIBERS, NB_TEST_RECEIVED));
     for (unsigned i = 0; i < 2; i++) {
         nb_test_executor_unblock(w->executors[LANE + i]);
         nb_test_executor_unblock(w->executors[LANE + i]); /* either may have the one that waits */
@@ -188,7 +180,8 @@ static void as_many_run_as_it_has_threads_as_many_wait_and_more_are_refused(void
     for (unsigned i = 0; i < 2; i++)
         nb_test_world_expect(w, held[i], 200, NULL);
     nb_test_world_expect(w, waits, 200, NULL);
-    assert_int_equal(3, counted(w, LANE, NB_TEST_RECEIVED) + counted(w, LANE + 1, NB_TEST_RECEIVED));
+    assert_int_equal(3, nb_test_world_counted(w, LANE, NB_TEST_RECEIVED) +
+                            nb_test_world_counted(w, LANE + 1, NB_TEST_RECEIVED));
     nb_test_world_close(w);
 }
 
@@ -200,7 +193,7 @@ static void a_full_queue_of_fibers_is_not_its_own(void **state) {
     nb_test_client *held = ask(w, "/block");
     await_counted(w, FIBERS, NB_TEST_BLOCKED, 1);
     answered(w, "/hello");
-    assert_int_equal(1, counted(w, LANE, NB_TEST_RECEIVED));
+    assert_int_equal(1, nb_test_world_counted(w, LANE, NB_TEST_RECEIVED));
     nb_test_executor_unblock(w->executors[FIBERS]);
     nb_test_world_expect(w, held, 200, NULL);
     nb_test_world_close(w);
@@ -214,7 +207,7 @@ static void an_end_waits_for_what_it_runs_and_for_what_waits_for_it(void **state
     nb_test_client *held = ask(w, "/block");
     await_counted(w, LANE, NB_TEST_BLOCKED, 1);
     nb_test_client *waits = ask(w, "/block");
-    await_queue(w, 1);
+    nb_test_world_await_queue(w, 1);
     nb_server_drain(w->server);
     nb_test_executor_unblock(w->executors[LANE]);
     nb_test_executor_unblock(w->executors[LANE]);
@@ -229,12 +222,12 @@ static void one_that_waits_is_never_run_when_its_client_has_left(void **state) {
     nb_test_client *held = ask(w, "/block");
     await_counted(w, LANE, NB_TEST_BLOCKED, 1);
     nb_test_client *leaves = ask(w, "/block");
-    await_queue(w, 1);
+    nb_test_world_await_queue(w, 1);
     nb_test_client_reset(leaves);
-    await_queue(w, 0);
+    nb_test_world_await_queue(w, 0);
     nb_test_executor_unblock(w->executors[LANE]);
     nb_test_world_expect(w, held, 200, NULL);
-    assert_int_equal(1, counted(w, LANE, NB_TEST_RECEIVED));
+    assert_int_equal(1, nb_test_world_counted(w, LANE, NB_TEST_RECEIVED));
     nb_test_world_close(w);
 }
 
@@ -245,7 +238,7 @@ static void one_that_runs_is_told_that_its_client_has_left(void **state) {
     await_counted(w, LANE, NB_TEST_RECEIVED, 1);
     nb_test_client_reset(leaves);
     await_counted(w, LANE, NB_TEST_GONE, 1);
-    assert_int_equal(0, counted(w, FIBERS, NB_TEST_GONE));
+    assert_int_equal(0, nb_test_world_counted(w, FIBERS, NB_TEST_GONE));
     nb_test_world_close(w);
 }
 
@@ -258,7 +251,7 @@ static void large_bodies_pass_both_ways(void **state) {
     nb_test_world_expect(w, client, 200, NULL);
     assert_true(nb_test_get(client, "/big/3000000"));
     nb_test_world_expect(w, client, 200, NULL);
-    assert_int_equal(2, counted(w, LANE, NB_TEST_RECEIVED));
+    assert_int_equal(2, nb_test_world_counted(w, LANE, NB_TEST_RECEIVED));
     nb_test_world_close(w);
 }
 

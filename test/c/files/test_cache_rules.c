@@ -163,26 +163,17 @@ static void names_that_only_look_so_may_change(void **state) {
     expect("", longest);
 }
 
-static int begin(void **state) {
-    (void)state;
-    memory = guarded_create(4096);
-    return 0;
-}
-
-static int end(void **state) {
-    (void)state;
-    guarded_destroy(&memory);
-    return 0;
-}
-
 #define CASE(name) cmocka_unit_test_setup(name, set_up)
 
 int main(void) {
     nb_test_alarm(30);
+    memory = guarded_create(4096);
     const struct CMUnitTest tests[] = {
         CASE(the_first_rule_that_matches_wins),   CASE(a_rule_goes_before_fingerprints_and_may_say_nothing),
         CASE(rules_are_checked_and_bounded),      CASE(names_that_carry_a_fingerprint_never_change),
         CASE(names_that_only_look_so_may_change),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    guarded_destroy(&memory);
+    return failed;
 }

@@ -363,20 +363,9 @@ static void an_index_is_looked_for_in_its_folder(void **state) {
     assert_int_equal(NB_FILE_PATH_BYTES_MAX, path.size);
 }
 
-static int set_up(void **state) {
-    (void)state;
-    memory = guarded_create(16384);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    guarded_destroy(&memory);
-    return 0;
-}
-
 int main(void) {
     nb_test_alarm(60);
+    memory = guarded_create(16384);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_path_becomes_a_name_under_the_root),
         cmocka_unit_test(every_trick_is_refused),
@@ -387,5 +376,7 @@ int main(void) {
         cmocka_unit_test(a_name_of_the_application_is_taken_as_it_is),
         cmocka_unit_test(an_index_is_looked_for_in_its_folder),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    guarded_destroy(&memory);
+    return failed;
 }

@@ -221,20 +221,9 @@ static void test_ip_literals_are_what_the_system_takes_for_ipv6(void **state) {
     }
 }
 
-static int set_up(void **state) {
-    (void)state;
-    memory = guarded_create(4096);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    guarded_destroy(&memory);
-    return 0;
-}
-
 int main(void) {
     nb_test_alarm(60);
+    memory = guarded_create(4096);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hosts_are_judged_by_the_grammar),
         cmocka_unit_test(test_ports_are_numbers_up_to_65535),
@@ -242,5 +231,7 @@ int main(void) {
         cmocka_unit_test(test_a_host_ends_at_the_colon_of_its_port),
         cmocka_unit_test(test_ip_literals_are_what_the_system_takes_for_ipv6),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    guarded_destroy(&memory);
+    return failed;
 }

@@ -276,20 +276,9 @@ static void test_data_that_stands_at_the_front_is_not_moved_and_nothing_behind_t
     assert_int_equal(decoded, 0);
 }
 
-static int set_up(void **state) {
-    (void)state;
-    memory = guarded_create(LARGEST);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    guarded_destroy(&memory);
-    return 0;
-}
-
 int main(void) {
     nb_test_alarm(150);
+    memory = guarded_create(LARGEST);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_short_text_is_read_as_the_grammar_says),
         cmocka_unit_test(test_bodies_come_out_the_same_at_every_pair_of_cuts),
@@ -302,5 +291,7 @@ int main(void) {
         cmocka_unit_test(test_a_body_of_one_byte_chunks_is_served),
         cmocka_unit_test(test_data_that_stands_at_the_front_is_not_moved_and_nothing_behind_the_body_is_touched),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    guarded_destroy(&memory);
+    return failed;
 }

@@ -341,20 +341,9 @@ static void test_every_byte_at_every_place_is_judged_the_same_however_it_arrives
     }
 }
 
-static int set_up(void **state) {
-    (void)state;
-    memory = guarded_create(65536);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    guarded_destroy(&memory);
-    return 0;
-}
-
 int main(void) {
     nb_test_alarm(150);
+    memory = guarded_create(65536);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_head_is_told_in_slices),
         cmocka_unit_test(test_targets_are_told_by_form),
@@ -368,5 +357,7 @@ int main(void) {
         cmocka_unit_test(test_every_short_text_of_fields_is_read_as_the_grammar_says),
         cmocka_unit_test(test_every_byte_at_every_place_is_judged_the_same_however_it_arrives),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    guarded_destroy(&memory);
+    return failed;
 }

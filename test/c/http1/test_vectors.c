@@ -23,18 +23,6 @@ static int answer_with(const vector *v, int compliance) {
                                                  : v->refused;
 }
 
-static int set_up(void **state) {
-    (void)state;
-    memory = guarded_create(LARGEST);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    guarded_destroy(&memory);
-    return 0;
-}
-
 static void check_answer(const vector *v, int expected, const outcome *o, size_t size) {
     if (expected == INCOMPLETE) {
         if (o->status != NB_INCOMPLETE) fail_msg("vector %d, %s: %s", v->number, v->name, nb_status_name(o->status));
@@ -202,6 +190,7 @@ static void test_large_vectors_have_their_answers_however_they_are_cut(void **st
 
 int main(void) {
     nb_test_alarm(150);
+    memory = guarded_create(LARGEST);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_vector_has_its_answer),
         cmocka_unit_test(test_every_vector_has_the_same_answer_however_it_is_cut),
@@ -210,5 +199,7 @@ int main(void) {
         cmocka_unit_test(test_every_vector_has_the_same_answer_behind_a_request),
         cmocka_unit_test(test_large_vectors_have_their_answers_however_they_are_cut),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    guarded_destroy(&memory);
+    return failed;
 }

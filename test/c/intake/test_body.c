@@ -14,14 +14,14 @@
 #include "base/limits.h"
 #include "dispatch/exchange.h"
 #include "http1/body_decoder.h"
+#include "support/leaks.h"
+#include "support/pattern.h"
 #include "support/test.h"
-#include "support/world.h"
 
 typedef struct fixture {
     nb_spool spool;
     nb_test_gate written;
-    long live;
-    unsigned descriptors;
+    nb_test_leaks before;
     nb_body_decoder decoder;
 } fixture;
 
@@ -34,7 +34,7 @@ static void body_written(nb_body *body) {
 
 static int setup(void **state) {
     (void)state;
-    f = (fixture){.written = NB_TEST_GATE, .live = nb_alloc_live(), .descriptors = nb_test_descriptors()};
+    f = (fixture){.written = NB_TEST_GATE, .before = nb_test_leaks_begin()};
     f.spool = (nb_spool){.directory = "/tmp", .bytes_max = 100000000, .written = body_written};
     nb_test_alarm(60);
     return nb_workers_create("test", 1, 16, &f.spool.workers) == NB_OK ? 0 : -1;
@@ -43,10 +43,11 @@ static int setup(void **state) {
 static int teardown(void **state) {
     (void)state;
     nb_workers_destroy(f.spool.workers);
-    if (f.live == nb_alloc_live() && f.descriptors == nb_test_descriptors() && f.spool.bytes == 0) return 0;
-    print_error("%ld blocks, %d descriptors, %d spool bytes are left\n", nb_alloc_live() - f.live,
-                (int)(nb_test_descriptors() - f.descriptors), (int)f.spool.bytes);
-    return -1;
+    if (f.spool.bytes > 0) {
+        print_error("%d spool bytes are left\n", (int)f.spool.bytes);
+        return -1;
+    }
+    return nb_test_leaks_end(&f.before);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -15,8 +15,8 @@
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "support/channel.h"
+#include "support/leaks.h"
 #include "support/test.h"
-#include "support/world.h"
 
 static bool signalled(const nb_wake *wake) {
     struct pollfd watched = {.fd = wake->read_fd, .events = POLLIN};

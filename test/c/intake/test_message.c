@@ -9,6 +9,7 @@
 
 #include "intake/message.h"
 #include "support/folder.h"
+#include "support/leaks.h"
 
 /* What a worker with damaged memory might write. */
 static void lengths_that_do_not_fit_their_record_are_seen(void **state) {
@@ -36,13 +37,13 @@ static void lengths_that_do_not_fit_their_record_are_seen(void **state) {
 
 static void what_nobody_waits_for_is_closed(void **state) {
     (void)state;
-    unsigned before = nb_test_open_descriptors();
+    unsigned before = nb_test_descriptors();
     nb_named_message named = {.fd = open("/dev/null", O_RDONLY | O_CLOEXEC), .naming = NB_NAMED_OPEN};
     nb_named_message_drop(&named);
     named.naming = NB_NAMED_ACCEL;
     named.fd = -1;
     nb_named_message_drop(&named);
-    assert_int_equal(before, nb_test_open_descriptors());
+    assert_int_equal(before, nb_test_descriptors());
 }
 
 int main(void) {

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "support/leaks.h"
 #include "support/test.h"
-#include "support/world.h"
 
 static int ends[2];
 static unsigned descriptors_before;

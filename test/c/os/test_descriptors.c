@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "support/folder.h"
+#include "support/leaks.h"
 #include "support/test.h"
 
 static void the_most_are_what_the_process_may_have(void **state) {
@@ -20,14 +21,14 @@ static void the_most_are_what_the_process_may_have(void **state) {
 
 static void the_next_is_the_lowest_that_is_free(void **state) {
     (void)state;
-    unsigned open_before = nb_test_open_descriptors();
+    unsigned open_before = nb_test_descriptors();
     int next = nb_os_descriptors_next(0), first = open("/dev/null", O_RDONLY | O_CLOEXEC),
         second = open("/dev/null", O_RDONLY | O_CLOEXEC);
     assert_int_equal(next, first);
     close(first);
     assert_int_equal(first, nb_os_descriptors_next(0));
     close(second);
-    assert_int_equal(open_before, nb_test_open_descriptors());
+    assert_int_equal(open_before, nb_test_descriptors());
 }
 
 static void there_may_be_none(void **state) {

@@ -23,6 +23,7 @@ static int test_fstatfs(int fd, struct statfs *found) {
 #undef fstatfs
 
 #include "support/folder.h"
+#include "support/leaks.h"
 #include "support/test.h"
 
 #define TMPFS 0x01021994
@@ -36,7 +37,7 @@ static int most;
 static int set_up(void **state) {
     (void)state;
     nb_test_folder_create(base);
-    descriptors = nb_test_open_descriptors();
+    descriptors = nb_test_descriptors();
     seen[0] = '\0';
     most = 100;
     fake_type = TMPFS;
@@ -45,7 +46,7 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
     (void)state;
-    assert_int_equal(descriptors, nb_test_open_descriptors());
+    assert_int_equal(descriptors, nb_test_descriptors());
     nb_test_folder_remove(base);
     return 0;
 }

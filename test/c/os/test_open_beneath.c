@@ -18,6 +18,7 @@ static int test_openat2(int folder, const char *path, nb_symlinks symlinks, bool
 #include <sys/un.h>
 
 #include "support/folder.h"
+#include "support/leaks.h"
 #include "support/test.h"
 
 enum { NOBODY = 65534, OK = 0 };
@@ -252,7 +253,7 @@ static const nb_openat2_answer ways[] = {NB_OPENAT2_KNOWS_CACHED, NB_OPENAT2_PLA
 /* Calls `check` for each way this kernel has, with an openat2 that is there and one that is not. */
 static void each_way(void check(const nb_root *root)) {
     static const nb_symlinks policies[] = {NB_SYMLINKS_INSIDE, NB_SYMLINKS_OWNER, NB_SYMLINKS_FOLLOW};
-    unsigned before = nb_test_open_descriptors();
+    unsigned before = nb_test_descriptors();
     for (size_t i = 0; i < COUNT(ways); i++) {
         if (ways[i] > nb_openat2_probe()) continue;
         way = ways[i];
@@ -262,7 +263,7 @@ static void each_way(void check(const nb_root *root)) {
             nb_root_release(root);
         }
     }
-    assert_int_equal(before, nb_test_open_descriptors());
+    assert_int_equal(before, nb_test_descriptors());
 }
 
 static int expected(const row *it, nb_symlinks symlinks) {
@@ -540,14 +541,14 @@ static void the_whole_tree_may_be_a_root(void **state) {
 
 static void without_memory_there_is_no_root(void **state) {
     (void)state;
-    unsigned before = nb_test_open_descriptors();
+    unsigned before = nb_test_descriptors();
     long live = nb_alloc_live();
     nb_root *root = NULL;
     nb_alloc_fail_at(1);
     assert_status(NB_NO_MEMORY, nb_root_open(base, NB_SYMLINKS_INSIDE, &root));
     nb_alloc_fail_at(0);
     assert_null(root);
-    assert_int_equal(before, nb_test_open_descriptors());
+    assert_int_equal(before, nb_test_descriptors());
     assert_int_equal(live, nb_alloc_live());
 }
 

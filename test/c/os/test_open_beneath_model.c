@@ -13,6 +13,7 @@ static nb_openat2_answer test_probe(void);
 #include <stdio.h>
 
 #include "support/folder.h"
+#include "support/leaks.h"
 #include "support/test.h"
 
 enum { TREES = 100, LINKS = 12, PATHS = 60, TEXT_BYTES = 512 };
@@ -103,7 +104,7 @@ static void every_path_ends_where_the_kernel_says(void **state) {
     (void)state;
     static const nb_openat2_answer ways[] = {NB_OPENAT2_KNOWS_CACHED, NB_OPENAT2_ABSENT};
     static const nb_symlinks policies[] = {NB_SYMLINKS_INSIDE, NB_SYMLINKS_OWNER};
-    unsigned outcomes[3] = {0}, descriptors = nb_test_open_descriptors();
+    unsigned outcomes[3] = {0}, descriptors = nb_test_descriptors();
     for (int tree = 0; tree < TREES; tree++) {
         make_tree();
         for (int i = 0; i < PATHS; i++) {
@@ -125,7 +126,7 @@ static void every_path_ends_where_the_kernel_says(void **state) {
     print_message("opened %u, refused %u, none %u\n", outcomes[0], outcomes[1], outcomes[2]);
     for (int i = 0; i < 3; i++)
         assert_in_range(outcomes[i], 100, TREES * PATHS * 4);
-    assert_int_equal(descriptors, nb_test_open_descriptors());
+    assert_int_equal(descriptors, nb_test_descriptors());
 }
 
 int main(void) {

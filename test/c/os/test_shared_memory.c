@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "support/leaks.h"
 #include "support/test.h"
-#include "support/world.h"
 
 static int same_fd(const nb_shared_memory *memory) {
     int fd = fcntl(memory->fd, F_DUPFD_CLOEXEC, 3);

@@ -45,7 +45,7 @@ static int setup(void **state) {
     nb_test_folder_create(folder);
     nb_test_world_init(&world);
     fill(&world);
-    world.descriptors_before = nb_test_descriptors();
+    world.before.descriptors = nb_test_descriptors();
     *state = &world;
     return 0;
 }
@@ -57,7 +57,7 @@ static int setup_elsewhere(void **state) {
     assert_non_null(mkdtemp(folder));
     nb_test_world_init(&world);
     fill(&world);
-    world.descriptors_before = nb_test_descriptors();
+    world.before.descriptors = nb_test_descriptors();
     *state = &world;
     return 0;
 }

@@ -6,14 +6,7 @@
 
 #include "support/world.h"
 
-static int setup(void **state) {
-    static nb_test_world world;
-    nb_test_world_init(&world);
-    *state = &world;
-    return 0;
-}
-
-#define CASE(name) cmocka_unit_test_setup(name, setup)
+#define CASE(name) cmocka_unit_test_setup(name, nb_test_world_setup)
 
 static unsigned counted(nb_test_world *w, nb_test_event event) {
     return nb_test_executor_count(w->executors[0], event);

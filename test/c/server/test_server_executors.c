@@ -12,18 +12,7 @@
 #include "os/clock.h"
 #include "support/world.h"
 
-static int setup(void **state) {
-    static nb_test_world world;
-    nb_test_world_init(&world);
-    *state = &world;
-    return 0;
-}
-
-#define CASE(name) cmocka_unit_test_setup(name, setup)
-
-static unsigned counted(nb_test_world *w, unsigned executor, nb_test_event event) {
-    return nb_test_executor_count(w->executors[executor], event);
-}
+#define CASE(name) cmocka_unit_test_setup(name, nb_test_world_setup)
 
 /* --- who gets a request --- */
 
@@ -39,11 +28,11 @@ static void what_a_stalled_executor_has_not_begun_with_is_run_by_the_other(void 
     for (int i = 0; i < 40; i++)
         nb_test_world_expect(w, clients[i], 200, "hello");
     nb_test_executor_stall(w->executors[0], false);
-    assert_int_equal(40, counted(w, 1, NB_TEST_RECEIVED));
+    assert_int_equal(40, nb_test_world_counted(w, 1, NB_TEST_RECEIVED));
     nb_test_executor_stall(w->executors[1], true);
     assert_true(nb_test_get(clients[0], "/hello")); /* behind those that it passes over */
     nb_test_world_expect(w, clients[0], 200, "hello");
-    assert_int_equal(1, counted(w, 0, NB_TEST_RECEIVED));
+    assert_int_equal(1, nb_test_world_counted(w, 0, NB_TEST_RECEIVED));
     nb_test_executor_stall(w->executors[1], false);
     nb_test_world_close(w);
 }
@@ -64,7 +53,7 @@ static void what_no_executor_asked_for_waits_and_goes_to_the_first_that_does(voi
     nb_test_executor_stall(w->executors[1], false);
     for (int i = 0; i < 30; i++)
         nb_test_world_expect(w, clients[i], 200, "hello");
-    assert_int_equal(30, counted(w, 1, NB_TEST_RECEIVED));
+    assert_int_equal(30, nb_test_world_counted(w, 1, NB_TEST_RECEIVED));
     nb_test_executor_stall(w->executors[0], false);
     nb_test_world_close(w);
 }
@@ -93,10 +82,8 @@ static void past_the_queues_bound_requests_are_refused_and_connections_go_on(voi
     nb_test_executor_stall(w->executors[0], false);
     for (int i = 0; i < 3; i++)
         nb_test_world_expect(w, clients[i], 200, "hello");
-    for (int i = 3; i < 6; i++) {
-        assert_true(nb_test_get(clients[i], "/hello"));
-        nb_test_world_expect(w, clients[i], 200, "hello");
-    }
+    for (int i = 3; i < 6; i++)
+        nb_test_world_expect_hello(w, clients[i]);
     nb_test_world_close(w);
 }
 
@@ -122,7 +109,7 @@ static void a_waiting_request_whose_client_went_is_never_given_to_an_executor(vo
     nb_test_executor_stall(w->executors[0], false);
     nb_test_world_expect(w, first, 200, "hello");
     nb_test_world_expect(w, third, 200, "hello");
-    assert_int_equal(2, counted(w, 0, NB_TEST_RECEIVED));
+    assert_int_equal(2, nb_test_world_counted(w, 0, NB_TEST_RECEIVED));
     nb_test_world_close(w);
 }
 
@@ -168,7 +155,7 @@ static void what_is_queued_goes_at_once_with_its_client(void **state) {
     nb_test_executor_stall(w->executors[0], false);
     for (int i = 0; i < 3; i++)
         nb_test_world_expect(w, live[i], 200, "hello");
-    assert_int_equal(3, counted(w, 0, NB_TEST_RECEIVED));
+    assert_int_equal(3, nb_test_world_counted(w, 0, NB_TEST_RECEIVED));
     nb_test_world_close(w);
 }
 
@@ -211,7 +198,7 @@ static void many_lumps(nb_test_world *w, bool guest) {
     nb_test_world_open(w, 1);
     for (int i = 0; i < 12; i++)
         clients[i] = nb_test_world_client(w);
-    for (int round = 0; round < 5 || (counted(w, 0, NB_TEST_FULL) == 0 && round < 100); round++) {
+    for (int round = 0; round < 5 || (nb_test_world_counted(w, 0, NB_TEST_FULL) == 0 && round < 100); round++) {
         nb_test_executor_stall(w->executors[0], true);
         for (int i = 0; i < 12; i++)
             assert_true(nb_test_get(clients[i], "/lump/400000"));
@@ -222,7 +209,7 @@ static void many_lumps(nb_test_world *w, bool guest) {
             assert_true(nb_test_is_pattern(&w->response, 400000));
         }
     }
-    assert_true(counted(w, 0, NB_TEST_FULL) > 0);
+    assert_true(nb_test_world_counted(w, 0, NB_TEST_FULL) > 0);
     nb_test_world_close(w);
 }
 
@@ -242,11 +229,9 @@ static void an_executor_alone_runs_the_turns_itself(void **state) {
     w->options.guest = true;
     nb_test_world_open(w, 1);
     nb_test_client *c = nb_test_world_client(w);
-    for (int i = 0; i < 300; i++) {
-        assert_true(nb_test_get(c, "/hello"));
-        nb_test_world_expect(w, c, 200, "hello");
-    }
-    assert_true(counted(w, 0, NB_TEST_GUEST) > 0);
+    for (int i = 0; i < 300; i++)
+        nb_test_world_expect_hello(w, c);
+    assert_true(nb_test_world_counted(w, 0, NB_TEST_GUEST) > 0);
     assert_true(nb_test_post(c, "/echo", 1000000, false));
     nb_test_world_expect(w, c, 200, NULL);
     assert_true(nb_test_is_pattern(&w->response, 1000000));
@@ -258,9 +243,8 @@ static void of_two_executors_none_is_a_guest(void **state) {
     w->options.guest = true;
     nb_test_world_open(w, 2);
     nb_test_client *c = nb_test_world_client(w);
-    assert_true(nb_test_get(c, "/hello"));
-    nb_test_world_expect(w, c, 200, "hello");
-    assert_int_equal(0, counted(w, 0, NB_TEST_GUEST) + counted(w, 1, NB_TEST_GUEST));
+    nb_test_world_expect_hello(w, c);
+    assert_int_equal(0, nb_test_world_counted(w, 0, NB_TEST_GUEST) + nb_test_world_counted(w, 1, NB_TEST_GUEST));
     nb_test_world_close(w);
 }
 
@@ -271,11 +255,9 @@ static void with_a_poller_that_belongs_to_one_thread_there_is_no_guest(void **st
     w->config.poller = "poll";
     nb_test_world_open(w, 1);
     nb_test_client *c = nb_test_world_client(w);
-    for (int i = 0; i < 20; i++) {
-        assert_true(nb_test_get(c, "/hello"));
-        nb_test_world_expect(w, c, 200, "hello");
-    }
-    assert_int_equal(0, counted(w, 0, NB_TEST_GUEST));
+    for (int i = 0; i < 20; i++)
+        nb_test_world_expect_hello(w, c);
+    assert_int_equal(0, nb_test_world_counted(w, 0, NB_TEST_GUEST));
     nb_test_world_close(w);
 }
 
@@ -295,10 +277,9 @@ static void while_the_guest_is_busy_the_host_runs_the_loop_and_gives_it_back(voi
         nb_test_executor_unblock(w->executors[0]);
         nb_test_world_expect(w, busy, 200, "blocked");
         nb_test_world_expect(w, other, 200, "hello");
-        unsigned turns = counted(w, 0, NB_TEST_GUEST);
-        while (counted(w, 0, NB_TEST_GUEST) == turns) { /* it becomes the guest again */
-            assert_true(nb_test_get(other, "/hello"));
-            nb_test_world_expect(w, other, 200, "hello");
+        unsigned turns = nb_test_world_counted(w, 0, NB_TEST_GUEST);
+        while (nb_test_world_counted(w, 0, NB_TEST_GUEST) == turns) { /* it becomes the guest again */
+            nb_test_world_expect_hello(w, other);
         }
     }
     nb_test_world_close(w);
@@ -353,8 +334,7 @@ static void a_guest_that_dies_leaves_the_loop_to_the_host(void **state) {
     w->options.guest = true;
     nb_test_world_open(w, 1);
     nb_test_client *c = nb_test_world_client(w);
-    assert_true(nb_test_get(c, "/hello"));
-    nb_test_world_expect(w, c, 200, "hello");
+    nb_test_world_expect_hello(w, c);
     nb_test_executor_kill(w->executors[0]);
     for (int i = 0; i < 100; i++) {
         assert_true(nb_test_send_text(c, "OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\n"));
@@ -368,8 +348,7 @@ static void stopping_now_reaches_a_guest_that_sits_in_the_poller(void **state) {
     w->options.guest = true;
     nb_test_world_open(w, 1);
     nb_test_client *c = nb_test_world_client(w);
-    assert_true(nb_test_get(c, "/hello"));
-    nb_test_world_expect(w, c, 200, "hello");
+    nb_test_world_expect_hello(w, c);
     nb_server_stop_now(w->server);
     assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(c, NULL)); /* it was idle */
     w->ended = true;

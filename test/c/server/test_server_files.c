@@ -176,8 +176,7 @@ static void a_download_is_whole_and_the_connection_goes_on(void **state) {
             assert_true(w->response.keep_alive);
         }
     }
-    assert_true(nb_test_get(c, "/hello"));
-    nb_test_world_expect(w, c, 200, "hello");
+    nb_test_world_expect_hello(w, c);
     nb_test_world_close(w);
 }
 

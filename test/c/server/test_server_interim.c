@@ -11,21 +11,14 @@
 #define REQUEST(line, fields) line " HTTP/1.1\r\nHost: test\r\n" fields "\r\n"
 #define HINTS "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\nX-Hint: 1\r\n\r\n"
 
-static int setup(void **state) {
-    static nb_test_world world;
-    nb_test_world_init(&world);
-    *state = &world;
-    return 0;
-}
-
 /* The executor in another process, behind a front. */
 static int setup_front(void **state) {
-    setup(state);
+    (void)nb_test_world_setup(state);
     ((nb_test_world *)*state)->config.front = 1;
     return 0;
 }
 
-#define CASE(name) cmocka_unit_test_setup(name, setup)
+#define CASE(name) cmocka_unit_test_setup(name, nb_test_world_setup)
 #define FRONT_CASE(name) \
     { #name " (front)", name, setup_front, NULL, NULL }
 
@@ -128,8 +121,7 @@ static void a_client_that_leaves_behind_its_hints_is_no_harm(void **state) {
         nb_test_executor_await(w->executors[0], NB_TEST_ANSWERED, i);
     }
     nb_test_client *other = nb_test_world_client(w);
-    assert_true(nb_test_get(other, "/hello"));
-    nb_test_world_expect(w, other, 200, "hello");
+    nb_test_world_expect_hello(w, other);
     nb_test_world_close(w);
 }
 

@@ -8,28 +8,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "support/server_inside.h"
 #include "support/world.h"
 
-/* Its loops are looked into. */
-#include "server/server.c"
-
 #define LOOPS 2
-
-static void nothing_is_left(nb_server *server) {
-    for (uint16_t i = 0; i < server->loops.count; i++) {
-        assert_int_equal(0, server->loops.each[i].connections.exchanges.live);
-        assert_int_equal(0, server->loops.each[i].dispatch.waiting.count);
-        assert_int_equal(0, server->loops.each[i].pool.sending);
-        assert_int_equal(0, nb_connections_count(&server->loops.each[i].connections));
-    }
-    assert_int_equal(0, atomic_load(&server->loops.queues.waiting));
-}
 
 static int setup(void **state) {
     static nb_test_world world;
     nb_test_world_init(&world);
     world.config.io_threads = LOOPS;
-    world.inspect = nothing_is_left;
+    world.inspect = nb_test_nothing_is_left;
     *state = &world;
     return 0;
 }
@@ -56,11 +44,6 @@ static void connect_each(nb_test_world *w, nb_test_client *clients[LOOPS]) {
     }
 }
 
-static void expect_hello(nb_test_world *w, nb_test_client *c) {
-    assert_true(nb_test_get(c, "/hello"));
-    nb_test_world_expect(w, c, 200, "hello");
-}
-
 static unsigned received(nb_test_world *w, unsigned executor) {
     return nb_test_executor_count(w->executors[executor], NB_TEST_RECEIVED);
 }
@@ -74,7 +57,7 @@ static void each_connection_goes_to_the_loop_that_has_the_fewest(void **state) {
     nb_test_world_open(w, 1);
     for (int i = 0; i < 6; i++) {
         clients[i] = nb_test_world_client(w);
-        expect_hello(w, clients[i]);
+        nb_test_world_expect_hello(w, clients[i]);
     }
     for (int i = 0; i < 3; i++)
         assert_int_equal(2, nb_connections_count(&(loop_of(w, i))->connections));
@@ -82,8 +65,8 @@ static void each_connection_goes_to_the_loop_that_has_the_fewest(void **state) {
     nb_test_client_close(clients[4]);
     while (nb_connections_count(&(loop_of(w, 1))->connections) > 0)
         usleep(1000);
-    expect_hello(w, nb_test_world_client(w));
-    expect_hello(w, nb_test_world_client(w));
+    nb_test_world_expect_hello(w, nb_test_world_client(w));
+    nb_test_world_expect_hello(w, nb_test_world_client(w));
     for (int i = 0; i < 3; i++)
         assert_int_equal(2, nb_connections_count(&(loop_of(w, i))->connections));
     assert_int_equal(8, nb_test_world_stats(w).accepted);
@@ -99,7 +82,7 @@ static void every_kind_of_body_comes_and_goes_by_each(void **state) {
     connect_each(w, clients);
     for (int i = 0; i < LOOPS; i++) {
         nb_test_client *c = clients[i];
-        expect_hello(w, c);
+        nb_test_world_expect_hello(w, c);
         assert_true(nb_test_post(c, "/echo", 1000, false));
         nb_test_world_expect(w, c, 200, NULL);
         assert_true(nb_test_is_pattern(&w->response, 1000));
@@ -290,17 +273,17 @@ static void the_limit_of_connections_is_that_of_all_and_the_longest_idle_makes_r
     nb_test_world_open(w, 1);
     for (int i = 0; i < 4; i++) {
         clients[i] = nb_test_world_client(w);
-        expect_hello(w, clients[i]);
+        nb_test_world_expect_hello(w, clients[i]);
     }
     assert_true(nb_test_get(clients[0], "/hold")); /* of the first loop, as the third */
     nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, 5);
     clients[4] = nb_test_world_client(w);
-    expect_hello(w, clients[4]);
+    nb_test_world_expect_hello(w, clients[4]);
     assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(clients[1], NULL)); /* with the other loop */
     nb_server_stats stats = nb_test_world_stats(w);
     assert_int_equal(1, stats.evicted);
-    expect_hello(w, clients[2]);
-    expect_hello(w, clients[3]);
+    nb_test_world_expect_hello(w, clients[2]);
+    nb_test_world_expect_hello(w, clients[3]);
     nb_test_executor_release(w->executors[0]);
     nb_test_world_expect(w, clients[0], 200, "held");
     nb_test_world_close(w);
@@ -491,7 +474,7 @@ static void a_worker_retires_when_all_loops_have_let_it_go(void **state) {
     nb_test_client *others[LOOPS];
     connect_each(w, others);
     for (int i = 0; i < LOOPS; i++)
-        expect_hello(w, others[i]);
+        nb_test_world_expect_hello(w, others[i]);
     assert_int_equal(LOOPS, received(w, 0));
     nb_test_executor_release(w->executors[0]);
     for (int i = 0; i < LOOPS; i++)
@@ -499,7 +482,7 @@ static void a_worker_retires_when_all_loops_have_let_it_go(void **state) {
     nb_channel_report report = nb_test_world_end(w, 0);
     assert_int_equal(0, report.failed + report.cut + report.again);
     for (int i = 0; i < LOOPS; i++)
-        expect_hello(w, clients[i]);
+        nb_test_world_expect_hello(w, clients[i]);
     nb_test_world_close(w);
 }
 
@@ -542,8 +525,8 @@ static void the_admin_pages_tell_the_sum(void **state) {
     nb_test_world_open(w, 1);
     connect_each(w, clients);
     for (int i = 0; i < LOOPS; i++) {
-        expect_hello(w, clients[i]);
-        expect_hello(w, clients[i]);
+        nb_test_world_expect_hello(w, clients[i]);
+        nb_test_world_expect_hello(w, clients[i]);
     }
     nb_test_client *admin = nb_test_world_admin(w);
     for (;;) { /* a loop tells what it has sent after it has sent it */

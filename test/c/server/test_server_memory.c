@@ -11,14 +11,7 @@
 #include "os/clock.h"
 #include "support/world.h"
 
-static int setup(void **state) {
-    static nb_test_world world;
-    nb_test_world_init(&world);
-    *state = &world;
-    return 0;
-}
-
-#define CASE(name) cmocka_unit_test_setup(name, setup)
+#define CASE(name) cmocka_unit_test_setup(name, nb_test_world_setup)
 
 static char socket_path[64];
 

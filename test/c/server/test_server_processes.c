@@ -447,8 +447,7 @@ static void the_front_survives_whatever_a_worker_writes(void **state) {
     }
     worker good = start_worker(w, 0);
     nb_test_client *c = nb_test_world_client(w);
-    assert_true(nb_test_get(c, "/hello"));
-    nb_test_world_expect(w, c, 200, "hello");
+    nb_test_world_expect_hello(w, c);
     close_with(w, &good, 1);
 }
 

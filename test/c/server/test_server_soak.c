@@ -1,15 +1,13 @@
 /*
  * test_server_soak.c - random clients, valid, broken, slow and vanishing ones, for a few seconds;
  * in the end every counter must balance. Prints its seed; NB_TEST_SEED=n repeats it (as far as
- * threads allow), NB_TEST_SOAK_MS=n changes how long it runs. Includes server.c to see what is
- * left.
+ * threads allow), NB_TEST_SOAK_MS=n changes how long it runs.
  */
-#include "server/server.c"
-
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "http1/vectors.h"
+#include "support/server_inside.h"
 #include "support/world.h"
 
 enum { THREADS = 4 };
@@ -124,22 +122,6 @@ static void disturb(nb_test_world *w, int64_t end_ns, nb_test_random *random) {
     }
 }
 
-static void everything_is_given_back(nb_server *server) {
-    nb_loop *loop = &server->loops.each[0];
-    assert_int_equal(0, loop->connections.exchanges.live);
-    assert_null(loop->connections.open);
-    assert_null(loop->connections.dirty);
-    assert_null(loop->connections.graveyard);
-    assert_int_equal(0, nb_connections_count(&loop->connections));
-    assert_int_equal(0, loop->dispatch.waiting.count);
-    assert_int_equal(0, loop->connections.spool.bytes);
-    assert_int_equal(INT64_MAX, nb_timeouts_next_ns(&loop->connections.timeouts));
-    for (uint16_t i = 0; i < loop->dispatch.count; i++)
-        assert_null(loop->dispatch.channels[i].notices);
-    for (uint32_t i = 0; i < loop->connections.exchanges.count; i++)
-        assert_true(nb_send_queue_empty(&loop->connections.exchanges.slots[i]->send_queue));
-}
-
 static uint64_t number_from(const char *name, uint64_t standard) {
     const char *text = getenv(name);
     return text ? strtoull(text, NULL, 10) : standard;
@@ -158,7 +140,7 @@ static void soak(unsigned executors, bool guest, const char *poller) {
     w.config.connections_max = 400;
     w.options.guest = guest;
     w.config.poller = poller;
-    w.inspect = everything_is_given_back;
+    w.inspect = nb_test_nothing_is_left;
     nb_test_world_open(&w, executors);
     int64_t end_ns = nb_clock_monotonic_ns() + (int64_t)number_from("NB_TEST_SOAK_MS", 1500) * NB_NS_PER_MS;
     for (unsigned i = 0; i < THREADS; i++) {

@@ -11,14 +11,7 @@
 
 #define REQUEST(line, fields) line " HTTP/1.1\r\nHost: test\r\n" fields "\r\n"
 
-static int setup(void **state) {
-    static nb_test_world world;
-    nb_test_world_init(&world);
-    *state = &world;
-    return 0;
-}
-
-#define CASE(name) cmocka_unit_test_setup(name, setup)
+#define CASE(name) cmocka_unit_test_setup(name, nb_test_world_setup)
 
 /* --- the budget --- */
 
@@ -124,8 +117,7 @@ static void answers_that_nobody_reads_hold_the_pipeline_and_all_come_when_they_a
         nb_test_world_expect(w, c, 200, NULL);
         assert_true(nb_test_is_pattern(&w->response, ANSWER_BYTES + i));
     }
-    assert_true(nb_test_get(c, "/hello"));
-    nb_test_world_expect(w, c, 200, "hello");
+    nb_test_world_expect_hello(w, c);
     nb_test_world_close(w);
 }
 
@@ -322,7 +314,7 @@ static void a_server_that_drains_does_not_wait_for_a_hijacked_connection(void **
     assert_true(nb_test_get(c, "/hijack"));
     nb_test_client ours = taken(w, 1, "");
     nb_test_executor_await(w->executors[0], NB_TEST_ANSWERED, 1);
-    w->descriptors_before++; /* ours outlives the server */
+    w->before.descriptors++; /* ours outlives the server */
     nb_test_world_close(w);
     nb_test_client_close(&ours);
 }

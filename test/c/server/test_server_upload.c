@@ -174,8 +174,7 @@ static void what_is_not_taken_holds_the_client_back(void **state) {
             nb_test_world_settle(w);
         assert_true(nb_test_executor_input(w->executors[0]) <= NB_INPUT_WINDOW_BYTES);
         nb_test_client *other = nb_test_world_client(w);
-        assert_true(nb_test_get(other, "/hello"));
-        nb_test_world_expect(w, other, 200, "hello");
+        nb_test_world_expect_hello(w, other);
         nb_test_executor_release(w->executors[0]);
         expect_count(w, c, s.bytes);
         nb_test_join(thread);
@@ -195,8 +194,7 @@ static void bodies_for_a_busy_executor_wait_and_lose_nothing(void **state) {
         w->options.credit = credit;
         open_streaming(w, 1);
         nb_test_client *first = nb_test_world_client(w);
-        assert_true(nb_test_get(first, "/hello"));
-        nb_test_world_expect(w, first, 200, "hello"); /* what it asked for is known */
+        nb_test_world_expect_hello(w, first); /* what it asked for is known */
         nb_test_executor_stall(w->executors[0], true);
         for (int i = 0; i < UPLOADS; i++) {
             senders[i] = (sender){nb_test_world_client(w), "/count", 200000, i % 2, false};

@@ -12,14 +12,7 @@
 
 #define REQUEST(line, fields) line " HTTP/1.1\r\nHost: test\r\n" fields "\r\n"
 
-static int setup(void **state) {
-    static nb_test_world world;
-    nb_test_world_init(&world);
-    *state = &world;
-    return 0;
-}
-
-#define CASE(name) cmocka_unit_test_setup(name, setup)
+#define CASE(name) cmocka_unit_test_setup(name, nb_test_world_setup)
 
 static void expect_end(nb_test_client *client, nb_test_end end) {
     size_t dropped;
@@ -34,8 +27,7 @@ static void a_connection_serves_one_request_after_another(void **state) {
     nb_test_world_open(w, 1);
     nb_test_client *c = nb_test_world_client(w);
     for (int i = 0; i < 50; i++) {
-        assert_true(nb_test_get(c, "/hello"));
-        nb_test_world_expect(w, c, 200, "hello");
+        nb_test_world_expect_hello(w, c);
         assert_true(w->response.keep_alive);
     }
     assert_int_equal(1, nb_test_world_stats(w).accepted);
@@ -474,8 +466,7 @@ static void responses_without_a_body_have_none(void **state) {
     assert_null(strstr(w->response.head, "Content-Length"));
     assert_true(nb_test_get(c, "/status/304"));
     nb_test_world_expect(w, c, 304, "");
-    assert_true(nb_test_get(c, "/hello"));
-    nb_test_world_expect(w, c, 200, "hello");
+    nb_test_world_expect_hello(w, c);
     nb_test_world_close(w);
 }
 
@@ -539,8 +530,7 @@ static void a_body_longer_than_announced_is_cut_to_its_announcement(void **state
     nb_test_client *c = nb_test_world_client(w);
     assert_true(nb_test_get(c, "/long"));
     nb_test_world_expect(w, c, 200, "12345");
-    assert_true(nb_test_get(c, "/hello"));
-    nb_test_world_expect(w, c, 200, "hello");
+    nb_test_world_expect_hello(w, c);
     nb_test_world_close(w);
 }
 

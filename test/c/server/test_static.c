@@ -145,8 +145,7 @@ static void without_a_descriptor_a_file_is_503_and_served_when_there_is_one_agai
     nb_test_world *w = *state;
     nb_test_world_open(w, 1);
     nb_test_client *c = nb_test_world_client(w);
-    assert_true(nb_test_get(c, "/hello"));
-    nb_test_world_expect(w, c, 200, "hello");
+    nb_test_world_expect_hello(w, c);
     nb_test_descriptors_exhaust();
     bool sent = nb_test_get(c, "/a.txt") && nb_test_read(c, "GET", &w->response);
     nb_test_descriptors_free();

@@ -3,7 +3,6 @@
  */
 #include "support/folder.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
@@ -70,16 +69,6 @@ void nb_test_set_time(const char *folder, const char *name, int64_t modified_ns)
     const struct timespec time = {modified_ns / 1000000000, modified_ns % 1000000000};
     const struct timespec times[] = {time, time};
     assert_int_equal(0, utimensat(AT_FDCWD, nb_test_in(folder, name), times, AT_SYMLINK_NOFOLLOW));
-}
-
-unsigned nb_test_open_descriptors(void) {
-    unsigned count = 0;
-    DIR *all = opendir("/proc/self/fd");
-    assert_non_null(all);
-    while (readdir(all))
-        count++;
-    closedir(all);
-    return count - 3; /* ".", ".." and this folder's */
 }
 
 static struct rlimit usual;

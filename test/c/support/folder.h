@@ -26,8 +26,6 @@ void nb_test_delete(const char *folder, const char *name);
 /* Sets the time of last modification. */
 void nb_test_set_time(const char *folder, const char *name, int64_t modified_ns);
 
-/* Descriptors that this process has open. */
-unsigned nb_test_open_descriptors(void);
 /* Until nb_test_descriptors_free, no further descriptor can be had. */
 void nb_test_descriptors_exhaust(void);
 void nb_test_descriptors_free(void);

@@ -1,51 +1,26 @@
 /*
- * poll_contract.c - the contract of poll/poll.h as one suite for every backend.
+ * poll_contract.c - the contract of poll/poll.h as one suite for every backend. Its cases with many
+ * descriptors are in poll_contract_many.c.
  */
 #include "support/poll_contract.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "os/clock.h"
-#include "poll/poll.h"
 #include "poll/wake.h"
-#include "support/test.h"
-
-enum { MAX = 64, R = NB_POLL_READ, W = NB_POLL_WRITE, ENDS = NB_POLL_HANGUP | NB_POLL_ERROR };
-
-/* Long enough for any event that is due, and an end when it is not. */
-static const int64_t PATIENCE_NS = 60 * NB_NS_PER_S;
+#include "support/poll_contract_case.h"
 
 static const char *backend;
 
-typedef struct world {
-    nb_poll *poll;
-    int near, far; /* a pair of connected sockets; `near` is what gets polled */
-    nb_poll_event events[MAX];
-    size_t count;
-    long live;
-} world;
-
 static bool is(const char *name) { return strcmp(backend, name) == 0; }
-
-static void new_pair(int *near, int *far) {
-    int ends[2];
-    assert_int_equal(0, socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(0, fcntl(ends[i], F_SETFL, O_NONBLOCK));
-    *near = ends[0];
-    *far = ends[1];
-}
 
 static int setup(void **state) {
     static world w;
@@ -63,37 +38,6 @@ static int teardown(void **state) {
     if (w->near >= 0) close(w->near);
     if (w->far >= 0) close(w->far);
     return nb_alloc_live() == w->live ? 0 : -1;
-}
-
-static void add(world *w, int fd, uint32_t interest, uint64_t cookie) {
-    assert_status(NB_OK, nb_poll_add(w->poll, fd, interest, cookie));
-}
-
-static void change(world *w, int fd, uint32_t interest, uint64_t cookie) {
-    assert_status(NB_OK, nb_poll_change(w->poll, fd, interest, cookie));
-}
-
-static size_t wait_for(world *w, int64_t timeout_ns) {
-    w->count = 99;
-    assert_status(NB_OK, nb_poll_wait(w->poll, w->events, MAX, timeout_ns, &w->count));
-    return w->count;
-}
-
-static void expect_nothing(world *w) { assert_int_equal(0, wait_for(w, 0)); }
-
-/* One event, of this cookie. Returns what it tells. */
-static uint32_t expect_one(world *w, uint64_t cookie) {
-    assert_int_equal(1, wait_for(w, PATIENCE_NS));
-    assert_int_equal(cookie, w->events[0].cookie);
-    return w->events[0].events;
-}
-
-static void feed(int fd) { assert_int_equal(1, write(fd, "x", 1)); }
-
-static void drain(int fd) {
-    char bytes[256];
-    while (read(fd, bytes, sizeof bytes) > 0) {
-    }
 }
 
 /* --- level --- */
@@ -353,138 +297,6 @@ static void a_refused_connection_is_an_error(void **state) {
     assert_true(expect_one(w, 1) & NB_POLL_ERROR);
     nb_poll_remove(w->poll, fd);
     close(fd);
-}
-
-/* --- many --- */
-
-enum { MANY = 300 };
-
-static void allow_many_descriptors(void) {
-    struct rlimit limit;
-    assert_int_equal(0, getrlimit(RLIMIT_NOFILE, &limit));
-    if (limit.rlim_cur >= 2 * MANY + 100) return;
-    limit.rlim_cur = limit.rlim_max;
-    assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &limit));
-}
-
-static void of_many_descriptors_exactly_the_ready_are_told(void **state) {
-    world *w = *state;
-    int near[MANY], far[MANY];
-    unsigned told[MANY] = {0};
-    allow_many_descriptors();
-    for (int i = 0; i < MANY; i++) {
-        new_pair(&near[i], &far[i]);
-        add(w, near[i], R | NB_POLL_ONESHOT, (uint64_t)i);
-    }
-    for (int i = 0; i < MANY; i += 2)
-        feed(far[i]);
-    while (wait_for(w, 0) > 0) {
-        for (size_t e = 0; e < w->count; e++)
-            told[w->events[e].cookie]++;
-    }
-    for (int i = 0; i < MANY; i++)
-        assert_int_equal(i % 2 == 0, told[i]);
-    for (int i = 0; i < MANY; i++) {
-        assert_status(NB_OK, nb_poll_remove(w->poll, near[i]));
-        close(near[i]);
-        close(far[i]);
-    }
-}
-
-static void with_more_ready_than_asked_for_each_gets_its_turn(void **state) {
-    world *w = *state;
-    int near[10], far[10];
-    unsigned told[10] = {0};
-    for (int i = 0; i < 10; i++) {
-        new_pair(&near[i], &far[i]);
-        feed(far[i]);
-        add(w, near[i], R, (uint64_t)i);
-    }
-    for (int turn = 0; turn < 20; turn++) {
-        assert_status(NB_OK, nb_poll_wait(w->poll, w->events, 3, PATIENCE_NS, &w->count));
-        assert_int_equal(3, w->count);
-        for (size_t e = 0; e < w->count; e++)
-            told[w->events[e].cookie]++;
-    }
-    for (int i = 0; i < 10; i++) {
-        assert_true(told[i] > 0);
-        nb_poll_remove(w->poll, near[i]);
-        close(near[i]);
-        close(far[i]);
-    }
-}
-
-enum { SLOTS = 24, STEPS = 3000 };
-
-typedef struct slot {
-    int near, far;
-    bool in, readable;
-    uint32_t interest;
-    uint64_t cookie;
-} slot;
-
-static void random_step(world *w, slot *s, nb_test_random *random, uint64_t cookie) {
-    uint32_t interest = (uint32_t)nb_test_random_below(random, 4);
-    switch (nb_test_random_below(random, 5)) {
-    case 0:
-        assert_status(s->in ? NB_EXISTS : NB_OK, nb_poll_add(w->poll, s->near, interest, cookie));
-        if (s->in) break;
-        s->in = true;
-        s->interest = interest;
-        s->cookie = cookie;
-        break;
-    case 1:
-        assert_status(s->in ? NB_OK : NB_NOT_FOUND, nb_poll_change(w->poll, s->near, interest, cookie));
-        s->interest = interest;
-        s->cookie = cookie;
-        break;
-    case 2:
-        assert_status(s->in ? NB_OK : NB_NOT_FOUND, nb_poll_remove(w->poll, s->near));
-        s->in = false;
-        break;
-    case 3:
-        feed(s->far);
-        s->readable = true;
-        break;
-    default:
-        drain(s->near);
-        s->readable = false;
-    }
-}
-
-static void compare(world *w, const slot *slots) {
-    size_t expected = 0;
-    wait_for(w, 0);
-    for (int i = 0; i < SLOTS; i++) {
-        const slot *s = &slots[i];
-        uint32_t ready = s->in ? s->interest & (uint32_t)(W | (s->readable ? R : 0)) : 0;
-        if (ready == 0) continue;
-        expected++;
-        size_t e = 0;
-        while (e < w->count && w->events[e].cookie != s->cookie)
-            e++;
-        assert_true(e < w->count);
-        assert_int_equal(ready, w->events[e].events);
-    }
-    assert_int_equal(expected, w->count);
-}
-
-static void random_use_agrees_with_a_model(void **state) {
-    world *w = *state;
-    slot slots[SLOTS];
-    nb_test_random random = {42};
-    memset(slots, 0, sizeof slots);
-    for (int i = 0; i < SLOTS; i++)
-        new_pair(&slots[i].near, &slots[i].far);
-    for (uint64_t step = 1; step <= STEPS; step++) {
-        random_step(w, &slots[nb_test_random_below(&random, SLOTS)], &random, step);
-        compare(w, slots);
-    }
-    for (int i = 0; i < SLOTS; i++) {
-        nb_poll_remove(w->poll, slots[i].near);
-        close(slots[i].near);
-        close(slots[i].far);
-    }
 }
 
 /* --- time and signals --- */

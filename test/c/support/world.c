@@ -3,28 +3,17 @@
  */
 #include "support/world.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "answers/document_roots.h"
+#include "os/clock.h"
 
 /* No machine stands still for so long while a client of a test has yet to send, or to read, what it
    will. */
 #define NO_MACHINE_MS 600000
-
-unsigned nb_test_descriptors(void) {
-    unsigned count = 0;
-    DIR *directory = opendir("/proc/self/fd");
-    assert_non_null(directory);
-    while (readdir(directory))
-        count++;
-    closedir(directory);
-    return count;
-}
 
 void nb_test_world_init(nb_test_world *world) {
     memset(world, 0, sizeof *world);
@@ -35,8 +24,14 @@ void nb_test_world_init(nb_test_world *world) {
     world->config.answer_asterisk = 1;                     /* what a test asks of the loop alone */
     const char *io_threads = getenv("NB_TEST_IO_THREADS"); /* the whole suite with several loops */
     if (io_threads) world->config.io_threads = (uint32_t)atoi(io_threads);
-    world->live_before = nb_alloc_live();
-    world->descriptors_before = nb_test_descriptors();
+    world->before = nb_test_leaks_begin();
+}
+
+int nb_test_world_setup(void **state) {
+    static nb_test_world world;
+    nb_test_world_init(&world);
+    *state = &world;
+    return 0;
 }
 
 static void add_routes(nb_test_world *world, const char *const patterns[]) {
@@ -184,6 +179,12 @@ nb_server_stats nb_test_world_stats(nb_test_world *world) {
     return stats;
 }
 
+int64_t nb_test_since_ms(int64_t start_ns) { return (nb_clock_monotonic_ns() - start_ns) / NB_NS_PER_MS; }
+
+unsigned nb_test_world_counted(nb_test_world *world, unsigned executor, nb_test_event event) {
+    return nb_test_executor_count(world->executors[executor], event);
+}
+
 void nb_test_world_settle(nb_test_world *world) {
     nb_test_response response = {0};
     nb_test_client client = nb_test_connect(world->port);
@@ -196,6 +197,11 @@ void nb_test_world_settle(nb_test_world *world) {
     nb_test_client_close(&client);
 }
 
+void nb_test_world_await_queue(nb_test_world *world, uint64_t count) {
+    while (nb_test_world_stats(world).queue != count)
+        nb_test_world_settle(world);
+}
+
 void nb_test_world_expect(nb_test_world *world, nb_test_client *client, int status, const char *body) {
     nb_test_response *response = &world->response;
     if (!nb_test_read(client, "GET", response)) {
@@ -205,6 +211,17 @@ void nb_test_world_expect(nb_test_world *world, nb_test_client *client, int stat
     if (response->status != status)
         fail_msg("expected %d, got %d: %s", status, response->status, response->body ? response->body : "");
     if (body && !nb_test_body_is(response, body)) fail_msg("expected \"%s\", got \"%.100s\"", body, response->body);
+}
+
+void nb_test_expect_report(nb_channel_report report, uint32_t failed, uint32_t cut, uint32_t again) {
+    if (report.failed == failed && report.cut == cut && report.again == again) return;
+    fail_msg("expected %u failed, %u cut, %u again: got %u, %u, %u", failed, cut, again, report.failed, report.cut,
+             report.again);
+}
+
+void nb_test_world_expect_hello(nb_test_world *world, nb_test_client *client) {
+    assert_true(nb_test_get(client, "/hello"));
+    nb_test_world_expect(world, client, 200, "hello");
 }
 
 static void close_clients(nb_test_world *world) {
@@ -229,7 +246,6 @@ void nb_test_world_close(nb_test_world *world) {
     }
     if (world->inspect) world->inspect(world->server);
     nb_server_destroy(world->server);
-    assert_int_equal(world->live_before, nb_alloc_live());
-    assert_int_equal(world->descriptors_before, nb_test_descriptors());
+    assert_int_equal(0, nb_test_leaks_end(&world->before));
     nb_test_alarm(0);
 }

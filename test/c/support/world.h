@@ -9,6 +9,7 @@
 #include "server/server.h"
 #include "support/c_executor.h"
 #include "support/client.h"
+#include "support/leaks.h"
 #include "support/pattern.h"
 #include "support/test.h"
 
@@ -39,8 +40,7 @@ typedef struct nb_test_world {
     nb_test_client clients[NB_TEST_CLIENTS_MAX];
     unsigned client_count;
     nb_test_response response;
-    long live_before;
-    unsigned descriptors_before;
+    nb_test_leaks before; /* as nb_test_world_init saw it */
     bool ended;
     /* When all has ended, before it is destroyed; NULL is fine. */
     void (*inspect)(nb_server *server);
@@ -49,6 +49,8 @@ typedef struct nb_test_world {
 /* Default settings, but for timeouts, which are longer than any test: one that is about a timeout
    sets its own. */
 void nb_test_world_init(nb_test_world *world);
+/* A cmocka setup: *state is a world that was initialised. A program has one such world. */
+int nb_test_world_setup(void **state);
 /* Starts the server on a loopback port with so many executors. */
 void nb_test_world_open(nb_test_world *world, unsigned executors);
 /* The same with a route for each pattern; NULL behind the last. */
@@ -69,6 +71,9 @@ void nb_test_world_kill(nb_test_world *world, unsigned worker);
 nb_channel_report nb_test_world_end(nb_test_world *world, unsigned worker);
 /* Both. */
 nb_channel_report nb_test_world_lose(nb_test_world *world, unsigned worker);
+/* Fails the test unless the end of a worker left so many requests failed, cut, and to be run
+   again. */
+void nb_test_expect_report(nb_channel_report report, uint32_t failed, uint32_t cut, uint32_t again);
 /* Drains unless it has ended, joins, destroys, checks. */
 void nb_test_world_close(nb_test_world *world);
 /* Opens a client that is closed with the world. */
@@ -78,11 +83,18 @@ nb_test_client *nb_test_world_admin(nb_test_world *world);
 nb_test_client *nb_test_world_adopt(nb_test_world *world, nb_test_client client);
 
 nb_server_stats nb_test_world_stats(nb_test_world *world);
+/* Whole milliseconds since that time of nb_clock_monotonic_ns. */
+int64_t nb_test_since_ms(int64_t start_ns);
+/* How often it has happened in that executor. */
+unsigned nb_test_world_counted(nb_test_world *world, unsigned executor, nb_test_event event);
 /* Waits until the loop has run on, by asking it something that it answers itself: what was sent
    before has then been handled. */
 void nb_test_world_settle(nb_test_world *world);
+/* Waits until so many requests wait for an executor. */
+void nb_test_world_await_queue(nb_test_world *world, uint64_t count);
 /* Reads the next response into world->response and checks its status. */
 void nb_test_world_expect(nb_test_world *world, nb_test_client *client, int status, const char *body);
-unsigned nb_test_descriptors(void);
+/* Asks for /hello and checks that it is answered. */
+void nb_test_world_expect_hello(nb_test_world *world, nb_test_client *client);
 
 #endif

@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+# rubocop:disable Style/RescueModifier -- what is raised is a part of the answer
+
+class GemCallbacks
+  # Parsers, markup and languages.
+  module Markup
+    def racc(me, turn)
+      parser = Class.new(Nokogiri::CSS::Parser) do
+        define_method(:next_token) { turn.call && super() }
+      end
+      parser.new.parse("a#{me} > b.c#{me}, d").map(&:to_type)
+    end
+
+    def redcarpet(me, turn)
+      page = Class.new(Redcarpet::Render::HTML) do
+        define_method(:link) { |link, _title, content| turn.call("[#{content}|#{link}]") }
+      end
+      Redcarpet::Markdown.new(page.new, tables: true).render(
+        "# #{me}\n\n#{Array.new(5) { |n| "* [a *#{n}*](/#{me})" }.join("\n")}\n"
+      )
+    end
+
+    def commonmarker(me, turn)
+      page = Class.new(CommonMarker::HtmlRenderer) do
+        define_method(:link) { |node| turn.call && out("[#{me}|#{node.url}]") }
+      end
+      list = Array.new(5) { |n| "* [a *#{n}*](/#{me})" }.join("\n")
+      document = CommonMarker.render_doc("# #{me}\n\n#{list}\n\n" \
+                                         "| a | b |\n|---|---|\n| #{me} | ~~c~~ |\n",
+                                         :DEFAULT, %i[table strikethrough])
+      types = []
+      document.walk { |node| types << node.type && node.type == :emph && turn.call }
+      [types, document.to_html, page.new.render(document)]
+    end
+
+    def sassc(me, turn)
+      functions = Module.new do
+        define_method(:slowly) do |text|
+          SassC::Script::Value::String.new(turn.call("#{text.value}-#{me}"))
+        end
+      end
+      importer = Class.new(SassC::Importer) do
+        define_method(:imports) do |path, _from|
+          sleep(0.001) && SassC::Importer::Import.new(path, source: ".#{path} { of: #{me} }")
+        end
+      end
+      calls = Array.new(5) { |n| "p#{n}: slowly(x#{n});" }.join
+      SassC::Engine.new("@import 'i#{me}', 'j'; .a { #{calls} }",
+                        functions: functions, importer: importer, style: :compressed).render
+    end
+
+    def miniracer(me, turn)
+      context = MiniRacer::Context.new
+      context.attach("slowly", ->(number, *) { turn.call(number * me) })
+      [context.eval("[1, 2, 3, 4].map(slowly)"),
+       (context.eval("throw new Error('#{me}')") rescue $!.message)]
+    ensure
+      context&.dispose
+    end
+  end
+end
+
+# rubocop:enable Style/RescueModifier
