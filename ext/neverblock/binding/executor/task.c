@@ -1,6 +1,7 @@
 /*
  * task.c - see task.h.
  */
+#include "binding/base/protect.h"
 #include "binding/executor/task.h"
 
 #include <string.h>
@@ -165,7 +166,7 @@ static bool take_error(nb_task *task, int tag) {
     VALUE error = rb_errinfo();
     if (tag == 0) return true;
     if (!rb_obj_is_kind_of(error, rb_eException)) return false;
-    rb_set_errinfo(Qnil);
+    nb_protect_drop(Qnil);
     task->error = error;
     return true;
 }
@@ -176,7 +177,7 @@ static int log_error(nb_task *task) {
     if (rb_obj_is_kind_of(task->error, input_error_class)) return 0;
     rb_protect(report, (VALUE)task, &tag);
     if (tag && rb_obj_is_kind_of(rb_errinfo(), rb_eException)) {
-        rb_set_errinfo(Qnil);
+        nb_protect_drop(Qnil);
         return 0;
     }
     return tag;
@@ -350,7 +351,7 @@ static bool scrubbed(nb_task *task) {
         forget_with_fiber(task);
         rb_jump_tag(tag);
     }
-    if (tag) rb_set_errinfo(Qnil);
+    if (tag) nb_protect_drop(Qnil);
     return tag == 0 && clean == Qtrue;
 }
 
@@ -379,7 +380,7 @@ static bool next_request(nb_task *task) {
         ends = !rb_obj_is_kind_of(rb_errinfo(), rb_eException);
         if (ends) break;
         ends = rb_obj_is_kind_of(rb_errinfo(), rb_eNoMemError);
-        rb_set_errinfo(Qnil);
+        nb_protect_drop(Qnil);
         tag = 0;
     }
     if (task->busy) {

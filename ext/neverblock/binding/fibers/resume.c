@@ -1,6 +1,7 @@
 /*
  * resume.c - see resume.h.
  */
+#include "binding/base/protect.h"
 #include "binding/fibers/resume.h"
 
 #include <ruby.h>
@@ -54,7 +55,7 @@ bool nb_resume_ask(nb_scheduler *scheduler, nb_resume_question question) {
     rb_protect(yield_nothing, Qnil, &tag);
     if (tag && scheduler->question == NB_ASKS_NOTHING && RTEST(rb_obj_is_kind_of(rb_errinfo(), rb_eException)))
         nb_wait_defer(scheduler, rb_errinfo());
-    if (tag) rb_set_errinfo(error);
+    if (tag) nb_protect_drop(error);
     scheduler->question = NB_ASKS_NOTHING;
     scheduler->preempt_disabled = preempt_disabled;
     return scheduler->answer;

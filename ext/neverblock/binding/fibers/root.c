@@ -3,6 +3,7 @@
  */
 #include "binding/fibers/root.h"
 
+#include "binding/base/protect.h"
 #include "binding/state/object.h"
 
 static VALUE kernel_backquote;
@@ -26,6 +27,7 @@ void nb_root_set_status(VALUE status) {
     VALUE error = rb_errinfo();
     int tag = 0;
     rb_protect(NIL_P(status) ? clear_status : write_status, status, &tag);
+    if (tag) nb_protect_drop(error);
     rb_set_errinfo(error);
 }
 

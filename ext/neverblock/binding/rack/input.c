@@ -1,6 +1,7 @@
 /*
  * input.c - see input.h.
  */
+#include "binding/base/protect.h"
 #include "binding/rack/input.h"
 
 #include <string.h>
@@ -89,7 +90,7 @@ void nb_input_push(VALUE self, const nb_message *message) {
     int tag = 0;
     if (!input->task) return;
     if (message->bytes > sizeof(*message) && !input->lost) rb_protect(push, (VALUE)&call, &tag);
-    if (tag) rb_set_errinfo(Qnil);
+    if (tag) nb_protect_drop(Qnil);
     if (tag) input->lost = true;
     if (message->flags & NB_INPUT_LAST) input->whole = true;
     wake(input);

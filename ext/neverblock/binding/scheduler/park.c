@@ -1,6 +1,7 @@
 /*
  * park.c - see park.h.
  */
+#include "binding/base/protect.h"
 #include "binding/scheduler/park.h"
 
 #include "binding/fibers/pin.h"
@@ -147,7 +148,7 @@ void nb_wait_preempt(nb_scheduler *scheduler) {
     rb_protect(park_body, (VALUE)&wait, &tag);
     if (tag && NIL_P(wait.exception) && RTEST(rb_obj_is_kind_of(rb_errinfo(), rb_eException)))
         wait.exception = rb_errinfo();
-    if (tag) rb_set_errinfo(Qnil);
+    if (tag) nb_protect_drop(Qnil);
     park_end((VALUE)&wait);
     if (!NIL_P(wait.exception)) nb_wait_defer(scheduler, wait.exception);
 }

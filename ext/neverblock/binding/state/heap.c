@@ -1,6 +1,7 @@
 /*
  * heap.c - see heap.h.
  */
+#include "binding/base/protect.h"
 #include "binding/state/heap.h"
 
 #include "os/memory.h"
@@ -235,7 +236,7 @@ static VALUE collect_young(VALUE unused) {
 static void call_dropping_errors(VALUE (*function)(VALUE), VALUE argument) {
     int tag = 0;
     rb_protect(function, argument, &tag);
-    if (tag) rb_set_errinfo(Qnil);
+    if (tag) nb_protect_drop(Qnil);
 }
 
 static void make_room_for_parked(nb_heap *heap) {

@@ -1,6 +1,7 @@
 /*
  * interrupt.c - see interrupt.h.
  */
+#include "binding/base/protect.h"
 #include "binding/timeslices/interrupt.h"
 
 #include <pthread.h>
@@ -161,7 +162,7 @@ VALUE nb_interrupt_call(VALUE (*function)(VALUE), VALUE argument, VALUE *unsent)
     if (unsent) *unsent = Qnil;
     if (tag == 0) return result;
     VALUE error = rb_errinfo();
-    rb_set_errinfo(before);
+    nb_protect_drop(before);
     if (!send_again(error) && unsent) *unsent = error;
     return Qundef;
 }

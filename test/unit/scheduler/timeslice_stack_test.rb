@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require_relative "../../support/patience"
+require_relative "../../support/timeslices"
+require "neverblock"
+
+# Tests what a preemption leaves where the fiber's stack has no room for it.
+class SchedulerTimesliceStackTest < Minitest::Test
+  include Timeslices
+
+  DESCENTS = 24
+  SPINS = 30_000
+
+  # Where the last frames compute, the preemption itself meets the end of the stack. Ruby then marked
+  # the fiber: it handled no interrupts any more, and its next overflow went past a rescue.
+  def test_a_fiber_is_preempted_after_a_preemption_found_no_stack
+    done = false
+    preempted = []
+    in_timeslices do |scheduler|
+      fiber { sleep(0) until done }
+      fiber do
+        # Frames of other sizes before the descent move its end.
+        DESCENTS.times { |frames| preempted << preempted_after?(scheduler, frames) }
+        done = true
+      end
+    end
+    assert_equal [true], preempted.uniq
+  end
+
+  private
+
+  # In a fiber of its own, beside one that is always ready.
+  def preempted_after?(scheduler, frames)
+    last = deepest(frames, nil)
+    result = Queue.new
+    fiber do
+      deepest(frames, last - 1)
+      before = scheduler.preemptions
+      limit = Patience::Limit.new
+      nil until scheduler.preemptions > before || limit.over?
+      result << (scheduler.preemptions > before)
+    end
+    result.pop
+  end
+
+  # @return [Integer] the depth at which the stack ended
+  def deepest(frames, from)
+    @depth = 0
+    before_descent(frames, from)
+  rescue SystemStackError
+    @depth
+  end
+
+  def before_descent(frames, from)
+    frames.zero? ? descend(0, from) : frames.then { |left, _, _| before_descent(left - 1, from) }
+  end
+
+  def descend(depth, from)
+    @depth = depth
+    spin(SPINS) if from && depth >= from
+    1 + descend(depth + 1, from)
+  end
+
+  def spin(count)
+    count -= 1 while count.positive?
+  end
+end
