@@ -17,7 +17,7 @@ SOURCES = {
     clock descriptor_pipe descriptors file folder fork imports memory net open_beneath openat2
     page_cache resolver shared_memory subreaper syscalls thread traced workers
   ],
-  "core/poll" => %w[clockwork poll poll_epoll poll_kqueue poll_poll wake],
+  "core/poll" => %w[poll poll_epoll poll_kqueue poll_poll wake watchdog],
   "core/sendfile" => %w[sendfile_darwin sendfile_freebsd sendfile_linux sendfile_portable],
   "core/transport" => %w[tcp],
   "core/http" => %w[byte_class date field_name host status_code],
@@ -36,14 +36,14 @@ SOURCES = {
     dispatch dispatch_requeue dispatch_spares exchange lane_rules lanes learned queues routes
     waiting
   ],
-  "core/figures" => %w[downloads reports request_log stages],
-  "core/answers" => %w[document_roots file_answer named opening reply static],
-  "core/connection" => %w[answering connection connection_send delivery timeouts upload],
+  "core/metrics" => %w[downloads reports request_log stages],
+  "core/responses" => %w[compose document_roots file_response named opening static],
+  "core/connection" => %w[connection connection_send delivery responding timeouts upload],
   "core/protocols" => %w[http1_response http1_session],
   "core/loop" => %w[accepting lease listener loop loops parts snapshot],
   "core/admin" => %w[admin admin_metrics admin_status],
   "core/server" => %w[server],
-  "binding/base" => %w[forks module protect ruby_log watchdog],
+  "binding/base" => %w[forks module process_watchdog protect ruby_log],
   "binding/mysql" => %w[mysql mysql_handles mysql_unlock],
   "binding/engine" => %w[engine engine_algorithms engine_files engine_reports link],
   "binding/state" => %w[

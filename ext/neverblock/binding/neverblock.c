@@ -6,7 +6,7 @@
 #include "binding/base/forks.h"
 #include "binding/base/module.h"
 #include "binding/base/ruby_log.h"
-#include "binding/base/watchdog.h"
+#include "binding/base/process_watchdog.h"
 #include "binding/engine/engine.h"
 #include "binding/engine/engine_algorithms.h"
 #include "binding/engine/engine_files.h"
@@ -87,7 +87,7 @@ RUBY_FUNC_EXPORTED void Init_neverblock(void) {
     nb_engine_algorithms_define(engine);
     nb_link_define(nb_module, engine);
     nb_log_define(nb_module);
-    nb_watchdog_define();
+    nb_process_watchdog_define();
     nb_hooks_define(nb_module);
     nb_executor_define(nb_module);
     nb_hints_define(nb_module);

@@ -2,7 +2,7 @@
 
 # Entries for the I/O loop's own lines. The loop writes them in C into a pipe, and this thread reads
 # them. Used where C does not make the format: for JSON logs, and for requests that the I/O loop
-# answers itself (core/figures/request_log.h). The I/O loop never waits for this thread: lines that
+# answers itself (core/metrics/request_log.h). The I/O loop never waits for this thread: lines that
 # do not fit into the pipe are dropped and counted.
 
 require "neverblock/log/characters"
@@ -17,7 +17,7 @@ module NeverBlock
       HEAD = /\Aneverblock: (?:\S+Z (?<level>\w+): )?/
       REQUEST = /\Arequest (?<status>\d{3}) (?<address>\S+) (?<reason>[^\t]*)\t(?<line>.*)\z/
 
-      # The reason of an answer that is no error (core/answers/static.h).
+      # The reason of an answer that is no error (core/responses/static.h).
       FILE = "a file"
 
       # @param log [Log]

@@ -52,7 +52,7 @@ static void it_grows_to_its_bound_and_no_further(void **state) {
         put(&buffer, bounds[i], bytes, bounds[i]);
         assert_int_equal(bounds[i], nb_buffer_size(&buffer));
         assert_memory_equal(bytes, nb_buffer_bytes(&buffer), bounds[i]);
-        assert_status(NB_TOO_LARGE, nb_buffer_room(&buffer, &pool, bounds[i], &room));
+        assert_status(NB_OVER_LIMIT, nb_buffer_room(&buffer, &pool, bounds[i], &room));
         nb_buffer_consume(&buffer, &pool, 10); /* room again, by a move */
         put(&buffer, bounds[i], bytes, 10);
         assert_memory_equal(bytes + 10, nb_buffer_bytes(&buffer), bounds[i] - 10);

@@ -46,7 +46,7 @@ typedef struct record {
 typedef struct channel {
     record records[RECORDS_MAX];
     uint8_t published, released, wanted;
-    uint8_t answers[REQUESTS_MAX], answered; /* published responses */
+    uint8_t responses[REQUESTS_MAX], answered; /* published responses */
     uint8_t worker_sleeps, front_sleeps, starved, worker_wake;
 } channel;
 
@@ -160,7 +160,7 @@ static void claim(const checker *c, worker *w, record *r) {
 
 static void answer(machine *m, channel *ch, worker *w) {
     m->requests[w->request].published = 1;
-    ch->answers[ch->answered++] = w->request;
+    ch->responses[ch->answered++] = w->request;
     w->request = NOBODY;
     w->due = 1;
 }
@@ -260,7 +260,7 @@ static void settle(checker *c, request *r, bool lost) {
 
 static void take_answers(checker *c, machine *m, unsigned w) {
     while (readable(m, w))
-        settle(c, &m->requests[m->channels[w].answers[m->front.taken[w]++]], false);
+        settle(c, &m->requests[m->channels[w].responses[m->front.taken[w]++]], false);
 }
 
 static void queue_first(front *f, uint8_t number) {

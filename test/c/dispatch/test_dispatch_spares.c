@@ -34,7 +34,7 @@ static bool is_called(int i) {
 
 /* The spare has found Ruby's lock free, for the first time or again. blocked: the executors before
    it have not moved meanwhile. */
-static void answers(int i, bool blocked) {
+static void responses(int i, bool blocked) {
     assert_true(is_called(i));
     for (int before = 0; before < i && blocked; before++)
         atomic_store(&board_of(before)->pulse.blocked_ns, atomic_load(&board_of(before)->pulse.switched_ns));
@@ -66,7 +66,7 @@ static void is_blocked(int i) {
     stalls(i);
     request();
     look_after(STALL);
-    answers(i + 1, true);
+    responses(i + 1, true);
     look_after(QUICK);
 }
 
@@ -116,10 +116,10 @@ static void it_is_asked_again_when_it_has_answered_and_a_millisecond_later(void 
     int64_t asked_ns = f.now_ns;
     look_after(STALL);
     assert_int_equal(asked_ns, atomic_load(&board_of(1)->call.asked_ns)); /* it waits for the lock */
-    answers(1, false);
+    responses(1, false);
     look_after(QUICK);
     assert_true(is_called(1)); /* long ago */
-    answers(1, false);
+    responses(1, false);
     look_after(QUICK);
     assert_false(is_called(1));
     look_after(LONG);
@@ -134,11 +134,11 @@ static void it_is_given_nothing_until_its_executor_is_blocked(void **state) {
     stalls(0);
     request();
     look_after(STALL);
-    answers(1, false);
+    responses(1, false);
     look_after(QUICK);
     assert_false(begins(1));
     look_after(LONG);
-    answers(1, true);
+    responses(1, true);
     look_after(QUICK);
     assert_true(begins(1));
     assert_false(begins(0));
@@ -152,7 +152,7 @@ static void all_that_its_executor_was_given_goes_to_it(void **state) {
     assert_true(begins(0));
     switches(0);
     look_after(LONG + STALL);
-    answers(1, true);
+    responses(1, true);
     look_after(QUICK);
     for (int i = 0; i < 4; i++)
         assert_true(begins(1));
@@ -193,7 +193,7 @@ static void both_are_blocked(void) {
     request();
     look_after(STALL);
     assert_false(is_called(1));
-    answers(2, true);
+    responses(2, true);
     look_after(QUICK);
     assert_true(begins(2));
 }
@@ -217,7 +217,7 @@ static void where_the_spare_is_kept_too_its_own_answers_for_both(void **state) {
     request();
     look_after(STALL);
     assert_false(is_called(1));
-    answers(2, true);
+    responses(2, true);
     look_after(QUICK);
     assert_true(begins(2));
 }
@@ -243,7 +243,7 @@ static void together_they_are_given_no_more_than_the_executor_has_fibers(void **
     atomic_store(&board_of(0)->figures.taken, 1);
     request();
     look_after(STALL);
-    answers(1, true);
+    responses(1, true);
     look_after(QUICK);
     request();
     assert_true(begins(1)); /* the first of the two */
@@ -266,7 +266,7 @@ static void a_grant_just_before_the_loop_sleeps_keeps_it_awake(void **state) {
     look_after(STALL);
     assert_non_null(nb_waiting_first(&f.dispatch.waiting));
     assert_false(nb_dispatch_announce_sleep(&f.dispatch));
-    answers(1, true);
+    responses(1, true);
     assert_true(nb_dispatch_announce_sleep(&f.dispatch));
 }
 

@@ -93,8 +93,8 @@ static void rows_are_checked(void **state) {
     memset(text, 'a', sizeof text);
     assert_status(NB_OK, nb_mime_add(mime, nb_slice_of(text, NB_MIME_ENDING_BYTES_MAX),
                                      nb_slice_of(text, NB_MIME_TYPE_BYTES_MAX)));
-    assert_status(NB_TOO_LARGE, nb_mime_add(mime, nb_slice_of(text, NB_MIME_ENDING_BYTES_MAX + 1), slice("a/b")));
-    assert_status(NB_TOO_LARGE, nb_mime_add(mime, slice("b"), nb_slice_of(text, NB_MIME_TYPE_BYTES_MAX + 1)));
+    assert_status(NB_OVER_LIMIT, nb_mime_add(mime, nb_slice_of(text, NB_MIME_ENDING_BYTES_MAX + 1), slice("a/b")));
+    assert_status(NB_OVER_LIMIT, nb_mime_add(mime, slice("b"), nb_slice_of(text, NB_MIME_TYPE_BYTES_MAX + 1)));
 }
 
 static void the_table_is_bounded(void **state) {

@@ -306,13 +306,13 @@ static void a_name_is_bounded(void **state) {
     assert_status(NB_OK, decode_bytes(target, NB_FILE_PATH_BYTES_MAX + 1));
     assert_int_equal(NB_FILE_PATH_BYTES_MAX, path.size);
     assert_int_equal(NB_FILE_PATH_BYTES_MAX, strlen(path.text));
-    assert_status(NB_TOO_LARGE, decode_bytes(target, NB_FILE_PATH_BYTES_MAX + 2));
-    assert_status(NB_TOO_LARGE, decode_bytes(target, sizeof target));
+    assert_status(NB_OVER_LIMIT, decode_bytes(target, NB_FILE_PATH_BYTES_MAX + 2));
+    assert_status(NB_OVER_LIMIT, decode_bytes(target, sizeof target));
     for (size_t i = 1; i + 3 <= sizeof target; i += 3)
         memcpy(target + i, "%61", 3);
     assert_status(NB_OK, decode_bytes(target, 3 * NB_FILE_PATH_BYTES_MAX + 1));
     assert_int_equal(NB_FILE_PATH_BYTES_MAX, path.size);
-    assert_status(NB_TOO_LARGE, decode_bytes(target, 3 * NB_FILE_PATH_BYTES_MAX + 4));
+    assert_status(NB_OVER_LIMIT, decode_bytes(target, 3 * NB_FILE_PATH_BYTES_MAX + 4));
 }
 
 static void a_name_of_the_application_is_taken_as_it_is(void **state) {
@@ -339,7 +339,7 @@ static void a_name_of_the_application_is_taken_as_it_is(void **state) {
     static char name[NB_FILE_PATH_BYTES_MAX + 1];
     memset(name, 'a', sizeof name);
     assert_status(NB_OK, nb_file_path_take(nb_slice_of(name, NB_FILE_PATH_BYTES_MAX), &path));
-    assert_status(NB_TOO_LARGE, nb_file_path_take(nb_slice_of(name, NB_FILE_PATH_BYTES_MAX + 1), &path));
+    assert_status(NB_OVER_LIMIT, nb_file_path_take(nb_slice_of(name, NB_FILE_PATH_BYTES_MAX + 1), &path));
 }
 
 static void an_index_is_looked_for_in_its_folder(void **state) {
@@ -357,7 +357,7 @@ static void an_index_is_looked_for_in_its_folder(void **state) {
     memset(target, 'a', sizeof target);
     target[0] = '/';
     assert_status(NB_OK, decode_bytes(target, sizeof target - 9));
-    assert_status(NB_TOO_LARGE, nb_file_path_append(&path, NB_SLICE("index.html")));
+    assert_status(NB_OVER_LIMIT, nb_file_path_append(&path, NB_SLICE("index.html")));
     assert_int_equal(sizeof target - 10, path.size);
     assert_status(NB_OK, nb_file_path_append(&path, NB_SLICE("index.htm")));
     assert_int_equal(NB_FILE_PATH_BYTES_MAX, path.size);

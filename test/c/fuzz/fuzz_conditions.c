@@ -75,23 +75,23 @@ static bool conditions_date(const char *line, int64_t now_s, int64_t *date_s) {
 /* Section 13.2.2, for GET and HEAD. A set bit for every answer that may be given. */
 static unsigned conditions_decide_slowly(const conditions_case *c, bool has_date) {
     int64_t date_s;
-    unsigned answers = 0;
+    unsigned responses = 0;
     if (c->line[IF_MATCH]) {
         const conditions_answer named = conditions_names(c->line[IF_MATCH], c->line[ETAG], true);
-        if (named != YES) answers |= 1u << NB_CONDITION_FAILED;
-        if (named == NO) return answers;
+        if (named != YES) responses |= 1u << NB_CONDITION_FAILED;
+        if (named == NO) return responses;
     } else if (has_date && conditions_date(c->line[IF_UNMODIFIED_SINCE], c->now_s, &date_s)) {
         if (CONDITIONS_MODIFIED_S > date_s) return 1u << NB_CONDITION_FAILED;
     }
     if (c->line[IF_NONE_MATCH]) {
         const conditions_answer named = conditions_names(c->line[IF_NONE_MATCH], c->line[ETAG], false);
-        if (named != NO) answers |= 1u << NB_CONDITION_NOT_MODIFIED;
-        if (named != YES) answers |= 1u << NB_CONDITION_PASS;
-        return answers;
+        if (named != NO) responses |= 1u << NB_CONDITION_NOT_MODIFIED;
+        if (named != YES) responses |= 1u << NB_CONDITION_PASS;
+        return responses;
     }
     const bool unmodified = has_date && conditions_date(c->line[IF_MODIFIED_SINCE], c->now_s, &date_s) &&
                             date_s <= c->now_s && CONDITIONS_MODIFIED_S <= date_s;
-    return answers | 1u << (unmodified ? NB_CONDITION_NOT_MODIFIED : NB_CONDITION_PASS);
+    return responses | 1u << (unmodified ? NB_CONDITION_NOT_MODIFIED : NB_CONDITION_PASS);
 }
 
 static bool conditions_range_holds_slowly(const conditions_case *c, bool get, bool has_date) {

@@ -117,7 +117,7 @@ static void path_check(const char *data, size_t size) {
     if (expected >= 0) slow[expected] = '\0';
     /* The one "/" behind a folder's name is not a name of its own. */
     const bool fine = expected >= 0 && path_depth(slow) >= 0 && (expected > 0 || size == 1);
-    if (status == NB_TOO_LARGE) {
+    if (status == NB_OVER_LIMIT) {
         FUZZ_CHECK(expected < 0 || expected + folder > NB_FILE_PATH_BYTES_MAX);
         return;
     }

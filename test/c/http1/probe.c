@@ -67,7 +67,7 @@ static void print_requests(guarded memory, const char *input, size_t size) {
         message_give(&r, size - at);
         const outcome *const o = &r.result;
         printf("%s{\"status\":\"%s\"", at ? "," : "", nb_status_name(o->status));
-        if (o->status == NB_INVALID || o->status == NB_TOO_LARGE) {
+        if (o->status == NB_INVALID || o->status == NB_OVER_LIMIT) {
             printf(",\"refused\":%u,\"reason\":\"%s\"}", o->refusal.http_status, o->refusal.reason);
             break;
         }

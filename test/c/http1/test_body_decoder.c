@@ -52,7 +52,7 @@ static void chunks_over_the_limit_are_refused(void **state) {
     size_t used, decoded;
     nb_refusal refusal;
     nb_body_decoder decoder = decoder_of(NB_BODY_CHUNKED, 0);
-    assert_status(NB_TOO_LARGE, nb_body_decode(&decoder, bytes, sizeof bytes - 1, &used, &decoded, &refusal));
+    assert_status(NB_OVER_LIMIT, nb_body_decode(&decoder, bytes, sizeof bytes - 1, &used, &decoded, &refusal));
     assert_int_equal(413, refusal.http_status);
     assert_false(decoder.complete);
 }

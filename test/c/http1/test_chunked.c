@@ -35,7 +35,7 @@ static result decode(const char *bytes, uint64_t max, const size_t *cuts, size_t
         char *const piece = guarded_place(&memory, bytes + from, size);
         size_t used = SIZE_MAX, decoded = SIZE_MAX;
         const nb_status status = nb_chunked_decode(&chunked, piece, size, &used, &decoded, &refusal);
-        if (status == NB_INVALID || status == NB_TOO_LARGE) {
+        if (status == NB_INVALID || status == NB_OVER_LIMIT) {
             assert_int_equal(used, SIZE_MAX);
             return (result){refusal.http_status, 0, 0, refusal.reason};
         }

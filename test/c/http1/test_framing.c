@@ -144,7 +144,7 @@ static void check(nb_method method, nb_target_form form, int minor, nb_complianc
                  length->lines[0]);
     }
     if (expected) {
-        assert_status(expected == 413 ? NB_TOO_LARGE : NB_INVALID, status);
+        assert_status(expected == 413 ? NB_OVER_LIMIT : NB_INVALID, status);
         assert_non_null(refusal.reason);
         assert_memory_equal(&untouched, &framing, sizeof framing);
         return;

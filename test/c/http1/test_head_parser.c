@@ -223,7 +223,7 @@ static void test_limits_are_told_as_soon_as_they_are_passed(void **state) {
             assert_int_equal(whole.head_bytes, 37); /* refused by framing alone: no Host */
             continue;
         }
-        assert_status(NB_TOO_LARGE, whole.status);
+        assert_status(NB_OVER_LIMIT, whole.status);
         assert_int_equal(cases[i].http_status, whole.refusal.http_status);
         assert_int_equal(cases[i].at, bytewise.refused_at);
     }
@@ -240,7 +240,7 @@ static void test_more_headers_than_there_is_room_for_are_refused_whatever_the_li
     assert_status(NB_OK, message_read_whole(memory, &generous, bytes, full).status);
     size += (size_t)sprintf(bytes + size, "A: b\r\n\r\n");
     const outcome o = message_read_whole(memory, &generous, bytes, size);
-    assert_status(NB_TOO_LARGE, o.status);
+    assert_status(NB_OVER_LIMIT, o.status);
     assert_int_equal(431, o.refusal.http_status);
 }
 

@@ -203,7 +203,7 @@ static void bytes_behind_the_body_are_not_used(void **state) {
 static void a_chunked_body_over_its_limit_or_malformed_is_refused(void **state) {
     (void)state;
     static const char *const wires[] = {"5\r\nhelloX", "g\r\n", "5\r\nhello\r\n0\r\n\r\r", "ffffffffffffffff\r\n"};
-    static const nb_status statuses[] = {NB_INVALID, NB_INVALID, NB_INVALID, NB_TOO_LARGE};
+    static const nb_status statuses[] = {NB_INVALID, NB_INVALID, NB_INVALID, NB_OVER_LIMIT};
     for (size_t i = 0; i < 4; i++) {
         nb_body *body;
         size_t used = 0;

@@ -51,7 +51,7 @@ static bool whole(const char *bytes, size_t size) { return nb_mysql_answer_whole
 
 static void an_answer_is_whole_with_its_last_byte(void **state) {
     (void)state;
-    static const text answers[] = {
+    static const text responses[] = {
         TEXT(OK),
         TEXT(FAILED),
         TEXT(ONE_COLUMN COLUMN END ROW ROW END),
@@ -61,16 +61,16 @@ static void an_answer_is_whole_with_its_last_byte(void **state) {
         TEXT(ONE_COLUMN COLUMN END_AS_OK),
         TEXT(ONE_COLUMN COLUMN END ROW FAILED),
     };
-    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
-        for (size_t size = 0; size < answers[i].size; size++)
-            assert_false(whole(answers[i].bytes, size));
-        assert_true(whole(answers[i].bytes, answers[i].size));
+    for (size_t i = 0; i < sizeof responses / sizeof *responses; i++) {
+        for (size_t size = 0; size < responses[i].size; size++)
+            assert_false(whole(responses[i].bytes, size));
+        assert_true(whole(responses[i].bytes, responses[i].size));
     }
 }
 
 static void what_cannot_be_told_is_not_whole(void **state) {
     (void)state;
-    static const text answers[] = {
+    static const text responses[] = {
         TEXT("\x05\x00\x00\x01"
              "\xfb"
              "file"),
@@ -81,8 +81,8 @@ static void what_cannot_be_told_is_not_whole(void **state) {
         TEXT("\x00\x00\x00\x01" OK),
         TEXT("\xff\xff\xff\x01" OK),
     };
-    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
-        assert_false(whole(answers[i].bytes, answers[i].size));
+    for (size_t i = 0; i < sizeof responses / sizeof *responses; i++)
+        assert_false(whole(responses[i].bytes, responses[i].size));
 }
 
 static void kept_inputs_hold(void **state) {

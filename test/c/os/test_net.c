@@ -310,7 +310,7 @@ static void impossible_paths_are_refused(void **state) {
     char longest[sizeof(((struct sockaddr_un *)0)->sun_path) + 1];
     memset(longest, 'x', sizeof longest);
     longest[sizeof longest - 1] = '\0';
-    assert_status(NB_TOO_LARGE, nb_net_listen_unix(longest, 0, 16, &fd));
+    assert_status(NB_OVER_LIMIT, nb_net_listen_unix(longest, 0, 16, &fd));
     assert_status(NB_INVALID, nb_net_listen_unix("", 0, 16, &fd));
     assert_status(NB_SYSTEM, nb_net_listen_unix("/nonexistent/folder/socket", 0, 16, &fd));
     assert_int_equal(ENOENT, errno);

@@ -81,14 +81,14 @@ static int teardown(void **state) {
 
 typedef struct question {
     nb_resolver_query query;
-    _Atomic unsigned answers;
+    _Atomic unsigned responses;
     pthread_t answered_by;
 } question;
 
 static void on_answer(nb_resolver_query *query) {
     question *q = query->owner;
     q->answered_by = pthread_self();
-    atomic_fetch_add(&q->answers, 1);
+    atomic_fetch_add(&q->responses, 1);
     nb_test_gate_open(&answered);
 }
 
@@ -110,7 +110,7 @@ static int resolve(const char *name) {
     unsigned before = nb_test_gate_count(&answered), last;
     assert_status(NB_OK, ask(&q, name));
     nb_test_gate_wait(&answered, before + 1);
-    assert_int_equal(1, atomic_load(&q.answers));
+    assert_int_equal(1, atomic_load(&q.responses));
     if (q.query.answer.error != 0) {
         assert_int_equal(0, q.query.answer.count);
         return q.query.answer.error < 0 ? q.query.answer.error : -q.query.answer.error;
@@ -148,7 +148,7 @@ static void a_cached_answer_comes_inside_the_question(void **state) {
     question q;
     resolve("a.test");
     assert_status(NB_OK, ask(&q, "a.test"));
-    assert_int_equal(1, atomic_load(&q.answers));
+    assert_int_equal(1, atomic_load(&q.responses));
     assert_true(pthread_equal(q.answered_by, pthread_self()));
     assert_int_equal(0, nb_resolver_withdraw(resolver, &q.query));
 }
@@ -314,7 +314,7 @@ static void questions_of_one_name_share_one_lookup(void **state) {
     nb_test_gate_wait(&answered, 100);
     assert_int_equal(1, lookups());
     for (int i = 0; i < 100; i++) {
-        assert_int_equal(1, atomic_load(&questions[i].answers));
+        assert_int_equal(1, atomic_load(&questions[i].responses));
         assert_string_equal("192.0.2.1", questions[i].query.answer.addresses[0]);
     }
 }
@@ -385,8 +385,8 @@ static void impossible_names_are_refused_or_do_not_exist(void **state) {
     question q;
     memset(name, 'a', sizeof name);
     prepare(&q);
-    assert_status(NB_TOO_LARGE, nb_resolver_ask(resolver, name, sizeof name - 1, &q.query));
-    assert_int_equal(0, atomic_load(&q.answers));
+    assert_status(NB_OVER_LIMIT, nb_resolver_ask(resolver, name, sizeof name - 1, &q.query));
+    assert_int_equal(0, atomic_load(&q.responses));
     assert_status(NB_OK, nb_resolver_ask(resolver, name, sizeof name - 2, &q.query));
     nb_test_gate_wait(&answered, 1);
     assert_int_equal(0, q.query.answer.error);
@@ -397,7 +397,7 @@ static void impossible_names_are_refused_or_do_not_exist(void **state) {
     assert_status(NB_OK, nb_resolver_ask(resolver, "a\0b", 3, &q.query));
     assert_int_equal(EAI_NONAME, q.query.answer.error);
     nb_resolver_answer answer;
-    assert_status(NB_TOO_LARGE, nb_resolver_known(resolver, name, sizeof name - 1, &answer));
+    assert_status(NB_OVER_LIMIT, nb_resolver_known(resolver, name, sizeof name - 1, &answer));
     assert_int_equal(ERROR(EAI_NONAME), known(""));
     assert_status(NB_OK, nb_resolver_known(resolver, "a\0b", 3, &answer));
     assert_int_equal(EAI_NONAME, answer.error);
@@ -414,7 +414,7 @@ static void each_allocation_may_fail(void **state) {
         nb_alloc_fail_at(0);
         if (status == NB_OK) break;
         assert_status(NB_NO_MEMORY, status);
-        assert_int_equal(0, atomic_load(&q.answers));
+        assert_int_equal(0, atomic_load(&q.responses));
     }
     assert_true(n >= 3); /* the entry, the question; the thread's start is NB_OK with EAI_AGAIN */
     nb_test_gate_wait(&answered, 1);
@@ -446,8 +446,8 @@ static void a_withdrawn_question_is_not_answered_and_the_others_are(void **state
     let_go();
     nb_test_gate_wait(&answered, 3);
     for (int i = 0; i < 5; i++)
-        assert_int_equal(i % 2, atomic_load(&questions[i].answers));
-    assert_int_equal(1, atomic_load(&late.answers));
+        assert_int_equal(i % 2, atomic_load(&questions[i].responses));
+    assert_int_equal(1, atomic_load(&late.responses));
     assert_int_equal(0, nb_resolver_withdraw(resolver, &late.query));
 }
 
@@ -461,7 +461,7 @@ static void a_lookup_nobody_waits_for_any_more_still_fills_the_cache(void **stat
     let_go();
     assert_int_equal(1, resolve("a.test")); /* joins it or finds its answer */
     assert_int_equal(1, lookups());
-    assert_int_equal(0, atomic_load(&q.answers));
+    assert_int_equal(0, atomic_load(&q.responses));
 }
 
 static void *destroy(void *unused) {
@@ -483,7 +483,7 @@ static void the_end_answers_whoever_waits_with_eai_again(void **state) {
     nb_test_gate_wait(&answered, 12); /* while the lookup that runs is still held */
     for (int i = 0; i < 12; i++) {
         assert_int_equal(EAI_AGAIN, questions[i].query.answer.error);
-        assert_int_equal(1, atomic_load(&questions[i].answers));
+        assert_int_equal(1, atomic_load(&questions[i].responses));
     }
     let_go();
     nb_test_join(destroyer);
@@ -507,10 +507,10 @@ static void *ask_and_withdraw(void *seed) {
         atomic_fetch_add(&asked_total, 1);
         if (nb_test_random_below(&random, 2) && nb_resolver_withdraw(resolver, &q.query)) {
             atomic_fetch_add(&withdrawn_total, 1);
-            if (atomic_load(&q.answers) != 0) atomic_fetch_add(&wrong_total, 1);
+            if (atomic_load(&q.responses) != 0) atomic_fetch_add(&wrong_total, 1);
             continue;
         }
-        while (atomic_load(&q.answers) == 0)
+        while (atomic_load(&q.responses) == 0)
             nb_test_gate_wait(&answered, 0);
         if (q.query.answer.error != 0) atomic_fetch_add(&wrong_total, 1);
     }

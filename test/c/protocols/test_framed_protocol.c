@@ -27,7 +27,7 @@ typedef struct answer {
 typedef struct fixture {
     nb_test_world world;
     nb_test_client *client;
-    answer answers[STREAMS];
+    answer responses[STREAMS];
     char order[STREAMS * 4]; /* streams, in the order of their ends */
     uint16_t last;           /* stream of the last frame */
 } fixture;
@@ -51,7 +51,7 @@ static void open_world(unsigned executors, const char *const patterns[]) {
 
 static void close_world(void) {
     for (int i = 0; i < STREAMS; i++)
-        free(f.answers[i].body);
+        free(f.responses[i].body);
     nb_test_world_close(&f.world);
 }
 
@@ -102,7 +102,7 @@ static void take_frame(void) {
     receive(&frame, sizeof frame);
     assert_true(frame.bytes <= sizeof bytes && frame.stream < STREAMS);
     receive(bytes, frame.bytes);
-    answer *a = &f.answers[frame.stream];
+    answer *a = &f.responses[frame.stream];
     f.last = frame.stream;
     assert_false(a->ended || a->reset);
     switch (frame.kind) {
@@ -133,9 +133,9 @@ static void take_frame(void) {
 }
 
 static answer *await(uint16_t stream) {
-    while (!f.answers[stream].ended && !f.answers[stream].reset)
+    while (!f.responses[stream].ended && !f.responses[stream].reset)
         take_frame();
-    return &f.answers[stream];
+    return &f.responses[stream];
 }
 
 static void expect(uint16_t stream, uint16_t status, const char *body) {
@@ -166,11 +166,11 @@ static void answers_come_in_any_order(void **state) {
     expect(2, 200, "hello");
     expect(3, 204, "");
     expect(4, 200, "hinted");
-    assert_int_equal(2, f.answers[4].interim);
-    assert_int_equal(0, f.answers[1].status);
+    assert_int_equal(2, f.responses[4].interim);
+    assert_int_equal(0, f.responses[1].status);
     nb_test_executor_release(w->executors[0]);
     expect(1, 200, "held");
-    nb_server_stats stats = nb_test_world_stats(w);
+    nb_server_counters stats = nb_test_world_counters(w);
     assert_int_equal(4, stats.requests);
     assert_int_equal(4, stats.responses);
     close_world();
@@ -186,11 +186,11 @@ static void many_streams_leave_side_by_side(void **state) {
     }
     bool begun_together = false;
     for (uint16_t i = 0; i < MANY; i++) {
-        while (!f.answers[i].ended) {
+        while (!f.responses[i].ended) {
             take_frame();
             unsigned open = 0;
             for (uint16_t k = 0; k < MANY; k++)
-                open += f.answers[k].bytes > 0 && !f.answers[k].ended;
+                open += f.responses[k].bytes > 0 && !f.responses[k].ended;
             begun_together = begun_together || open >= 3;
         }
     }
@@ -205,12 +205,12 @@ static void a_stream_stops_at_its_window_and_no_other_does(void **state) {
     open_world(1, (const char *const[]){NULL});
     get(1, "/big/200000");
     get(2, "/file/100000");
-    while (f.answers[1].bytes < NB_TEST_FRAMED_WINDOW || f.answers[2].bytes < NB_TEST_FRAMED_WINDOW)
+    while (f.responses[1].bytes < NB_TEST_FRAMED_WINDOW || f.responses[2].bytes < NB_TEST_FRAMED_WINDOW)
         take_frame();
     get(3, "/hello");
     expect(3, 200, "hello");
-    assert_int_equal(NB_TEST_FRAMED_WINDOW, f.answers[1].bytes);
-    assert_int_equal(NB_TEST_FRAMED_WINDOW, f.answers[2].bytes);
+    assert_int_equal(NB_TEST_FRAMED_WINDOW, f.responses[1].bytes);
+    assert_int_equal(NB_TEST_FRAMED_WINDOW, f.responses[2].bytes);
     open_window(2, 100000);
     expect_pattern(2, 100000);
     for (int i = 0; i < 20; i++)
@@ -269,7 +269,7 @@ static void bodies_are_passed_on_and_the_client_is_told_what_was_taken(void **st
         for (uint16_t i = 0; i < 3; i++) {
             if (at[i] == BYTES) continue;
             more = true;
-            while (at[i] + STEP > f.answers[i].taken + NB_INPUT_WINDOW_BYTES)
+            while (at[i] + STEP > f.responses[i].taken + NB_INPUT_WINDOW_BYTES)
                 take_frame();
             send_pattern(i, at[i], STEP, at[i] + STEP == BYTES);
             at[i] += STEP;
@@ -307,7 +307,7 @@ static void what_finds_no_room_is_refused_by_itself(void **state) {
     for (uint16_t i = 2; i < 10; i++)
         get(i, "/hello");
     unsigned refused = 0, served = 0;
-    while (f.answers[9].status == 0)
+    while (f.responses[9].status == 0)
         take_frame();
     nb_test_executor_unblock(w->executors[0]);
     for (uint16_t i = 1; i < 10; i++) {
@@ -317,7 +317,7 @@ static void what_finds_no_room_is_refused_by_itself(void **state) {
     }
     assert_int_equal(9, refused + served);
     assert_true(refused > 0 && served >= 2);
-    assert_int_equal(refused, nb_test_world_stats(w).shed);
+    assert_int_equal(refused, nb_test_world_counters(w).shed);
     close_world();
 }
 

@@ -3,7 +3,7 @@
  * open descriptor, by X-Sendfile, by X-Accel-Redirect; what is sent, what is refused and how the
  * log says so, what has to wait for the disk, and want of descriptors.
  */
-#include "answers/named.h"
+#include "responses/named.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "figures/downloads.h"
+#include "metrics/downloads.h"
 #include "support/folder.h"
 #include "support/world.h"
 

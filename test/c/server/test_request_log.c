@@ -85,7 +85,7 @@ static void expired_requests_are_logged_with_their_own_lines(void **state) {
     nb_test_client *first = nb_test_world_client(w), *whole = nb_test_world_client(w),
                    *stream = nb_test_world_client(w);
     assert_true(nb_test_get(first, "/hello"));
-    while (nb_test_world_stats(w).requests < 1)
+    while (nb_test_world_counters(w).requests < 1)
         nb_test_world_settle(w);
     assert_true(nb_test_send_text(whole, HEAD("POST /whole", "Content-Length: 1\r\n") "a" HEAD("GET /next", "")));
     assert_true(nb_test_send_text(stream, HEAD("POST /silent", "Content-Length: 99\r\n") HEAD("GET /forged", "")));

@@ -20,7 +20,7 @@
 /* A process with a server. It answers each command, which is a byte. */
 typedef struct starved {
     pid_t pid;
-    int commands, answers; /* pipes: written, read */
+    int commands, responses; /* pipes: written, read */
     uint16_t port;
 } starved;
 
@@ -32,7 +32,7 @@ typedef struct report {
 static void answer_report(nb_test_world *w, int fd) {
     struct timespec used;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    nb_server_stats stats = nb_test_world_stats(w);
+    nb_server_counters stats = nb_test_world_counters(w);
     report r = {(uint64_t)used.tv_sec * 1000000 + (uint64_t)used.tv_nsec / 1000, stats.accept_errors, stats.turned_away,
                 stats.connections};
     if (write(fd, &r, sizeof r) != sizeof r) _exit(3);
@@ -67,7 +67,7 @@ static void leave_descriptors(unsigned spare) {
 }
 
 /* known: the server knows from its start how few there are, and keeps some back. */
-static void serve_starved(unsigned spare, bool known, int commands, int answers) {
+static void serve_starved(unsigned spare, bool known, int commands, int responses) {
     static nb_test_world w;
     char command;
     nb_test_world_init(&w);
@@ -77,13 +77,13 @@ static void serve_starved(unsigned spare, bool known, int commands, int answers)
     nb_test_world_open(&w, 1);
     nb_test_world_settle(&w); /* what threads open at their start and close again must not count */
     if (!known) leave_descriptors(spare);
-    if (write(answers, &w.port, sizeof w.port) != sizeof w.port) _exit(3);
+    if (write(responses, &w.port, sizeof w.port) != sizeof w.port) _exit(3);
     while (read(commands, &command, 1) == 1) {
-        if (command == 'r') answer_report(&w, answers);
+        if (command == 'r') answer_report(&w, responses);
         if (command == 'g') nb_test_executor_release(w.executors[0]);
         if (command == 'd') nb_server_drain(w.server);
-        if (command == 'f') answer_free(answers);
-        if (command == 'c') answer_channel(&w, answers);
+        if (command == 'f') answer_free(responses);
+        if (command == 'c') answer_channel(&w, responses);
     }
     w.ended = true;
     nb_server_drain(w.server);
@@ -94,36 +94,36 @@ static void serve_starved(unsigned spare, bool known, int commands, int answers)
 }
 
 static starved start_starved(unsigned spare, bool known) {
-    int commands[2], answers[2];
+    int commands[2], responses[2];
     starved s = {0};
     assert_int_equal(0, pipe(commands));
-    assert_int_equal(0, pipe(answers));
+    assert_int_equal(0, pipe(responses));
     s.pid = fork();
     assert_true(s.pid >= 0);
     if (s.pid == 0) {
         close(commands[1]);
-        close(answers[0]);
-        serve_starved(spare, known, commands[0], answers[1]);
+        close(responses[0]);
+        serve_starved(spare, known, commands[0], responses[1]);
     }
     close(commands[0]);
-    close(answers[1]);
+    close(responses[1]);
     s.commands = commands[1];
-    s.answers = answers[0];
-    assert_int_equal(sizeof s.port, read(s.answers, &s.port, sizeof s.port));
+    s.responses = responses[0];
+    assert_int_equal(sizeof s.port, read(s.responses, &s.port, sizeof s.port));
     return s;
 }
 
 static report ask_report(const starved *s) {
     report r;
     assert_int_equal(1, write(s->commands, "r", 1));
-    assert_int_equal(sizeof r, read(s->answers, &r, sizeof r));
+    assert_int_equal(sizeof r, read(s->responses, &r, sizeof r));
     return r;
 }
 
 static uint64_t ask_number(const starved *s, char command) {
     uint64_t number;
     assert_int_equal(1, write(s->commands, &command, 1));
-    assert_int_equal(sizeof number, read(s->answers, &number, sizeof number));
+    assert_int_equal(sizeof number, read(s->responses, &number, sizeof number));
     return number;
 }
 
@@ -134,7 +134,7 @@ static void end_starved(const starved *s) {
     int status;
     close(s->commands);
     assert_int_equal(s->pid, waitpid(s->pid, &status, 0));
-    close(s->answers);
+    close(s->responses);
     assert_true(WIFEXITED(status));
     assert_int_equal(0, WEXITSTATUS(status));
 }

@@ -63,10 +63,10 @@ static void a_request_whose_client_left_in_the_queue_is_dropped_with_its_body(vo
     w->config.cancel_on_disconnect = 1;
     nb_test_client *first = block(w), *second = nb_test_world_client(w);
     assert_true(nb_test_post(second, "/hello", 200000, false));
-    while (nb_test_world_stats(w).queue < 1)
+    while (nb_test_world_counters(w).queue < 1)
         nb_test_world_settle(w);
     nb_test_client_finish(second);
-    while (nb_test_world_stats(w).aborted < 1 || nb_test_world_stats(w).spool_bytes > 0)
+    while (nb_test_world_counters(w).aborted < 1 || nb_test_world_counters(w).spool_bytes > 0)
         nb_test_world_settle(w);
     nb_test_executor_unblock(w->executors[0]);
     nb_test_world_expect(w, first, 200, NULL);
@@ -85,9 +85,9 @@ static void a_request_whose_deadline_passes_in_the_queue_is_answered_503_and_the
         assert_true(w->response.keep_alive);
         assert_non_null(strstr(w->response.head, "Retry-After: 1\r\n"));
     }
-    while (nb_test_world_stats(w).spool_bytes > 0)
+    while (nb_test_world_counters(w).spool_bytes > 0)
         nb_test_world_settle(w);
-    assert_true(nb_test_world_stats(w).overdue >= 2);
+    assert_true(nb_test_world_counters(w).overdue >= 2);
     nb_test_executor_unblock(w->executors[0]);
     nb_test_world_expect(w, first, 200, NULL);
     assert_int_equal(1, counted(w, NB_TEST_RECEIVED));

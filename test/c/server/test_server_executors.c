@@ -48,7 +48,7 @@ static void what_no_executor_asked_for_waits_and_goes_to_the_first_that_does(voi
         clients[i] = nb_test_world_client(w);
         assert_true(nb_test_get(clients[i], "/hello"));
     }
-    while (nb_test_world_stats(w).queue < 30 - 2 * credit)
+    while (nb_test_world_counters(w).queue < 30 - 2 * credit)
         nb_test_world_settle(w);
     nb_test_executor_stall(w->executors[1], false);
     for (int i = 0; i < 30; i++)
@@ -72,13 +72,13 @@ static void past_the_queues_bound_requests_are_refused_and_connections_go_on(voi
         if (i >= 3) nb_test_world_expect(w, clients[i], 503, NULL);
         if (i >= 3) assert_true(w->response.keep_alive);
         if (i < 3)
-            while (nb_test_world_stats(w).requests < (uint64_t)i + 1)
+            while (nb_test_world_counters(w).requests < (uint64_t)i + 1)
                 nb_test_world_settle(w);
         if (i == 1)
-            while (nb_test_world_stats(w).queue < 1)
+            while (nb_test_world_counters(w).queue < 1)
                 nb_test_world_settle(w);
     }
-    assert_int_equal(3, nb_test_world_stats(w).shed);
+    assert_int_equal(3, nb_test_world_counters(w).shed);
     nb_test_executor_stall(w->executors[0], false);
     for (int i = 0; i < 3; i++)
         nb_test_world_expect(w, clients[i], 200, "hello");
@@ -95,16 +95,16 @@ static void a_waiting_request_whose_client_went_is_never_given_to_an_executor(vo
     nb_test_client *first = nb_test_world_client(w), *second = nb_test_world_client(w),
                    *third = nb_test_world_client(w);
     assert_true(nb_test_get(first, "/hello"));
-    while (nb_test_world_stats(w).requests < 1)
+    while (nb_test_world_counters(w).requests < 1)
         nb_test_world_settle(w);
     assert_true(nb_test_post(second, "/hello", 200000, false));
-    while (nb_test_world_stats(w).queue < 1)
+    while (nb_test_world_counters(w).queue < 1)
         nb_test_world_settle(w);
     assert_true(nb_test_get(third, "/hello"));
-    while (nb_test_world_stats(w).queue < 2)
+    while (nb_test_world_counters(w).queue < 2)
         nb_test_world_settle(w);
     nb_test_client_reset(second);
-    while (nb_test_world_stats(w).spool_bytes > 0)
+    while (nb_test_world_counters(w).spool_bytes > 0)
         nb_test_world_settle(w);
     nb_test_executor_stall(w->executors[0], false);
     nb_test_world_expect(w, first, 200, "hello");
@@ -123,34 +123,34 @@ static void what_is_queued_goes_at_once_with_its_client(void **state) {
     for (int i = 0; i < 3; i++)
         live[i] = nb_test_world_client(w);
     assert_true(nb_test_get(live[0], "/hello")); /* the executor's */
-    while (nb_test_world_stats(w).requests < 1)
+    while (nb_test_world_counters(w).requests < 1)
         nb_test_world_settle(w);
-    while (nb_test_world_stats(w).connections != 3) {
+    while (nb_test_world_counters(w).connections != 3) {
     }
     unsigned descriptors = nb_test_descriptors();
     for (unsigned i = 0; i < 3; i++) {
         goes[i] = nb_test_world_client(w);
         assert_true(nb_test_post(goes[i], "/hello", 200000, i % 2));
-        while (nb_test_world_stats(w).queue < 2 * i + 1)
+        while (nb_test_world_counters(w).queue < 2 * i + 1)
             nb_test_world_settle(w);
         if (i < 2) assert_true(nb_test_get(live[i + 1], "/hello"));
-        while (i < 2 && nb_test_world_stats(w).queue < 2 * i + 2)
+        while (i < 2 && nb_test_world_counters(w).queue < 2 * i + 2)
             nb_test_world_settle(w);
     }
-    assert_true(nb_test_world_stats(w).spool_bytes >= 3 * 200000);
-    while (nb_test_world_stats(w).connections != 6) {
+    assert_true(nb_test_world_counters(w).spool_bytes >= 3 * 200000);
+    while (nb_test_world_counters(w).connections != 6) {
     }
     /* Two ends of a connection and a file each. */
     assert_int_equal(descriptors + 3 * 3, nb_test_descriptors());
     for (int i = 0; i < 3; i++)
         nb_test_client_reset(goes[i]);
-    while (nb_test_world_stats(w).connections != 3) {
+    while (nb_test_world_counters(w).connections != 3) {
     }
     nb_test_world_settle(w);
-    while (nb_test_world_stats(w).connections != 3) {
+    while (nb_test_world_counters(w).connections != 3) {
     }
-    assert_int_equal(0, nb_test_world_stats(w).spool_bytes);
-    assert_int_equal(2, nb_test_world_stats(w).queue);
+    assert_int_equal(0, nb_test_world_counters(w).spool_bytes);
+    assert_int_equal(2, nb_test_world_counters(w).queue);
     assert_int_equal(descriptors, nb_test_descriptors());
     nb_test_executor_stall(w->executors[0], false);
     for (int i = 0; i < 3; i++)
@@ -177,7 +177,7 @@ static void a_full_request_ring_makes_requests_wait_and_loses_no_notice(void **s
         clients[i] = nb_test_world_client(w);
         assert_true(nb_test_post(clients[i], "/echo", 60000, i % 2));
     }
-    while (nb_test_world_stats(w).queue == 0)
+    while (nb_test_world_counters(w).queue == 0)
         nb_test_world_settle(w);
     nb_test_client_reset(goes);
     nb_test_world_settle(w);
@@ -394,7 +394,7 @@ static void *read_stats(void *argument) {
     load *l = argument;
     uint64_t most = 0;
     for (unsigned i = 0; i < 20000; i++) {
-        nb_server_stats stats = nb_test_world_stats(l->world);
+        nb_server_counters stats = nb_test_world_counters(l->world);
         if (stats.requests < most || stats.connections > 100) atomic_fetch_add(&l->wrong, 1);
         most = stats.requests;
     }
@@ -417,7 +417,7 @@ static void serve_load(nb_test_world *w, unsigned executors) {
     for (unsigned i = 0; i < THREADS; i++)
         assert_int_equal(0, loads[i].wrong);
     assert_int_equal(0, reader.wrong);
-    assert_true(nb_test_world_stats(w).responses >= THREADS * 500);
+    assert_true(nb_test_world_counters(w).responses >= THREADS * 500);
     nb_test_world_close(w);
 }
 

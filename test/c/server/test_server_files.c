@@ -248,7 +248,7 @@ static void a_client_that_stops_reading_is_given_up_in_time(void **state) {
     w->config.rate_min = 1000;
     nb_test_world_open(w, 1);
     nb_test_client *c = stalled(w, LARGE_PATH);
-    while (nb_test_world_stats(w).timed_out < 1)
+    while (nb_test_world_counters(w).timed_out < 1)
         nb_test_world_settle(w);
     size_t dropped = 0;
     assert_int_equal(NB_TEST_END_RESET, nb_test_read_end(c, &dropped));

@@ -46,9 +46,9 @@ static void at_the_limit_with_all_busy_newcomers_wait_for_one_to_end(void **stat
     for (int i = 0; i < 4; i++)
         assert_true(nb_test_get(clients[i], "/hold"));
     nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, 3);
-    while (nb_test_world_stats(w).connections < 3) {
+    while (nb_test_world_counters(w).connections < 3) {
     }
-    assert_int_equal(3, nb_test_world_stats(w).accepted);
+    assert_int_equal(3, nb_test_world_counters(w).accepted);
     nb_test_client_reset(clients[1]);
     nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, 4);
     nb_test_executor_release(w->executors[0]);
@@ -76,9 +76,9 @@ static void who_has_waited_for_a_place_in_vain_is_told_503_and_places_that_are_f
         assert_non_null(strstr(w->response.head, "Retry-After: 1\r\n"));
         assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(late, NULL));
     }
-    assert_int_equal(5, nb_test_world_stats(w).turned_away);
+    assert_int_equal(5, nb_test_world_counters(w).turned_away);
     nb_test_client_reset(clients[0]);
-    while (nb_test_world_stats(w).connections == 3)
+    while (nb_test_world_counters(w).connections == 3)
         usleep(1000);
     nb_test_client *next = nb_test_world_client(w);
     nb_test_world_expect_hello(w, next);
@@ -225,7 +225,7 @@ static void stopping_now_cuts_everything_at_once(void **state) {
         clients[i] = nb_test_world_client(w);
         assert_true(nb_test_get(clients[i], paths[i % 5]));
     }
-    while (nb_test_world_stats(w).requests < 10)
+    while (nb_test_world_counters(w).requests < 10)
         nb_test_world_settle(w);
     nb_server_stop_now(w->server);
     for (int i = 0; i < 10; i++)

@@ -69,7 +69,7 @@ static void each_connection_goes_to_the_loop_that_has_the_fewest(void **state) {
     nb_test_world_expect_hello(w, nb_test_world_client(w));
     for (int i = 0; i < 3; i++)
         assert_int_equal(2, nb_connections_count(&(loop_of(w, i))->connections));
-    assert_int_equal(8, nb_test_world_stats(w).accepted);
+    assert_int_equal(8, nb_test_world_counters(w).accepted);
     nb_test_world_close(w);
 }
 
@@ -198,7 +198,7 @@ static void hand_ask(hand *h) {
 }
 
 static void await_queue(nb_test_world *w, uint64_t count) {
-    while (nb_test_world_stats(w).queue != count)
+    while (nb_test_world_counters(w).queue != count)
         usleep(1000);
 }
 
@@ -280,7 +280,7 @@ static void the_limit_of_connections_is_that_of_all_and_the_longest_idle_makes_r
     clients[4] = nb_test_world_client(w);
     nb_test_world_expect_hello(w, clients[4]);
     assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(clients[1], NULL)); /* with the other loop */
-    nb_server_stats stats = nb_test_world_stats(w);
+    nb_server_counters stats = nb_test_world_counters(w);
     assert_int_equal(1, stats.evicted);
     nb_test_world_expect_hello(w, clients[2]);
     nb_test_world_expect_hello(w, clients[3]);
@@ -331,7 +331,7 @@ static void the_bound_of_the_queue_is_that_of_all(void **state) {
         assert_true(nb_test_get(more[i], "/"));
         nb_test_world_expect(w, more[i], 503, NULL);
     }
-    assert_int_equal(2, nb_test_world_stats(w).shed);
+    assert_int_equal(2, nb_test_world_counters(w).shed);
     for (int i = 0; i < LOOPS; i++) {
         hand_ask(&h);
         (void)hand_answer(&h);
@@ -414,16 +414,16 @@ static void a_drain_waits_for_a_body_that_is_being_written(void **state) {
         assert_true(nb_test_send_text(clients[i], "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"));
         assert_true(nb_test_send(clients[i], block, sizeof(block)));
     }
-    while (nb_test_world_stats(w).spool_bytes < LOOPS * NB_BODY_MEMORY_BYTES)
+    while (nb_test_world_counters(w).spool_bytes < LOOPS * NB_BODY_MEMORY_BYTES)
         usleep(1000);
     for (int i = 0; i < LOOPS; i++)
         nb_test_client_reset(clients[i]);
     nb_server_drain(w->server);
-    while (nb_test_world_stats(w).connections > 0)
+    while (nb_test_world_counters(w).connections > 0)
         usleep(1000);
-    uint64_t turns = nb_test_world_stats(w).turns + 8L * LOOPS;
+    uint64_t turns = nb_test_world_counters(w).turns + 8L * LOOPS;
     /* It would have ended in one. */
-    while (nb_server_running(w->server) && nb_test_world_stats(w).turns < turns)
+    while (nb_server_running(w->server) && nb_test_world_counters(w).turns < turns)
         usleep(1000);
     assert_true(nb_server_running(w->server));
     assert_int_equal(0, nb_test_executor_count(w->executors[0], NB_TEST_STOPPED));
@@ -501,7 +501,7 @@ static void a_lost_workers_requests_are_answered_by_each_loop_and_counted_togeth
     nb_test_executor_stall(w->executors[0], true);
     for (int i = 0; i < LOOPS; i++)
         assert_true(nb_test_get(waiting[i], "/hello"));
-    while (nb_link_pending(w->channels[0]->link) + nb_test_world_stats(w).queue < LOOPS)
+    while (nb_link_pending(w->channels[0]->link) + nb_test_world_counters(w).queue < LOOPS)
         usleep(1000);
     nb_channel_report report = nb_test_world_lose(w, 0);
     assert_int_equal(LOOPS, report.failed);
@@ -512,7 +512,7 @@ static void a_lost_workers_requests_are_answered_by_each_loop_and_counted_togeth
     nb_test_world_serve(w, nb_test_world_worker(w));
     for (int i = 0; i < LOOPS; i++)
         nb_test_world_expect(w, waiting[i], 200, "hello");
-    assert_int_equal(LOOPS, nb_test_world_stats(w).lost);
+    assert_int_equal(LOOPS, nb_test_world_counters(w).lost);
     nb_test_world_close(w);
 }
 

@@ -48,7 +48,7 @@ static void what_a_lost_worker_had_not_begun_with_is_run_by_another_in_order(voi
     assert_true(nb_test_is_pattern(&w->response, 300000));
     nb_test_world_expect(w, small, 200, NULL);
     assert_true(nb_test_is_pattern(&w->response, 3));
-    assert_int_equal(0, nb_test_world_stats(w).lost);
+    assert_int_equal(0, nb_test_world_counters(w).lost);
     nb_test_world_close(w);
 }
 
@@ -91,7 +91,7 @@ static void what_nobody_waits_for_any_more_is_not_run_again(void **state) {
     nb_test_hand_next(&h);
     nb_test_hand_next(&h);
     nb_test_client_reset(c);
-    while (nb_test_world_stats(w).aborted < 1)
+    while (nb_test_world_counters(w).aborted < 1)
         nb_test_world_settle(w);
     nb_test_expect_report(nb_test_world_lose(w, h.worker), 0, 0, 1);
     unsigned worker = nb_test_world_worker(w);
@@ -99,7 +99,7 @@ static void what_nobody_waits_for_any_more_is_not_run_again(void **state) {
     nb_test_world_expect(w, stays, 200, "hello");
     assert_int_equal(1, nb_test_world_counted(w, worker, NB_TEST_RECEIVED));
     nb_test_world_settle(w);
-    assert_int_equal(0, nb_test_world_stats(w).spool_bytes);
+    assert_int_equal(0, nb_test_world_counters(w).spool_bytes);
     nb_test_world_close(w);
 }
 
@@ -122,7 +122,7 @@ static void what_it_had_begun_with_is_answered_502_and_its_connection_goes_on(vo
     expect_lost(w, post);
     assert_true(nb_test_read(head, "HEAD", &w->response));
     assert_int_equal(502, w->response.status);
-    assert_int_equal(3, nb_test_world_stats(w).lost);
+    assert_int_equal(3, nb_test_world_counters(w).lost);
     nb_test_world_serve(w, nb_test_world_worker(w));
     nb_test_world_expect_hello(w, get);
     nb_test_world_expect_hello(w, post);
@@ -256,7 +256,7 @@ static void a_connection_it_had_asked_for_is_cut_and_one_it_was_given_is_its_own
     nb_test_world_expect(w, asked, 502, NULL);
     assert_int_not_equal(NB_TEST_END_NONE, nb_test_read_end(asked, NULL));
     assert_int_not_equal(NB_TEST_END_NONE, nb_test_read_end(given, NULL));
-    assert_int_equal(1, nb_test_world_stats(w).hijacked);
+    assert_int_equal(1, nb_test_world_counters(w).hijacked);
     nb_test_world_close(w);
 }
 
@@ -299,7 +299,7 @@ static void a_worker_is_lost_with_its_ring_full(void **state) {
     nb_exchange_id first = nb_test_hand_begin(&h);
     nb_test_hand_begin(&h);
     nb_test_world_settle(w);
-    assert_true(nb_test_world_stats(w).queue > 0); /* for want of room */
+    assert_true(nb_test_world_counters(w).queue > 0); /* for want of room */
     nb_test_hand_head(&h, first, 100, 0);
     nb_channel_ring_loop(h.channel);
     assert_true(nb_test_readable(cut, NB_TEST_PATIENCE_MS));

@@ -102,9 +102,9 @@ static worker start_worker(nb_test_world *w, uint16_t number) {
 /* Stopped first, it has requests in hand; meanwhile the others serve. */
 static nb_channel_report kill_worker(nb_test_world *w, const worker *killed, bool stop_first) {
     nb_channel_report report;
-    uint64_t responses = nb_test_world_stats(w).responses;
+    uint64_t responses = nb_test_world_counters(w).responses;
     if (stop_first) assert_int_equal(0, kill(killed->pid, SIGSTOP));
-    while (stop_first && nb_test_world_stats(w).responses < responses + 30)
+    while (stop_first && nb_test_world_counters(w).responses < responses + 30)
         nb_test_world_settle(w);
     assert_int_equal(0, kill(killed->pid, SIGKILL));
     int status = nb_test_mold_wait(&mold, killed->pid);
@@ -421,7 +421,7 @@ static void the_front_survives_whatever_a_worker_writes(void **state) {
                       : nb_test_send_text(&clients[i],
                                           "GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n"));
         }
-        while (nb_test_world_stats(w).queue < 6)
+        while (nb_test_world_counters(w).queue < 6)
             nb_test_world_settle(w);
         hand h = hand_serve(w, 6);
         for (uint64_t wanted = 1 + nb_test_random_below(&random, 6); begun < wanted; begun++)
@@ -442,7 +442,7 @@ static void the_front_survives_whatever_a_worker_writes(void **state) {
         hand_end(w, &h);
         for (unsigned i = 0; i < CLIENTS; i++)
             nb_test_client_reset(&clients[i]);
-        while (nb_test_world_stats(w).connections > 0 && nb_test_world_stats(w).queue > 0)
+        while (nb_test_world_counters(w).connections > 0 && nb_test_world_counters(w).queue > 0)
             nb_test_world_settle(w);
     }
     worker good = start_worker(w, 0);

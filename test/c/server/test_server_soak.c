@@ -113,10 +113,10 @@ static void disturb(nb_test_world *w, int64_t end_ns, nb_test_random *random) {
     while (nb_clock_monotonic_ns() < end_ns) {
         nb_test_executor *executor = w->executors[nb_test_random_below(random, w->executor_count)];
         nb_test_executor_stall(executor, true);
-        (void)nb_test_world_stats(w);
+        (void)nb_test_world_counters(w);
         int64_t until_ns = nb_clock_monotonic_ns() + (int64_t)nb_test_random_below(random, 4) * NB_NS_PER_MS;
         while (nb_clock_monotonic_ns() < until_ns)
-            (void)nb_test_world_stats(w);
+            (void)nb_test_world_counters(w);
         nb_test_executor_stall(executor, false);
         nb_test_world_settle(w);
     }
@@ -155,7 +155,7 @@ static void soak(unsigned executors, bool guest, const char *poller) {
         served += clients[i].served;
         wrong += clients[i].wrong;
     }
-    nb_server_stats stats = nb_test_world_stats(&w);
+    nb_server_counters stats = nb_test_world_counters(&w);
     print_message("%u served, %u wrong; %u connections, %u refused, %u shed, %u aborted, %u timed out\n", served, wrong,
                   (unsigned)stats.accepted, (unsigned)stats.refused, (unsigned)stats.shed, (unsigned)stats.aborted,
                   (unsigned)stats.timed_out);

@@ -28,16 +28,16 @@ static void slow_readers(nb_test_world *w, nb_test_client **clients, const char 
 }
 
 static void assert_holds(nb_test_world *w, uint64_t least, uint64_t most) {
-    while (nb_test_world_stats(w).response_bytes < least)
+    while (nb_test_world_counters(w).response_bytes < least)
         nb_test_world_settle(w);
     for (int i = 0; i < 50; i++) {
         nb_test_world_settle(w);
-        assert_in_range(nb_test_world_stats(w).response_bytes, 0, most);
+        assert_in_range(nb_test_world_counters(w).response_bytes, 0, most);
     }
 }
 
 static void await_empty(nb_test_world *w) {
-    while (nb_test_world_stats(w).response_bytes > 0)
+    while (nb_test_world_counters(w).response_bytes > 0)
         nb_test_world_settle(w);
 }
 
@@ -97,7 +97,7 @@ static unsigned await_still(nb_test_world *w) {
         answered = nb_test_executor_count(w->executors[0], NB_TEST_ANSWERED);
         nb_test_world_settle(w);
         own += 2;
-    } while (answered == 0 || nb_test_world_stats(w).requests - own != answered);
+    } while (answered == 0 || nb_test_world_counters(w).requests - own != answered);
     return answered;
 }
 
@@ -112,7 +112,8 @@ static void answers_that_nobody_reads_hold_the_pipeline_and_all_come_when_they_a
     assert_true(size <= NB_READ_BUFFER_BYTES); /* it is not by not reading that fewer begin */
     assert_true(nb_test_send(c, requests, size));
     assert_true(await_still(w) < PIPELINED);
-    assert_in_range(nb_test_world_stats(w).response_bytes, 1, UNREAD_BYTES + NB_PIPELINE_MAX * NB_RESPONSE_SLICE_BYTES);
+    assert_in_range(nb_test_world_counters(w).response_bytes, 1,
+                    UNREAD_BYTES + NB_PIPELINE_MAX * NB_RESPONSE_SLICE_BYTES);
     for (unsigned i = 0; i < PIPELINED; i++) {
         nb_test_world_expect(w, c, 200, NULL);
         assert_true(nb_test_is_pattern(&w->response, ANSWER_BYTES + i));
@@ -157,11 +158,11 @@ static void an_executor_that_gets_its_request_later_is_told_then(void **state) {
     nb_test_executor_stall(w->executors[0], true);
     nb_test_client *first = nb_test_world_client(w), *second = nb_test_world_client(w);
     assert_true(nb_test_get(first, "/hello"));
-    while (nb_test_world_stats(w).requests < 1)
+    while (nb_test_world_counters(w).requests < 1)
         nb_test_world_settle(w);
     assert_true(nb_test_get(second, "/hello"));
     nb_test_client_finish(second);
-    while (nb_test_world_stats(w).queue < 1)
+    while (nb_test_world_counters(w).queue < 1)
         nb_test_world_settle(w);
     nb_test_world_settle(w);
     nb_test_executor_stall(w->executors[0], false);
@@ -197,9 +198,9 @@ static void expect_text(nb_test_client *c, const char *text) {
 
 static void assert_left_the_server(nb_test_world *w) {
     nb_test_executor_await(w->executors[0], NB_TEST_ANSWERED, 1);
-    while (nb_test_world_stats(w).connections > 1) /* the one that settle asks by */
+    while (nb_test_world_counters(w).connections > 1) /* the one that settle asks by */
         nb_test_world_settle(w);
-    assert_int_equal(1, nb_test_world_stats(w).hijacked);
+    assert_int_equal(1, nb_test_world_counters(w).hijacked);
 }
 
 static void a_hijacked_connection_is_the_executors_with_what_was_read_of_it(void **state) {
@@ -290,11 +291,11 @@ static void a_hijacked_connection_waits_for_room_in_the_ring(void **state) {
         clients[i] = nb_test_world_client(w);
         assert_true(nb_test_post(clients[i], "/echo", 60000, i % 2));
     }
-    while (nb_test_world_stats(w).queue == 0)
+    while (nb_test_world_counters(w).queue == 0)
         nb_test_world_settle(w);
     nb_test_world_expect(w, c, 200, NULL);
     assert_true(nb_test_is_pattern(&w->response, 12000000));
-    while (nb_test_world_stats(w).hijacked == 0)
+    while (nb_test_world_counters(w).hijacked == 0)
         nb_test_world_settle(w);
     assert_int_equal(0, nb_test_executor_count(w->executors[0], NB_TEST_HIJACKED));
     nb_test_executor_stall(w->executors[0], false);

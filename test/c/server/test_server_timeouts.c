@@ -21,7 +21,7 @@ static void a_head_that_does_not_arrive_in_time_is_408(void **state) {
     nb_test_world_expect(w, c, 408, NULL);
     assert_true(nb_test_since_ms(start) >= 59);
     assert_false(w->response.keep_alive);
-    assert_int_equal(1, nb_test_world_stats(w).timed_out);
+    assert_int_equal(1, nb_test_world_counters(w).timed_out);
     nb_test_world_close(w);
 }
 
@@ -71,7 +71,7 @@ static void an_idle_connection_ends_after_its_time_and_no_sooner(void **state) {
     assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(c, &dropped));
     assert_int_equal(0, dropped);
     assert_true(nb_test_since_ms(start) >= 250);
-    assert_int_equal(0, nb_test_world_stats(w).timed_out);
+    assert_int_equal(0, nb_test_world_counters(w).timed_out);
     nb_test_world_close(w);
 }
 
@@ -147,7 +147,7 @@ static void a_reader_that_takes_nothing_is_cut_off(void **state) {
     nb_test_client *c = nb_test_world_adopt(w, nb_test_connect_narrow(w->port, 4096));
     assert_true(nb_test_get(c, "/big/50000000"));
     nb_test_executor_await(w->executors[0], NB_TEST_GONE, 1);
-    assert_int_equal(1, nb_test_world_stats(w).timed_out);
+    assert_int_equal(1, nb_test_world_counters(w).timed_out);
     assert_int_equal(NB_TEST_END_RESET, nb_test_read_end(c, NULL));
     nb_test_world_close(w);
 }

@@ -59,7 +59,7 @@ static void bodies_of_every_sort_arrive_whole_and_the_connection_goes_on(void **
         }
         assert_true(nb_test_send_text(c, HEAD("/count", "Transfer-Encoding: chunked\r\n") "0\r\n\r\n"));
         expect_count(w, c, 0);
-        assert_int_equal(1, nb_test_world_stats(w).accepted);
+        assert_int_equal(1, nb_test_world_counters(w).accepted);
         nb_test_world_close(w);
     }
 }
@@ -201,7 +201,7 @@ static void bodies_for_a_busy_executor_wait_and_lose_nothing(void **state) {
             threads[i] = nb_test_thread(send_body, &senders[i]);
         }
         /* Settle makes two itself. */
-        for (unsigned own = 1; nb_test_world_stats(w).requests < UPLOADS + own; own += 2)
+        for (unsigned own = 1; nb_test_world_counters(w).requests < UPLOADS + own; own += 2)
             nb_test_world_settle(w);
         nb_test_executor_stall(w->executors[0], false);
         for (int i = 0; i < UPLOADS; i++) {
@@ -279,7 +279,7 @@ static void one_that_waits_though_the_answer_has_begun_is_not_told_and_judged_wh
     assert_false(nb_test_read(c, "POST", &w->response));
     nb_test_executor_await(w->executors[0], NB_TEST_GONE, 1);
     assert_int_equal(NB_GONE_TOO_SLOW, nb_test_executor_gone_reason(w->executors[0]));
-    assert_int_equal(1, nb_test_world_stats(w).timed_out);
+    assert_int_equal(1, nb_test_world_counters(w).timed_out);
     nb_test_world_close(w);
 }
 
@@ -302,7 +302,7 @@ static void what_is_left_of_a_small_body_is_dropped_and_the_connection_goes_on(v
         nb_test_world_expect(w, c, 200, NULL);
         assert_true(nb_test_is_pattern(&w->response, 5));
     }
-    assert_int_equal(4, nb_test_world_stats(w).requests - 2 * 2); /* and two of each settle */
+    assert_int_equal(4, nb_test_world_counters(w).requests - 2 * 2); /* and two of each settle */
     nb_test_world_close(w);
 }
 
@@ -446,7 +446,7 @@ static void a_body_that_comes_too_slowly_is_408_and_waiting_for_100_is_not_slow(
         nb_test_executor_await(w->executors[0], NB_TEST_GONE, i);
         assert_int_equal(NB_GONE_TOO_SLOW, nb_test_executor_gone_reason(w->executors[0]));
     }
-    assert_int_equal(3, nb_test_world_stats(w).timed_out);
+    assert_int_equal(3, nb_test_world_counters(w).timed_out);
     nb_test_executor_release(w->executors[0]);
     assert_true(nb_test_readable(waiting, NB_TEST_PATIENCE_MS)); /* 100, or 408 by now */
     nb_test_client_reset(waiting);

@@ -30,8 +30,8 @@ static void a_connection_serves_one_request_after_another(void **state) {
         nb_test_world_expect_hello(w, c);
         assert_true(w->response.keep_alive);
     }
-    assert_int_equal(1, nb_test_world_stats(w).accepted);
-    assert_int_equal(50, nb_test_world_stats(w).responses);
+    assert_int_equal(1, nb_test_world_counters(w).accepted);
+    assert_int_equal(50, nb_test_world_counters(w).responses);
     nb_test_world_close(w);
 }
 
@@ -236,7 +236,7 @@ static void the_executor_is_told_when_its_client_is_gone(void **state) {
     nb_test_executor_await(w->executors[0], NB_TEST_GONE, 3);
     nb_test_executor_await(w->executors[0], NB_TEST_ANSWERED, 3);
     nb_test_world_settle(w);
-    assert_int_equal(3, nb_test_world_stats(w).aborted);
+    assert_int_equal(3, nb_test_world_counters(w).aborted);
     nb_test_world_close(w);
 }
 
@@ -255,7 +255,7 @@ static void parts_for_a_client_that_is_gone_are_dropped_files_closed(void **stat
         nb_test_executor_await(w->executors[0], NB_TEST_ANSWERED, (unsigned)i + 1);
     }
     nb_test_world_settle(w);
-    assert_int_equal(5, nb_test_world_stats(w).aborted);
+    assert_int_equal(5, nb_test_world_counters(w).aborted);
     nb_test_world_close(w);
 }
 
@@ -290,7 +290,7 @@ static void bodies_of_every_size_come_back(void **state) {
         }
     }
     nb_test_world_settle(w);
-    assert_int_equal(0, nb_test_world_stats(w).spool_bytes);
+    assert_int_equal(0, nb_test_world_counters(w).spool_bytes);
     nb_test_world_close(w);
 }
 
@@ -325,7 +325,7 @@ static void a_body_over_the_limit_is_refused_before_or_while_it_comes(void **sta
         nb_test_world_expect(w, c, 200, NULL);
         assert_true(nb_test_is_pattern(&w->response, 100000));
     }
-    assert_int_equal(2, nb_test_world_stats(w).refused);
+    assert_int_equal(2, nb_test_world_counters(w).refused);
     nb_test_world_close(w);
 }
 
@@ -338,13 +338,13 @@ static void the_spools_budget_is_shared_and_given_back(void **state) {
     nb_test_executor_stall(w->executors[0], true);
     assert_true(nb_test_post(first, "/echo", 200000, false));
     nb_test_world_settle(w);
-    while (nb_test_world_stats(w).spool_bytes < 200000)
+    while (nb_test_world_counters(w).spool_bytes < 200000)
         nb_test_world_settle(w);
     (void)nb_test_post(second, "/echo", 200000, true);
     nb_test_world_expect(w, second, 503, NULL);
     assert_non_null(strstr(w->response.head, "Retry-After: 1"));
     assert_false(w->response.keep_alive);
-    assert_int_equal(200000, nb_test_world_stats(w).spool_bytes);
+    assert_int_equal(200000, nb_test_world_counters(w).spool_bytes);
     nb_test_executor_stall(w->executors[0], false);
     nb_test_world_expect(w, first, 200, NULL);
     assert_true(nb_test_is_pattern(&w->response, 200000));
@@ -352,7 +352,7 @@ static void the_spools_budget_is_shared_and_given_back(void **state) {
     nb_test_world_expect(w, third, 200, NULL);
     assert_true(nb_test_is_pattern(&w->response, 300000));
     nb_test_world_settle(w);
-    assert_int_equal(0, nb_test_world_stats(w).spool_bytes);
+    assert_int_equal(0, nb_test_world_counters(w).spool_bytes);
     nb_test_world_close(w);
 }
 
@@ -364,10 +364,10 @@ static void a_spooled_body_whose_client_goes_gives_its_budget_back(void **state)
     char *half = calloc(1, 500000);
     assert_true(nb_test_send(c, half, 500000));
     free(half);
-    while (nb_test_world_stats(w).spool_bytes < 400000)
+    while (nb_test_world_counters(w).spool_bytes < 400000)
         nb_test_world_settle(w);
     nb_test_client_reset(c);
-    while (nb_test_world_stats(w).spool_bytes > 0)
+    while (nb_test_world_counters(w).spool_bytes > 0)
         nb_test_world_settle(w);
     /* and one that lies in the executor's ring, unread; one whose last bytes were still being
        written never came so far: */
@@ -375,12 +375,12 @@ static void a_spooled_body_whose_client_goes_gives_its_budget_back(void **state)
         c = nb_test_world_client(w);
         nb_test_executor_stall(w->executors[0], true);
         assert_true(nb_test_post(c, "/echo", 200000, false));
-        while (nb_test_world_stats(w).spool_bytes < 200000)
+        while (nb_test_world_counters(w).spool_bytes < 200000)
             nb_test_world_settle(w);
         nb_test_client_reset(c);
         nb_test_world_settle(w);
         nb_test_executor_stall(w->executors[0], false);
-        while (nb_test_world_stats(w).spool_bytes > 0)
+        while (nb_test_world_counters(w).spool_bytes > 0)
             nb_test_world_settle(w);
     }
     nb_test_world_close(w);
@@ -397,7 +397,7 @@ static void a_spool_that_cannot_be_written_is_503(void **state) {
     assert_true(nb_test_post(c, "/echo", 65536, false));
     nb_test_world_expect(w, c, 200, NULL);
     nb_test_world_settle(w);
-    assert_int_equal(0, nb_test_world_stats(w).spool_bytes);
+    assert_int_equal(0, nb_test_world_counters(w).spool_bytes);
     nb_test_world_close(w);
 }
 

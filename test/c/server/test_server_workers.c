@@ -57,7 +57,7 @@ static void workers_answer_everything_that_executors_of_one_process_do(void **st
         nb_test_world_expect(w, c, 200, NULL);
         assert_true(nb_test_is_pattern(&w->response, sizes[i / 2]));
     }
-    assert_int_equal(1, nb_test_world_stats(w).accepted);
+    assert_int_equal(1, nb_test_world_counters(w).accepted);
     nb_test_world_close(w);
 }
 
@@ -119,7 +119,7 @@ static void an_expired_request_in_a_stuck_worker_is_answered_503(void **state) {
     nb_test_world_expect(w, get, 503, NULL);
     nb_test_world_expect(w, post, 503, NULL);
     assert_true(w->response.keep_alive);
-    assert_int_equal(2, nb_test_world_stats(w).overdue);
+    assert_int_equal(2, nb_test_world_counters(w).overdue);
     nb_test_expect_report(nb_test_world_lose(w, h.worker), 0, 0, 0);
     nb_test_world_close(w);
 }

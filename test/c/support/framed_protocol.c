@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "connection/answering.h"
+#include "connection/responding.h"
 #include "connection/connection.h"
 #include "connection/delivery.h"
 #include "connection/upload.h"
@@ -49,31 +49,31 @@ static nb_status add_frame(nb_exchange *exchange, nb_pool *pool, uint8_t kind, u
 
 /* --- responses --- */
 
-static nb_status add_lines(nb_answers *answers, nb_exchange *exchange, uint8_t kind, uint16_t status, nb_slice date,
+static nb_status add_lines(nb_responses *responses, nb_exchange *exchange, uint8_t kind, uint16_t status, nb_slice date,
                            nb_slice lines) {
     nb_send_queue *queue = &exchange->connection->send_queue;
     uint32_t bytes = (uint32_t)(sizeof status + date.size + lines.size);
-    nb_status added = add_frame(exchange, answers->pool, kind, 0, bytes);
+    nb_status added = add_frame(exchange, responses->pool, kind, 0, bytes);
     if (added == NB_OK)
-        added = nb_send_queue_add(queue, answers->pool, (nb_slice){(const char *)&status, sizeof status});
-    if (added == NB_OK) added = nb_send_queue_add(queue, answers->pool, date);
-    return added == NB_OK ? nb_send_queue_add(queue, answers->pool, lines) : added;
+        added = nb_send_queue_add(queue, responses->pool, (nb_slice){(const char *)&status, sizeof status});
+    if (added == NB_OK) added = nb_send_queue_add(queue, responses->pool, date);
+    return added == NB_OK ? nb_send_queue_add(queue, responses->pool, lines) : added;
 }
 
-static nb_status head(nb_answers *answers, nb_exchange *exchange, nb_slice date_line, nb_slice field_lines) {
-    return add_lines(answers, exchange, NB_TEST_FRAME_HEAD, exchange->response.status, date_line, field_lines);
+static nb_status head(nb_responses *responses, nb_exchange *exchange, nb_slice date_line, nb_slice field_lines) {
+    return add_lines(responses, exchange, NB_TEST_FRAME_HEAD, exchange->response.status, date_line, field_lines);
 }
 
-static nb_status interim(nb_answers *answers, nb_exchange *exchange, uint16_t status, nb_slice field_lines) {
-    return add_lines(answers, exchange, NB_TEST_FRAME_INTERIM, status, (nb_slice){NULL, 0}, field_lines);
+static nb_status interim(nb_responses *responses, nb_exchange *exchange, uint16_t status, nb_slice field_lines) {
+    return add_lines(responses, exchange, NB_TEST_FRAME_INTERIM, status, (nb_slice){NULL, 0}, field_lines);
 }
 
-static nb_status content(nb_answers *answers, nb_exchange *exchange, nb_slice bytes) {
-    return nb_send_queue_add(exchange->out, answers->pool, bytes);
+static nb_status content(nb_responses *responses, nb_exchange *exchange, nb_slice bytes) {
+    return nb_send_queue_add(exchange->out, responses->pool, bytes);
 }
 
-static nb_status end(nb_answers *answers, nb_exchange *exchange) {
-    (void)answers, (void)exchange;
+static nb_status end(nb_responses *responses, nb_exchange *exchange) {
+    (void)responses, (void)exchange;
     return NB_OK;
 }
 

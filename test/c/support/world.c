@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "answers/document_roots.h"
+#include "responses/document_roots.h"
 #include "os/clock.h"
 
 /* No machine stands still for so long while a client of a test has yet to send, or to read, what it
@@ -173,9 +173,9 @@ nb_test_client *nb_test_world_admin(nb_test_world *world) {
     return nb_test_world_adopt(world, nb_test_connect(world->admin_port));
 }
 
-nb_server_stats nb_test_world_stats(nb_test_world *world) {
-    nb_server_stats stats;
-    nb_server_stats_read(world->server, &stats);
+nb_server_counters nb_test_world_counters(nb_test_world *world) {
+    nb_server_counters stats;
+    nb_server_counters_read(world->server, &stats);
     return stats;
 }
 
@@ -198,7 +198,7 @@ void nb_test_world_settle(nb_test_world *world) {
 }
 
 void nb_test_world_await_queue(nb_test_world *world, uint64_t count) {
-    while (nb_test_world_stats(world).queue != count)
+    while (nb_test_world_counters(world).queue != count)
         nb_test_world_settle(world);
 }
 
@@ -238,7 +238,7 @@ void nb_test_world_close(nb_test_world *world) {
     nb_server_join(world->server);
     assert_false(nb_server_running(world->server));
     if (!world->ended) {
-        nb_server_stats stats = nb_test_world_stats(world);
+        nb_server_counters stats = nb_test_world_counters(world);
         assert_int_equal(0, stats.connections);
         assert_int_equal(0, stats.queue);
         assert_int_equal(0, stats.spool_bytes);

@@ -82,7 +82,7 @@ nb_test_client *nb_test_world_client(nb_test_world *world);
 nb_test_client *nb_test_world_admin(nb_test_world *world);
 nb_test_client *nb_test_world_adopt(nb_test_world *world, nb_test_client client);
 
-nb_server_stats nb_test_world_stats(nb_test_world *world);
+nb_server_counters nb_test_world_counters(nb_test_world *world);
 /* Whole milliseconds since that time of nb_clock_monotonic_ns. */
 int64_t nb_test_since_ms(int64_t start_ns);
 /* How often it has happened in that executor. */

@@ -9,7 +9,7 @@ module Style
     FLOW = {
       "base" => 0, "os" => 0, "poll" => 1, "sendfile" => 1, "mysql" => 1, "stall" => 1,
       "transport" => 2, "http" => 2, "http1" => 3, "http2" => 3, "intake" => 4, "files" => 5,
-      "send" => 6, "dispatch" => 7, "figures" => 8, "answers" => 9, "connection" => 10,
+      "send" => 6, "dispatch" => 7, "metrics" => 8, "responses" => 9, "connection" => 10,
       "protocols" => 11, "loop" => 12, "admin" => 13, "server" => 14
     }.freeze
     # The rooms of the binding, the lowest first. Its own files, which define everything, come after

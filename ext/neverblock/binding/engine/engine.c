@@ -168,7 +168,7 @@ static VALUE engine_initialize(int argc, VALUE *argv, VALUE self) {
 
 /* Raises the error of a listen that has failed. */
 static _Noreturn void raise_listen(nb_status status, VALUE where) {
-    if (status == NB_TOO_LARGE) rb_syserr_fail(ENAMETOOLONG, RSTRING_PTR(where));
+    if (status == NB_OVER_LIMIT) rb_syserr_fail(ENAMETOOLONG, RSTRING_PTR(where));
     if (status == NB_FULL)
         rb_raise(nb_error_class, "%" PRIsVALUE ": an engine listens before it starts, at few places", where);
     nb_raise_status(status, RSTRING_PTR(where));
@@ -388,11 +388,11 @@ static VALUE engine_join(int argc, VALUE *argv, VALUE self) {
 }
 
 static VALUE engine_stats(VALUE self) {
-    nb_server_stats stats;
-    nb_server_stats_read(nb_engine_server(self), &stats);
+    nb_server_counters stats;
+    nb_server_counters_read(nb_engine_server(self), &stats);
     VALUE hash = rb_hash_new();
 #define NB_STAT(name) rb_hash_aset(hash, ID2SYM(rb_intern(#name)), ULL2NUM(stats.name));
-    NB_SERVER_STATS(NB_STAT)
+    NB_COUNTER_LIST(NB_STAT)
 #undef NB_STAT
     return hash;
 }

@@ -1,6 +1,6 @@
 /*
  * engine_files.c - Engine's folders: what a server is told of files before it starts
- * (answers/document_roots.h).
+ * (responses/document_roots.h).
  */
 #include "binding/engine/engine_files.h"
 
@@ -8,7 +8,7 @@
 
 #include "binding/engine/engine.h"
 #include "binding/base/module.h"
-#include "answers/document_roots.h"
+#include "responses/document_roots.h"
 
 static nb_document_roots *roots_of(VALUE self) {
     nb_document_roots *roots = nb_server_document_roots(nb_engine_server(self));
@@ -24,7 +24,7 @@ static nb_slice slice_of(VALUE *text) {
 static void check(nb_status status, VALUE what) {
     if (status == NB_OK) return;
     if (status == NB_FULL) rb_raise(nb_error_class, "%+" PRIsVALUE ": there are too many of its kind", what);
-    if (status == NB_INVALID || status == NB_TOO_LARGE)
+    if (status == NB_INVALID || status == NB_OVER_LIMIT)
         rb_raise(rb_eArgError, "%+" PRIsVALUE " is nothing that can be served by", what);
     nb_raise_status(status, StringValueCStr(what));
 }

@@ -1,13 +1,13 @@
 /*
  * engine_reports.c - Engine's reports of downloads that an application has named
- * (figures/reports.h).
+ * (metrics/reports.h).
  */
 #include "binding/engine/engine_reports.h"
 
 #include "binding/engine/engine.h"
 #include "binding/base/module.h"
-#include "figures/downloads.h"
-#include "figures/reports.h"
+#include "metrics/downloads.h"
+#include "metrics/reports.h"
 
 static ID result_names[NB_DOWNLOAD_RESULT_COUNT], fate_names[NB_REPORT_FATE_COUNT];
 

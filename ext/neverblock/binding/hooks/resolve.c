@@ -115,7 +115,7 @@ static nb_question *ask(nb_scheduler *scheduler, nb_resolver *resolver, VALUE na
     if (status == NB_OK) return question;
     nb_inbox_unexpect(&question->parcel);
     nb_free(question);
-    if (status == NB_TOO_LARGE) raise_too_long();
+    if (status == NB_OVER_LIMIT) raise_too_long();
     rb_memerror();
 }
 
@@ -137,7 +137,7 @@ static VALUE scheduler_address_resolve(VALUE self, VALUE hostname) {
     asked = true;
     nb_status status = nb_resolver_known(resolver, RSTRING_PTR(name), (size_t)RSTRING_LEN(name), &known);
     if (status == NB_OK) return answer_value(&known);
-    if (status == NB_TOO_LARGE) raise_too_long();
+    if (status == NB_OVER_LIMIT) raise_too_long();
     return ask_and_wait(scheduler, resolver, name);
 }
 

@@ -1,6 +1,6 @@
 /*
  * response_file.h - a response whose body is a file: named by X-Sendfile or X-Accel-Redirect, or by
- * the body's to_path. The I/O loop sends it (answers/named.h).
+ * the body's to_path. The I/O loop sends it (responses/named.h).
  *
  * Both functions run in the task's fiber, end the response, and raise as rack/response_parts.h
  * says.

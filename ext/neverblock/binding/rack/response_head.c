@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "binding/base/module.h"
-#include "figures/reports.h"
+#include "metrics/reports.h"
 #include "http/head.h"
 
 /* A larger buffer is not kept for the next head. */

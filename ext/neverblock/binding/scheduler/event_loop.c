@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 
 #include "binding/base/forks.h"
-#include "binding/base/watchdog.h"
+#include "binding/base/process_watchdog.h"
 #include "binding/fibers/root.h"
 #include "binding/fibers/start.h"
 #include "binding/fibers/transfer.h"
@@ -237,7 +237,7 @@ static void sleep_in_poller(nb_scheduler *scheduler, bool with_source) {
     atomic_store_explicit(&scheduler->sleeper.asleep, false, memory_order_relaxed);
     scheduler->now_fresh = false;
     if (scheduler->timeslices) nb_timeslices_have_gvl(scheduler->timeslices);
-    if (scheduler->attached || scheduler->timeslices) nb_watchdog_stir();
+    if (scheduler->attached || scheduler->timeslices) nb_process_watchdog_stir();
     if (heap_waits && nb_clock_monotonic_ns() >= call.until_ns) nb_heap_let_collect(&scheduler->heap);
     deliver(scheduler, call.events, call.count);
 }

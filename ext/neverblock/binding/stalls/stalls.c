@@ -3,7 +3,7 @@
  */
 #include "binding/stalls/stalls.h"
 
-#include "binding/base/watchdog.h"
+#include "binding/base/process_watchdog.h"
 #include "binding/ports/port.h"
 #include "binding/ports/running.h"
 #include "binding/stalls/stalls_answer.h"
@@ -119,7 +119,7 @@ static bool was_answered_late(nb_watched *one, int64_t burst_began_ns) {
     return nb_watched_in_call(one, burst_began_ns);
 }
 
-/* The observer (nb_clockwork_look): the watchdog's thread. */
+/* The observer (nb_watchdog_look): the watchdog's thread. */
 static int64_t look(void *owner, int64_t now_ns, int *fd) {
     (void)fd;
     nb_watched *one = owner;
@@ -156,8 +156,8 @@ void nb_stalls_begin(nb_executor *executor, VALUE options) {
     nb_stalls_reporter_start(nb_stalls_answer_all);
     one->begun = true;
     int64_t idle_ns = NB_STALL_FIRST(one->watch.stall_ns);
-    if (idle_ns < NB_WATCHDOG_IDLE_NS) idle_ns = NB_WATCHDOG_IDLE_NS;
-    if (!nb_watchdog_add(look, one, idle_ns)) nb_stalls_end(executor);
+    if (idle_ns < NB_PROCESS_WATCHDOG_IDLE_NS) idle_ns = NB_PROCESS_WATCHDOG_IDLE_NS;
+    if (!nb_process_watchdog_add(look, one, idle_ns)) nb_stalls_end(executor);
 }
 
 VALUE nb_stalls_end(nb_executor *executor) {
@@ -165,7 +165,7 @@ VALUE nb_stalls_end(nb_executor *executor) {
     if (!one) return Qnil;
     VALUE ending = Qnil;
     if (one->begun && !nb_executor_in_child(executor)) {
-        nb_watchdog_remove(look, one);
+        nb_process_watchdog_remove(look, one);
         ending = nb_stalls_reporter_leave();
     }
     nb_watched_release(one);

@@ -2,9 +2,9 @@
  * stalls.h - the stall watch: sees, without the GVL, for how long each executor of this process
  * runs one fiber, finds out where that fiber is, and tells it.
  *
- * The watchdog's thread looks (binding/base/watchdog.h); stall/stall_watch.h decides when it asks
- * and when a burst is a stall. stalls/stalls_answer.h finds out where the fiber is, and
- * stalls/stalls_tell.h tells it.
+ * The watchdog's thread looks (binding/base/process_watchdog.h). stall/stall_watch.h decides when
+ * it asks, and when a burst is a stall. stalls/stalls_answer.h finds out where the fiber is, and
+ * stalls/stalls_tell.h reports it.
  */
 #ifndef NB_BINDING_STALLS_H
 #define NB_BINDING_STALLS_H

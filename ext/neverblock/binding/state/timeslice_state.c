@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "binding/base/module.h"
-#include "binding/base/watchdog.h"
+#include "binding/base/process_watchdog.h"
 #include "os/thread.h"
 
 /* It is quiet for no longer, as the job also looks at what the fiber allocates. */
@@ -54,7 +54,7 @@ void nb_timeslices_close(nb_scheduler *scheduler) {
     if (timeslices == NULL) return;
     scheduler->timeslices = NULL;
     nb_heap_let_collect(&scheduler->heap);
-    nb_watchdog_remove(timeslices->look, timeslices);
+    nb_process_watchdog_remove(timeslices->look, timeslices);
     nb_timeslices_put_away(timeslices);
 }
 
@@ -110,7 +110,7 @@ void nb_timeslices_end_quiet(nb_timeslices *timeslices) {
 void nb_timeslices_work_comes(nb_timeslices *timeslices) {
     if (timeslices->quiet_until_ns == 0) return;
     nb_timeslices_end_quiet(timeslices);
-    nb_watchdog_ring();
+    nb_process_watchdog_ring();
 }
 
 /* --- Told by the loop --- */
@@ -121,7 +121,7 @@ void nb_timeslices_switch(nb_timeslices *timeslices, int64_t now_ns, bool preemp
     if (timeslices->gc_known) timeslices->gc_ms = nb_gc_ms();
     atomic_store_explicit(&timeslices->preempted_before, preempted, memory_order_relaxed);
     atomic_store_explicit(&timeslices->switched_ns, now_ns, memory_order_relaxed);
-    if (preempted && !nb_timeslices_begin_quiet(timeslices, now_ns)) nb_watchdog_ring();
+    if (preempted && !nb_timeslices_begin_quiet(timeslices, now_ns)) nb_process_watchdog_ring();
 }
 
 void nb_timeslices_rest(nb_timeslices *timeslices) {
@@ -146,5 +146,5 @@ void nb_timeslices_have_gvl(nb_timeslices *timeslices) {
 void nb_timeslices_begin(nb_timeslices *timeslices) {
     timeslices->clocked = nb_thread_clock(pthread_self(), &timeslices->clock);
     nb_timeslices_have_gvl(timeslices);
-    nb_watchdog_stir();
+    nb_process_watchdog_stir();
 }

@@ -21,7 +21,7 @@
 
 #include "binding/state/state.h"
 #include "os/clock.h"
-#include "poll/clockwork.h"
+#include "poll/watchdog.h"
 
 /* The granularity of preemption, as sched_min_granularity of Linux' scheduler. A preempted fiber
    that goes on runs for so long at least. The watchdog asks again so often. A thread that waits for
@@ -32,7 +32,7 @@
    the GVL may look at it. */
 struct nb_timeslices {
     nb_timeslices *next;
-    nb_clockwork_look *look; /* the watchdog's observer; NULL: it has none */
+    nb_watchdog_look *look; /* the watchdog's observer; NULL: it has none */
     nb_scheduler *scheduler;
     int64_t timeslice_ns;
     clockid_t clock; /* the processor time of the thread, if it is `clocked` */

@@ -9,7 +9,7 @@
 #include <ruby/fiber/scheduler.h>
 
 #include "binding/base/module.h"
-#include "binding/base/watchdog.h"
+#include "binding/base/process_watchdog.h"
 #include "binding/fibers/frames.h"
 #include "binding/fibers/pin.h"
 #include "binding/fibers/resume.h"
@@ -189,7 +189,7 @@ static void open(nb_scheduler *scheduler, int64_t timeslice_ns) {
     scheduler->timeslices = timeslices;
     timeslices->look = nb_timeslice_look;
     if (!NIL_P(scheduler->loop_fiber)) nb_timeslices_begin(timeslices);
-    if (nb_watchdog_add(nb_timeslice_look, timeslices, NB_WATCHDOG_IDLE_NS)) return;
+    if (nb_process_watchdog_add(nb_timeslice_look, timeslices, NB_PROCESS_WATCHDOG_IDLE_NS)) return;
     nb_timeslices_close(scheduler);
     rb_raise(nb_error_class, "there is no thread to be had for time slices: see `ulimit -u`, or set cooperative true");
 }
@@ -253,7 +253,7 @@ static VALUE scheduler_end_timeslice(VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     if (scheduler->timeslices == NULL) return Qfalse;
     scheduler->timeslices->forced = true;
-    nb_watchdog_ring();
+    nb_process_watchdog_ring();
     return Qtrue;
 }
 

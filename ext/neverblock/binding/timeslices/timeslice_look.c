@@ -5,7 +5,7 @@
 
 #include <poll.h>
 
-#include "binding/base/watchdog.h"
+#include "binding/base/process_watchdog.h"
 #include "binding/timeslices/timeslice_job.h"
 #include "binding/state/timeslice_state.h"
 #include "os/clock.h"
@@ -99,7 +99,7 @@ static int64_t look_at_fiber(nb_timeslices *timeslices, int64_t now_ns, int *fd)
     int64_t switched_ns = timeslices->switched_ns, until_ns = timeslices->quiet_until_ns;
     /* A loop that stays between two fibers for long, as in a collection, does not tell the watchdog
        when it goes on: so it is looked at all the same. */
-    if (switched_ns == 0) return timeslices->asleep ? NB_WATCHDOG_NEVER : now_ns + NB_WATCHDOG_IDLE_NS;
+    if (switched_ns == 0) return timeslices->asleep ? NB_WATCHDOG_NEVER : now_ns + NB_PROCESS_WATCHDOG_IDLE_NS;
     if (timeslices->forced) {
         nb_timeslice_job_ask();
         return now_ns;

@@ -1,5 +1,5 @@
 /*
- * timeslice_look.h - the observer of time slices (base/watchdog.h).
+ * timeslice_look.h - the observer of time slices (base/process_watchdog.h).
  *
  * It sees only for how long the thread has run one fiber, or has waited for the GVL. From then on
  * it asks for the job at each granularity, sooner where the fiber could not be left.

@@ -9,7 +9,7 @@
 #include "loop/snapshot.h"
 #include "loop/loop_state.h"
 #include "loop/loops.h"
-#include "answers/reply.h"
+#include "responses/compose.h"
 
 #define TEXT_FIELDS "Content-Type: text/plain; charset=utf-8\r\nCache-Control: no-store\r\n"
 
@@ -93,9 +93,9 @@ nb_status nb_admin_answer(nb_loop *loop, nb_exchange *exchange) {
     nb_text text;
     nb_text_init(&text, NB_ADMIN_BODY_BYTES_MAX);
     page made = find(&loop->connections.head)(loop, &text);
-    nb_status status = nb_text_failed(&text) ? nb_reply_own(&loop->answers, exchange, 503, "out of memory", "")
-                                             : nb_reply_whole(&loop->answers, exchange, made.http_status, made.fields,
-                                                              nb_text_slice(&text));
+    nb_status status = nb_text_failed(&text) ? nb_compose_own(&loop->responses, exchange, 503, "out of memory", "")
+                                             : nb_compose_whole(&loop->responses, exchange, made.http_status,
+                                                                made.fields, nb_text_slice(&text));
     nb_text_deinit(&text);
     return status;
 }

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "admin/admin.h"
-#include "figures/downloads.h"
+#include "metrics/downloads.h"
 #include "loop/snapshot.h"
 #include "loop/loop_state.h"
 #include "loop/loops.h"

@@ -19,7 +19,7 @@ static void give_block(nb_buffer *buffer, nb_pool *pool) {
 static nb_status grow(nb_buffer *buffer, nb_pool *pool, size_t capacity_max) {
     size_t capacity = (size_t)buffer->capacity * 2;
     if (capacity > capacity_max) capacity = capacity_max;
-    if (capacity <= buffer->capacity) return NB_TOO_LARGE;
+    if (capacity <= buffer->capacity) return NB_OVER_LIMIT;
     char *data = nb_alloc(capacity);
     if (!data) return NB_NO_MEMORY;
     memcpy(data, nb_buffer_bytes(buffer), nb_buffer_size(buffer));

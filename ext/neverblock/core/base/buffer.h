@@ -21,7 +21,7 @@ static inline size_t nb_buffer_size(const nb_buffer *buffer) { return (size_t)(b
 static inline char *nb_buffer_bytes(const nb_buffer *buffer) { return buffer->data + buffer->start; }
 
 /* Makes room after `end`: takes a block, moves the window to its front, or doubles it up to
-   capacity_max. NB_TOO_LARGE: the window fills capacity_max. *room is the number of bytes that may
+   capacity_max. NB_OVER_LIMIT: the window fills capacity_max. *room is the number of bytes that may
    be written at data + end. */
 nb_status nb_buffer_room(nb_buffer *buffer, nb_pool *pool, size_t capacity_max, size_t *room);
 /* Drops `bytes` from the front. An emptied buffer returns its block. */

@@ -16,7 +16,7 @@
     X(NB_EOF, "the peer ended the stream")                        \
     X(NB_NO_MEMORY, "out of memory")                              \
     X(NB_FULL, "a bounded queue or buffer is full")               \
-    X(NB_TOO_LARGE, "an element is larger than its limit")        \
+    X(NB_OVER_LIMIT, "an element is larger than its limit")       \
     X(NB_INVALID, "malformed input")                              \
     X(NB_SYSTEM, "a system call failed, see errno")               \
     X(NB_CLOSED, "already closed")                                \

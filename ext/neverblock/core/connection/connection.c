@@ -218,7 +218,7 @@ void nb_connection_drop_exchange(nb_connections *connections, nb_exchange *excha
     nb_connection *connection = exchange->connection;
     if (exchange->truncated) nb_count(&connections->counters->broken, 1);
     uint64_t end = connection->sent + nb_connection_owed(connection);
-    nb_stages_leaving(connections->answers->stages, &connection->leaving, exchange, end);
+    nb_stages_leaving(connections->responses->stages, &connection->leaving, exchange, end);
     nb_downloads_leaving(connections->downloads, &connection->downloads, exchange, end);
     part_with(connections, exchange);
 }
@@ -226,7 +226,7 @@ void nb_connection_drop_exchange(nb_connections *connections, nb_exchange *excha
 void nb_connection_abort_exchange(nb_connections *connections, nb_exchange *exchange) {
     if (exchange->channel == NB_CHANNEL_NONE) nb_connection_release_spool(connections, exchange);
     if (!exchange->ended) NB_COUNT(connections->counters, aborted, 1);
-    nb_stages_dropped(connections->answers->stages, exchange);
+    nb_stages_dropped(connections->responses->stages, exchange);
     nb_downloads_dropped(connections->downloads, &exchange->connection->downloads, exchange);
     if (exchange->in_notices) exchange->gone_due = true;
     part_with(connections, exchange);
@@ -268,7 +268,7 @@ void nb_connection_leave(nb_connections *connections, nb_connection *connection)
     (void)nb_poll_remove(connections->poll, connection->transport.fd);
     nb_connection_abort_exchanges(connections, connection);
     connection->protocol->close(connection);
-    nb_stages_connection_end(connections->answers->stages, &connection->leaving);
+    nb_stages_connection_end(connections->responses->stages, &connection->leaving);
     nb_downloads_connection_end(connections->downloads, &connection->downloads, connection->sent);
     nb_buffer_release(&connection->input, connections->pool);
     nb_send_queue_clear(&connection->send_queue, connections->pool);
@@ -317,7 +317,7 @@ void nb_connection_hand_over(nb_connections *connections, nb_exchange *exchange)
     if (size) memcpy(handover->bytes, nb_buffer_bytes(&connection->input), size);
     unlink_exchange(connection, exchange);
     nb_connection_end_body(connections, exchange);
-    nb_stages_dropped(connections->answers->stages, exchange);
+    nb_stages_dropped(connections->responses->stages, exchange);
     exchange->connection = NULL;
     exchange->out = NULL;
     exchange->handover = handover;

@@ -17,14 +17,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "answers/answers.h"
+#include "responses/responses.h"
 #include "base/buffer.h"
 #include "os/net.h"
 #include "send/sending.h"
 #include "dispatch/exchange.h"
-#include "figures/counters.h"
-#include "figures/downloads.h"
-#include "figures/stages.h"
+#include "metrics/counters.h"
+#include "metrics/downloads.h"
+#include "metrics/stages.h"
 #include "connection/connections.h"
 #include "connection/protocol.h"
 #include "transport/transport.h"

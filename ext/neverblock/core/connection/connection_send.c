@@ -10,7 +10,7 @@
 #include "os/clock.h"
 #include "os/descriptors.h"
 #include "connection/connection_internal.h"
-#include "figures/downloads.h"
+#include "metrics/downloads.h"
 
 /* Bytes sent to one connection in one turn, before other connections have theirs. */
 #define SEND_BUDGET_BYTES (UINT64_C(1) << 20)
@@ -23,7 +23,7 @@ static void count_sent(nb_connections *connections, nb_connection *connection, u
     connection->window_bytes += bytes;
     connection->sent += bytes;
     if (!connection->admin) NB_COUNT(connections->counters, bytes_sent, bytes);
-    nb_stages_sent(connections->answers->stages, &connection->leaving, connection->sent);
+    nb_stages_sent(connections->responses->stages, &connection->leaving, connection->sent);
     if (connection->downloads.first)
         nb_downloads_sent(connections->downloads, &connection->downloads, connection->sent);
 }

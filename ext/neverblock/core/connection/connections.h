@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "answers/answers.h"
+#include "responses/responses.h"
 #include "connection/protocol.h"
 #include "connection/timeouts.h"
 #include "connection/upload.h"
@@ -80,7 +80,7 @@ struct nb_connections {
     nb_lanes *lanes;
     const nb_routes *routes;
     nb_address_paces *address_paces; /* NULL: no limit */
-    nb_answers *answers;
+    nb_responses *responses;
     nb_counters *counters;
     nb_downloads *downloads;
 };

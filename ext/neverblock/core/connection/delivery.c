@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "answers/static.h"
+#include "responses/static.h"
 #include "base/alloc.h"
-#include "connection/answering.h"
+#include "connection/responding.h"
 #include "intake/body.h"
 #include "os/clock.h"
 
@@ -34,7 +34,7 @@ static bool begin_body(nb_connections *connections, nb_exchange *exchange, const
     if (message) nb_request_message_write(message, facts);
     if (message && nb_body_create(&connections->spool, message, exchange, &exchange->body) == NB_OK) return true;
     nb_free(message);
-    nb_answer_busy(connections, exchange, "out of memory", true);
+    nb_respond_busy(connections, exchange, "out of memory", true);
     return false;
 }
 
@@ -47,7 +47,7 @@ static bool begin_upload(nb_connections *connections, nb_exchange *exchange, con
         return true;
     }
     nb_connection_end_body(connections, exchange);
-    nb_answer_busy(connections, exchange, NULL, true);
+    nb_respond_busy(connections, exchange, NULL, true);
     return false;
 }
 
@@ -74,7 +74,7 @@ nb_request_kind nb_delivery_begin(nb_connections *connections, nb_exchange *exch
     exchange->response.head_request = facts->head->method == NB_METHOD_HEAD;
     exchange->connection->had_request = true;
     NB_COUNT(connections->counters, requests, 1);
-    nb_stages_head(connections->answers->stages, exchange, connections->time->now_ns);
+    nb_stages_head(connections->responses->stages, exchange, connections->time->now_ns);
     if (facts->streams) return begin_upload(connections, exchange, facts) ? NB_REQUEST_STREAMED : NB_REQUEST_REFUSED;
     if (facts->has_body) return begin_body(connections, exchange, facts) ? NB_REQUEST_COLLECTED : NB_REQUEST_REFUSED;
     return NB_REQUEST_WHOLE;
@@ -98,7 +98,7 @@ static nb_delivery delivery_of(nb_static_result result) {
 }
 
 static nb_delivery deliver(nb_connections *connections, nb_exchange *exchange, const nb_request_facts *facts) {
-    nb_static_result result = nb_static_answer(connections->answers, exchange, facts);
+    nb_static_result result = nb_static_respond(connections->responses, exchange, facts);
     if (result != NB_STATIC_NONE) return delivery_of(result);
     if (exchange->asterisk) return NB_DELIVERY_OWN;
     nb_status status = nb_dispatch_head(dispatch_of(connections, exchange), exchange, facts);
@@ -129,7 +129,7 @@ nb_delivery nb_delivery_body(nb_connections *connections, nb_exchange *exchange)
     nb_connection_end_body(connections, exchange);
     message->arrived_ns = connections->time->now_ns;
     message->deadline_ns = deadline_ns(connections);
-    nb_stages_body(connections->answers->stages, exchange, connections->time->now_ns);
+    nb_stages_body(connections->responses->stages, exchange, connections->time->now_ns);
     nb_delivery delivery = deliver_message(connections, exchange, message);
     if (delivery != NB_DELIVERED) nb_connection_release_spool(connections, exchange);
     return delivery;
@@ -141,20 +141,20 @@ void nb_delivery_finish(nb_connections *connections, nb_exchange *exchange, nb_d
     case NB_DELIVERED:
         break;
     case NB_DELIVERY_ANSWERED:
-        nb_answer_log(connections, connection, exchange->response.status, NB_STATIC_LOGGED);
+        nb_respond_log(connections, connection, exchange->response.status, NB_STATIC_LOGGED);
         connection->protocol->answered(connections, exchange);
         break;
     case NB_DELIVERY_OWN:
-        nb_answer_asterisk(connections, exchange);
+        nb_respond_asterisk(connections, exchange);
         break;
     case NB_DELIVERY_NO_ROOM:
-        nb_answer_busy(connections, exchange, NULL, false);
+        nb_respond_busy(connections, exchange, NULL, false);
         break;
     case NB_DELIVERY_NO_FILE:
-        nb_answer_busy(connections, exchange, NB_NO_DESCRIPTOR_REASON, false);
+        nb_respond_busy(connections, exchange, NB_NO_DESCRIPTOR_REASON, false);
         break;
     case NB_DELIVERY_NO_MEMORY:
-        nb_answer_busy(connections, exchange, "out of memory", true);
+        nb_respond_busy(connections, exchange, "out of memory", true);
         break;
     case NB_DELIVERY_FAILED:
         nb_connection_end(connections, connection, true);
@@ -182,7 +182,7 @@ void nb_delivery_body_failed(nb_connections *connections, nb_exchange *exchange,
         tell_not_stored(connections, errno);
         reason = "the request body could not be stored";
     }
-    nb_answer_busy(connections, exchange, reason, true);
+    nb_respond_busy(connections, exchange, reason, true);
 }
 
 /* --- answers that waited for the disk --- */
@@ -208,4 +208,5 @@ static void static_result(void *owner, nb_exchange *exchange, nb_static_result r
     nb_delivery_finish(connections, exchange, delivery);
 }
 
-const nb_answers_events nb_delivery_answers_events = {.named_answered = named_answered, .static_result = static_result};
+const nb_responses_events nb_delivery_response_events = {.named_answered = named_answered,
+                                                         .static_result = static_result};

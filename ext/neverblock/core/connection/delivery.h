@@ -18,7 +18,7 @@
 #ifndef NB_CONNECTION_DELIVERY_H
 #define NB_CONNECTION_DELIVERY_H
 
-#include "answers/answers.h"
+#include "responses/responses.h"
 #include "connection/connection.h"
 #include "intake/request.h"
 
@@ -56,7 +56,7 @@ void nb_delivery_body_failed(nb_connections *connections, nb_exchange *exchange,
 /* --- for the loop --- */
 
 /* For answers that waited for the disk. Their owner is nb_connections. */
-extern const nb_answers_events nb_delivery_answers_events;
+extern const nb_responses_events nb_delivery_response_events;
 /* The application has read `bytes` of the exchange's streamed body in all, and waits for more. */
 void nb_delivery_taken(nb_connections *connections, nb_exchange *exchange, uint64_t bytes);
 

@@ -14,7 +14,7 @@
  * server (nb_server_config.protocol). Nothing chooses by ALPN yet, and nothing tells a protocol
  * that the server drains: an idle connection is ended.
  *
- * A protocol calls delivery.h (give a request and its body to an executor), answering.h (the
+ * A protocol calls delivery.h (give a request and its body to an executor), responding.h (the
  * server's own answers), and the last part of connection.h.
  *
  * Threads: all functions are called on the loop's thread. After any of them the connection may have
@@ -26,11 +26,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "answers/response_writer.h"
+#include "responses/response_writer.h"
 #include "base/status.h"
 #include "connection/timeouts.h"
 #include "dispatch/exchange.h"
-#include "figures/counters.h"
+#include "metrics/counters.h"
 
 typedef struct nb_connections nb_connections;
 typedef struct nb_protocol nb_protocol;

@@ -17,7 +17,7 @@
 
 #include "dispatch/dispatch.h"
 #include "dispatch/exchange.h"
-#include "figures/request_log.h"
+#include "metrics/request_log.h"
 
 typedef struct nb_upload nb_upload;
 

@@ -87,7 +87,7 @@ nb_status nb_mime_add(nb_mime *mime, nb_slice ending, nb_slice type) {
     char name[NB_MIME_ENDING_BYTES_MAX];
     if (ending.size > 0 && ending.data[0] == '.') ending = nb_slice_of(ending.data + 1, ending.size - 1);
     if (!is_ending(ending) || type.size == 0 || !nb_is_field_value(type)) return NB_INVALID;
-    if (ending.size > NB_MIME_ENDING_BYTES_MAX || type.size > NB_MIME_TYPE_BYTES_MAX) return NB_TOO_LARGE;
+    if (ending.size > NB_MIME_ENDING_BYTES_MAX || type.size > NB_MIME_TYPE_BYTES_MAX) return NB_OVER_LIMIT;
     size_t bytes = lower(name, ending);
     uint16_t *slot = slot_of(mime, name, bytes);
     if (*slot == 0 && mime->count == NB_MIME_ROWS_MAX) return NB_FULL;

@@ -20,7 +20,7 @@ nb_status nb_mime_create(nb_mime **mime);
 /* NULL is fine. */
 void nb_mime_destroy(nb_mime *mime);
 /* Adds a row. ending: ".html", "html" or ".tar.gz", in any case. It replaces an earlier row with
- * that ending. NB_INVALID: not an ending, or not a field value. NB_TOO_LARGE, NB_FULL,
+ * that ending. NB_INVALID: not an ending, or not a field value. NB_OVER_LIMIT, NB_FULL,
  * NB_NO_MEMORY. */
 nb_status nb_mime_add(nb_mime *mime, nb_slice ending, nb_slice type);
 /* The type for the longest ending of the last segment of `path` that is in the table, else

@@ -34,7 +34,7 @@ static nb_status decode(nb_slice in, nb_file_path *path, bool *high) {
             i += 2;
         }
         if (c >= 0x80) *high = true;
-        if (size == NB_FILE_PATH_BYTES_MAX) return NB_TOO_LARGE;
+        if (size == NB_FILE_PATH_BYTES_MAX) return NB_OVER_LIMIT;
         path->text[size++] = (char)c;
     }
     path->size = (uint16_t)size;
@@ -101,7 +101,7 @@ nb_status nb_file_path_decode(nb_slice target, nb_file_path *path) {
 }
 
 nb_status nb_file_path_take(nb_slice name, nb_file_path *path) {
-    if (name.size > NB_FILE_PATH_BYTES_MAX) return NB_TOO_LARGE;
+    if (name.size > NB_FILE_PATH_BYTES_MAX) return NB_OVER_LIMIT;
     size_t size = 0;
     for (size_t i = 0; i < name.size; i++) {
         bool empty = name.data[i] == '/' && (size == 0 || path->text[size - 1] == '/');
@@ -115,7 +115,7 @@ nb_status nb_file_path_take(nb_slice name, nb_file_path *path) {
 
 nb_status nb_file_path_append(nb_file_path *path, nb_slice name) {
     size_t slash = path->size > 0;
-    if (path->size + slash + name.size > NB_FILE_PATH_BYTES_MAX) return NB_TOO_LARGE;
+    if (path->size + slash + name.size > NB_FILE_PATH_BYTES_MAX) return NB_OVER_LIMIT;
     if (slash) path->text[path->size++] = '/';
     memcpy(path->text + path->size, name.data, name.size);
     path->size = (uint16_t)(path->size + name.size);

@@ -30,14 +30,14 @@ typedef struct nb_file_path {
 } nb_file_path;
 
 /* target: origin form without its query ("/a/b.html"). NB_INVALID: it names no file that may be
- * served. NB_TOO_LARGE. */
+ * served. NB_OVER_LIMIT. */
 nb_status nb_file_path_decode(nb_slice target, nb_file_path *path);
 
 /* A path from an application, not from a client (X-Sendfile). Bytes are taken as they are. Leading
  * and repeated "/" are dropped. Refused are "." and ".." segments, NUL and a final "/". */
 nb_status nb_file_path_take(nb_slice name, nb_file_path *path);
 
-/* Appends "/" and `name` to the path of a folder (an index file). NB_TOO_LARGE: `path` is
+/* Appends "/" and `name` to the path of a folder (an index file). NB_OVER_LIMIT: `path` is
  * unchanged. */
 nb_status nb_file_path_append(nb_file_path *path, nb_slice name);
 

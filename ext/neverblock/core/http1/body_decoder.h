@@ -26,7 +26,7 @@ void nb_body_decoder_init(nb_body_decoder *decoder, const nb_framing *framing, u
  *
  *   NB_OK          the body is complete.
  *   NB_INCOMPLETE  more input is needed.
- *   NB_INVALID, NB_TOO_LARGE  answer with *refusal and close.
+ *   NB_INVALID, NB_OVER_LIMIT  answer with *refusal and close.
  */
 nb_status nb_body_decode(nb_body_decoder *decoder, char *bytes, size_t size, size_t *used, size_t *decoded,
                          nb_refusal *refusal);

@@ -64,7 +64,7 @@ static nb_status walk_size(walk *w) {
     const char stop = *w->at;
     if (stop != '\r' && stop != ';') return invalid(w, "a byte that may not follow a chunk size");
     if (c->chunk_left > c->body_bytes_max - c->body_bytes) {
-        return refuse(w, NB_TOO_LARGE, 413, "a request body larger than the limit");
+        return refuse(w, NB_OVER_LIMIT, 413, "a request body larger than the limit");
     }
     c->state = EXT_END;
     return NB_OK;
@@ -110,7 +110,7 @@ static nb_status walk_extension(walk *w) {
         w->at++;
         c->overhead_bytes++;
         if (c->state != SIZE_LF && ++c->extension_bytes > NB_CHUNK_EXTENSION_BYTES_MAX) {
-            return refuse(w, NB_TOO_LARGE, 400, "more chunk extensions than the limit");
+            return refuse(w, NB_OVER_LIMIT, 400, "more chunk extensions than the limit");
         }
     }
     return NB_OK;
@@ -198,7 +198,7 @@ static nb_status walk_trailers(walk *w) {
     const char *const limit = (size_t)(w->end - w->at) > left ? w->at + left : w->end;
     const char *const start = w->at;
     nb_status status = NB_OK;
-    if (w->at == limit) return refuse(w, NB_TOO_LARGE, 400, "more trailers than the limit");
+    if (w->at == limit) return refuse(w, NB_OVER_LIMIT, 400, "more trailers than the limit");
     switch (c->state) {
     case TRAILER_START:
         status = walk_trailer_start(w);

@@ -38,7 +38,7 @@ void nb_chunked_init(nb_chunked *chunked, uint64_t body_bytes_max);
  *   NB_OK          the body is complete; *used bytes of the input are consumed, and the rest is the
  *                  next request.
  *   NB_INCOMPLETE  all of `size` is consumed. Call again with the next input, in any buffer.
- *   NB_INVALID, NB_TOO_LARGE  answer with *refusal and close.
+ *   NB_INVALID, NB_OVER_LIMIT  answer with *refusal and close.
  */
 nb_status nb_chunked_decode(nb_chunked *chunked, char *bytes, size_t size, size_t *used, size_t *decoded,
                             nb_refusal *refusal);

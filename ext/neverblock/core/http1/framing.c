@@ -164,7 +164,7 @@ static nb_status decide_length(nb_slice text, uint64_t *length, nb_refusal *refu
         if (number > (UINT64_MAX - digit) / 10) overflow = true;
         number = number * 10 + digit;
     }
-    if (overflow) return refuse(refusal, NB_TOO_LARGE, 413, "a Content-Length larger than any limit");
+    if (overflow) return refuse(refusal, NB_OVER_LIMIT, 413, "a Content-Length larger than any limit");
     *length = number;
     return NB_OK;
 }
@@ -195,7 +195,7 @@ static nb_status decide_service(const nb_head *head, const facts *f, uint64_t bo
     if (head->minor_version > 0 && f->expect_unknown)
         return refuse(refusal, NB_INVALID, 417, "an Expect other than 100-continue");
     if (framing->content_length > body_bytes_max)
-        return refuse(refusal, NB_TOO_LARGE, 413, "a request body larger than the limit");
+        return refuse(refusal, NB_OVER_LIMIT, 413, "a request body larger than the limit");
     return NB_OK;
 }
 

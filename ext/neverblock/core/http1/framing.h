@@ -35,7 +35,7 @@ typedef struct nb_framing {
 } nb_framing;
 
 /*
- * NB_OK: *framing. NB_INVALID, NB_TOO_LARGE: answer with *refusal and close. body_bytes_max: limit
+ * NB_OK: *framing. NB_INVALID, NB_OVER_LIMIT: answer with *refusal and close. body_bytes_max: limit
  * of a Content-Length (413, before a byte of the body is read); UINT64_MAX: none.
  *
  * Refused as well: CONNECT (405), "*" with another method than OPTIONS (400), an Expect other than

@@ -373,7 +373,7 @@ static enum step walk_head(walk *w) {
 static nb_status refuse_size(enum state state, nb_refusal *refusal) {
     *refusal = state == TARGET ? (nb_refusal){414, "a request target longer than the limit"}
                                : (nb_refusal){431, "a request head longer than the limit"};
-    return NB_TOO_LARGE;
+    return NB_OVER_LIMIT;
 }
 
 void nb_head_parser_init(nb_head_parser *parser) { *parser = (nb_head_parser){0}; }
@@ -398,7 +398,7 @@ nb_status nb_head_parse(nb_head_parser *parser, const char *bytes, size_t size, 
     const bool resumed = parser->scanned != 0;
     const enum step step = walk_head(&w);
     if (step == REFUSED)
-        return refusal->http_status == 414 || refusal->http_status == 431 || refusal->http_status == 501 ? NB_TOO_LARGE
+        return refusal->http_status == 414 || refusal->http_status == 431 || refusal->http_status == 501 ? NB_OVER_LIMIT
                                                                                                          : NB_INVALID;
     if (step == NEED_MORE) {
         if (at_limit) return refuse_size(w.state, refusal);

@@ -43,7 +43,7 @@ void nb_head_parser_init(nb_head_parser *parser);
  *   NB_OK          *head is set. *used is the size of the head with its empty line; a body or the
  *                  next request follows. The parser is ready for the next head.
  *   NB_INCOMPLETE  no error so far. Call again with more bytes.
- *   NB_INVALID, NB_TOO_LARGE  answer with *refusal and close. `head` and `used` are undefined.
+ *   NB_INVALID, NB_OVER_LIMIT  answer with *refusal and close. `head` and `used` are undefined.
  *
  * An error is reported as soon as its byte is seen, and a limit as soon as it is exceeded. A head
  * that is not complete within limits.head_bytes is refused (431; 414 in the target). The authority

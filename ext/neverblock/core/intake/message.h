@@ -73,7 +73,7 @@ typedef enum nb_message_type {
        part, empty. */
     NB_MESSAGE_HIJACK = 20,
     /* nb_named_message: a whole response whose body is a file. The loop decides status, head and
-       ranges (answers/file_answer.h). */
+       ranges (responses/file_response.h). */
     NB_MESSAGE_NAMED = 21,
     /* nb_message + complete field lines of a 103 response (RFC 8297); not a part of a response.
        Dropped once the response has begun. */

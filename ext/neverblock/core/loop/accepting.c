@@ -148,8 +148,10 @@ static bool turn_away(nb_loop *loop, nb_listener *listener) {
 
 /* Closes half of the files that are kept open: a file is worth less than a client. */
 static bool close_files(nb_loop *loop) {
-    uint32_t kept = nb_answers_files(&loop->answers) ? nb_open_files_count(nb_answers_files(&loop->answers)).files : 0;
-    if (kept > 0) nb_open_files_shrink(nb_answers_files(&loop->answers), kept / 2);
+    uint32_t kept = nb_responses_files(&loop->responses)
+                        ? nb_open_files_count(nb_responses_files(&loop->responses)).files
+                        : 0;
+    if (kept > 0) nb_open_files_shrink(nb_responses_files(&loop->responses), kept / 2);
     return kept > 0;
 }
 
@@ -346,7 +348,7 @@ void nb_listeners_resume_if_possible(nb_loop *loop) {
 }
 
 void nb_listeners_give_way(nb_loop *loop, uint32_t *descriptors) {
-    if (nb_answers_files(&loop->answers)) nb_open_files_shrink(nb_answers_files(&loop->answers), 0);
+    if (nb_responses_files(&loop->responses)) nb_open_files_shrink(nb_responses_files(&loop->responses), 0);
     while (*descriptors > 0 && make_room(loop)) {
         (*descriptors)--;
     }

@@ -15,7 +15,7 @@
 #include "os/fork.h"
 #include "os/memory.h"
 #include "os/net.h"
-#include "connection/answering.h"
+#include "connection/responding.h"
 #include "connection/connection.h"
 #include "connection/delivery.h"
 #include "intake/body.h"
@@ -137,7 +137,7 @@ static nb_status open_parts(nb_loop *loop, const nb_server_config *config) {
     } else if (status == NB_OK && config->log_fd >= 0) {
         status = nb_log_create(config->log_fd, &loop->log);
     }
-    loop->answers.log = loop->reports.log = loop->connections.request_log.log = loop->log;
+    loop->responses.log = loop->reports.log = loop->connections.request_log.log = loop->log;
     if (status == NB_OK)
         status = nb_workers_create("nb-file", share_of(loop, config->file_workers), 4096,
                                    &loop->connections.spool.workers);
@@ -171,9 +171,9 @@ static int descriptors_for_connections(void) {
     return (int)(most - (most / RESERVED_SHARE < RESERVED_MAX ? most / RESERVED_SHARE : RESERVED_MAX));
 }
 
-static void set_answers(nb_loop *loop) {
-    loop->answers = (nb_answers){
-        .events = &nb_delivery_answers_events,
+static void set_responses(nb_loop *loop) {
+    loop->responses = (nb_responses){
+        .events = &nb_delivery_response_events,
         .owner = &loop->connections,
         .time = &loop->time,
         .drains = &loop->drain,
@@ -186,10 +186,10 @@ static void set_answers(nb_loop *loop) {
                      .exchanges = &loop->connections.exchanges,
                      .time = &loop->time,
                      .wake = &loop->wake,
-                     .context = &loop->answers,
+                     .context = &loop->responses,
                      .loop = loop->number},
     };
-    nb_openings_init(&loop->answers.openings);
+    nb_openings_init(&loop->responses.openings);
 }
 
 static void set_connections(nb_loop *loop, const nb_connections_events *events) {
@@ -217,7 +217,7 @@ static void set_connections(nb_loop *loop, const nb_connections_events *events) 
     connections->lanes = &loop->all->lanes;
     connections->routes = &loop->routes;
     connections->address_paces = loop->all->address_paces;
-    connections->answers = &loop->answers;
+    connections->responses = &loop->responses;
     connections->counters = &loop->counters;
     connections->downloads = &loop->downloads;
 }
@@ -249,7 +249,7 @@ nb_status nb_loop_init(nb_loop *loop, const nb_server_config *config, nb_loops *
     if (all->count > 1) nb_dispatch_join(&loop->dispatch, &all->queues, number);
     loop->dispatch.spare_after_ns = config->spare_after_ms * NB_NS_PER_MS;
     allow_responses(loop);
-    set_answers(loop);
+    set_responses(loop);
     nb_downloads_init(&loop->downloads, &loop->reports, &loop->connections.senders, &loop->time);
     loop->connections.request_log.enabled = config->log_refused;
     set_timeouts(loop);
@@ -337,8 +337,8 @@ void nb_loop_deinit(nb_loop *loop) {
     nb_senders_stop(&loop->connections.senders);
     take_written(loop);
     take_returned(loop);
-    nb_openings_take(&loop->answers.openings);
-    nb_openings_deinit(&loop->answers.openings);
+    nb_openings_take(&loop->responses.openings);
+    nb_openings_deinit(&loop->responses.openings);
     flush_dirty(loop);
     free_ended(loop);
     nb_senders_deinit(&loop->connections.senders);
@@ -400,7 +400,7 @@ void nb_loop_set_unavailable(nb_loop *loop, uint32_t seconds) {
     while ((exchange = nb_dispatch_take_first(&loop->dispatch, &message))) {
         nb_request_log_note_message(&loop->connections.request_log, message);
         nb_request_message_free(message);
-        nb_answer_unavailable(&loop->connections, exchange);
+        nb_respond_unavailable(&loop->connections, exchange);
     }
 }
 
@@ -415,7 +415,7 @@ static void expire(nb_loop *loop) {
     while ((exchange = nb_dispatch_take_expired(&loop->dispatch, loop->time.now_ns, &message))) {
         nb_request_log_note_message(&loop->connections.request_log, message);
         nb_request_message_free(message);
-        nb_answer_expired(&loop->connections, exchange);
+        nb_respond_expired(&loop->connections, exchange);
     }
 }
 
@@ -433,8 +433,8 @@ static void trim(nb_loop *loop) {
 
 /* Closes files that were not asked for lately. */
 static void expire_files(nb_loop *loop) {
-    if (!nb_answers_files(&loop->answers) || loop->time.now_ns < loop->files_at_ns) return;
-    loop->files_at_ns = nb_open_files_expire(nb_answers_files(&loop->answers), loop->time.now_ns);
+    if (!nb_responses_files(&loop->responses) || loop->time.now_ns < loop->files_at_ns) return;
+    loop->files_at_ns = nb_open_files_expire(nb_responses_files(&loop->responses), loop->time.now_ns);
 }
 
 static void start_drain(nb_loop *loop) {
@@ -531,7 +531,7 @@ static nb_status poll_events(nb_loop *loop, nb_loop_events *events, int64_t time
 }
 
 static void serve(nb_loop *loop, const nb_loop_events *events) {
-    if (loop->answers.stages) loop->answers.stages->polled_ns = loop->time.now_ns;
+    if (loop->responses.stages) loop->responses.stages->polled_ns = loop->time.now_ns;
     for (size_t i = 0; i < events->count; i++) {
         uint64_t cookie = events->each[i].cookie;
         if (cookie < NB_LISTENERS_MAX) {
@@ -576,7 +576,7 @@ static void gather(nb_loop *loop) {
 }
 
 static void publish_open_files(nb_loop *loop) {
-    nb_open_files_figures now = nb_open_files_count(nb_answers_files(&loop->answers));
+    nb_open_files_figures now = nb_open_files_count(nb_responses_files(&loop->responses));
     atomic_store_explicit(&loop->files_open, now.files, memory_order_relaxed);
     atomic_store_explicit(&loop->files_hit, now.hits, memory_order_relaxed);
     atomic_store_explicit(&loop->files_entered, now.opened, memory_order_relaxed);
@@ -584,7 +584,7 @@ static void publish_open_files(nb_loop *loop) {
 }
 
 static void publish_gauges(nb_loop *loop) {
-    if (loop->figures && nb_answers_files(&loop->answers)) publish_open_files(loop);
+    if (loop->figures && nb_responses_files(&loop->responses)) publish_open_files(loop);
     atomic_store_explicit(&loop->counters.connections, nb_connections_count(&loop->connections), memory_order_relaxed);
     atomic_store_explicit(&loop->counters.queue, nb_dispatch_waiting_here(&loop->dispatch), memory_order_relaxed);
     if (loop->connections.exchanges.unspooled)
@@ -639,7 +639,7 @@ static bool run_turn(nb_loop *loop) {
     bool more = nb_parts_take(loop);
     take_written(loop);
     take_returned(loop);
-    nb_openings_take(&loop->answers.openings);
+    nb_openings_take(&loop->responses.openings);
     flush_dirty(loop);
     allow_responses(loop);
     expire(loop);
@@ -656,7 +656,7 @@ static bool run_turn(nb_loop *loop) {
         return false;
     }
     bool guest_served = loop->guest && (loop->guest_called || nb_ring_readable(loop->guest));
-    nb_stages_turn(loop->answers.stages, loop->time.now_ns);
+    nb_stages_turn(loop->responses.stages, loop->time.now_ns);
     publish_gauges(loop); /* the loop may sleep for long */
     bool busy = nb_dispatch_announce_sleep(&loop->dispatch) || more || loop->connections.dirty || guest_served;
     bool came = poll_and_serve(loop, busy ? 0 : sleep_ns(loop));

@@ -13,17 +13,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "answers/answers.h"
+#include "responses/responses.h"
 #include "base/counter.h"
 #include "base/log.h"
 #include "base/pool.h"
 #include "connection/connections.h"
 #include "dispatch/dispatch.h"
 #include "dispatch/routes.h"
-#include "figures/counters.h"
-#include "figures/downloads.h"
-#include "figures/reports.h"
-#include "figures/stages.h"
+#include "metrics/counters.h"
+#include "metrics/downloads.h"
+#include "metrics/reports.h"
+#include "metrics/stages.h"
 #include "http/turn_time.h"
 #include "loop/listener.h"
 #include "loop/settings.h"
@@ -55,7 +55,7 @@ struct nb_loop {
     _Atomic uint64_t files_open, files_hit, files_entered,
         files_changed; /* metrics of open files (nb_open_files_figures) as of the last turn */
     nb_routes routes;
-    nb_answers answers;
+    nb_responses responses;
     nb_connections connections;
     nb_listener listeners[NB_LISTENERS_MAX];
     uint16_t listener_count;

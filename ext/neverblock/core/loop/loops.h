@@ -17,8 +17,8 @@
 #include "send/pace.h"
 #include "dispatch/lanes.h"
 #include "dispatch/queues.h"
-#include "figures/reports.h"
-#include "answers/document_roots.h"
+#include "metrics/reports.h"
+#include "responses/document_roots.h"
 #include "loop/loop_state.h"
 
 typedef struct nb_loops {

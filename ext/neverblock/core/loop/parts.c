@@ -8,7 +8,7 @@
 
 #include "os/net.h"
 #include "loop/snapshot.h"
-#include "connection/answering.h"
+#include "connection/responding.h"
 #include "connection/connection.h"
 #include "connection/delivery.h"
 #include "connection/upload.h"
@@ -55,13 +55,13 @@ static void take_with_descriptor(nb_loop *loop, nb_dispatch_channel *channel, nb
     if (!exchange) {
         if (*fd >= 0) nb_net_close((int)*fd, false);
     } else if (*fd >= 0) {
-        nb_answer_part(&loop->connections, exchange, part, rest);
+        nb_respond_part(&loop->connections, exchange, part, rest);
     } else {
         if (exchange->connection) nb_connection_end(&loop->connections, exchange->connection, true);
         nb_message without = {
             .type = NB_MESSAGE_BODY, .flags = NB_PART_LAST, .bytes = sizeof(without), .exchange = part->exchange};
         without.flags &= part->flags;
-        nb_answer_part(&loop->connections, exchange, &without, "");
+        nb_respond_part(&loop->connections, exchange, &without, "");
     }
 }
 
@@ -71,7 +71,7 @@ static void take_named(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange 
     if (named.naming == NB_NAMED_OPEN) {
         take_with_descriptor(loop, channel, exchange, &named.response.message, &named.fd, rest);
     } else if (exchange) {
-        nb_answer_part(&loop->connections, exchange, &named.response.message, rest);
+        nb_respond_part(&loop->connections, exchange, &named.response.message, rest);
     }
 }
 
@@ -84,7 +84,7 @@ static void take_part(nb_loop *loop, nb_dispatch_channel *channel, nb_exchange *
     } else if (exchange && part->type == NB_MESSAGE_TAKEN) {
         nb_delivery_taken(&loop->connections, exchange, ((const nb_taken_message *)(const void *)part)->bytes);
     } else if (exchange) {
-        nb_answer_part(&loop->connections, exchange, part, (const char *)record + struct_bytes);
+        nb_respond_part(&loop->connections, exchange, part, (const char *)record + struct_bytes);
     }
 }
 
@@ -170,7 +170,7 @@ static void end_lost(nb_loop *loop, nb_exchange *exchange, nb_channel_report *re
         return;
     }
     report_line(report, exchange);
-    if (nb_answer_lost(&loop->connections, exchange)) {
+    if (nb_respond_lost(&loop->connections, exchange)) {
         report->cut++;
     } else {
         report->failed++;

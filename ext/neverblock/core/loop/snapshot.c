@@ -19,7 +19,7 @@ nb_status nb_figures_create(nb_loop *loop) {
     if (loop->figures) return NB_OK;
     loop->figures = nb_alloc_zero(1, sizeof(*loop->figures));
     if (!loop->figures) return NB_NO_MEMORY;
-    loop->answers.stages = &loop->figures->stages;
+    loop->responses.stages = &loop->figures->stages;
     return nb_downloads_measure(&loop->downloads);
 }
 
@@ -28,7 +28,7 @@ void nb_figures_destroy(nb_loop *loop) {
     nb_stages_deinit(&loop->figures->stages);
     nb_free(loop->figures);
     loop->figures = NULL;
-    loop->answers.stages = NULL;
+    loop->responses.stages = NULL;
 }
 
 /* --- what there is to show --- */
@@ -159,10 +159,10 @@ static uint64_t rss_bytes(nb_loop *loop) {
     return figures->rss_bytes;
 }
 
-static uint64_t answers(const nb_loops *all) {
+static uint64_t responses(const nb_loops *all) {
     uint64_t sum = 0;
     for (uint16_t i = 0; i < all->count; i++) {
-        sum += nb_counted(&all->each[i].answers.stages->answers);
+        sum += nb_counted(&all->each[i].responses.stages->under_way);
     }
     return sum;
 }
@@ -182,7 +182,7 @@ static const nb_histogram *together(const nb_loop *loop, nb_histogram *room, his
 }
 
 static const nb_histogram *of_stages(const nb_loop *loop, size_t place) {
-    return (const void *)((const char *)loop->answers.stages + place);
+    return (const void *)((const char *)loop->responses.stages + place);
 }
 
 const nb_histogram *nb_figures_stage(const nb_loop *loop, nb_stage stage, nb_histogram *room) {
@@ -198,7 +198,7 @@ void nb_figures_read(nb_loop *loop, nb_figures_now *now) {
              broken = NB_SUM(loop, counters.broken);
     *now = (nb_figures_now){
         .queued = nb_dispatch_waiting_in_all(&loop->dispatch),
-        .writing = answers(loop->all),
+        .writing = responses(loop->all),
         .processes = loop->figures->past,
         .memory_rss = rss_bytes(loop),
         .memory_spool = nb_spool_bytes(&loop->connections.spool),

@@ -1,6 +1,6 @@
 /*
  * snapshot.h - all metrics of a server at one moment, for those who show them (admin.h): what all
- * loops have counted (figures/), and what executors say of themselves (channel.h).
+ * loops have counted (metrics/), and what executors say of themselves (channel.h).
  *
  * Threads: all of it belongs to the loop's thread. Loop 0 reads the metrics of all loops.
  */
@@ -13,8 +13,8 @@
 #include "base/histogram.h"
 #include "base/tally.h"
 #include "dispatch/dispatch.h"
-#include "figures/downloads.h"
-#include "figures/stages.h"
+#include "metrics/downloads.h"
+#include "metrics/stages.h"
 
 struct nb_loop;
 

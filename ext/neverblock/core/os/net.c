@@ -177,7 +177,7 @@ nb_status nb_net_listen_unix(const char *path, unsigned mode, int backlog, int *
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t size = strlen(path);
     if (size == 0) return NB_INVALID;
-    if (size >= sizeof address.sun_path) return NB_TOO_LARGE;
+    if (size >= sizeof address.sun_path) return NB_OVER_LIMIT;
     memcpy(address.sun_path, path, size);
     int listener = new_socket(AF_UNIX);
     if (listener < 0) return NB_SYSTEM;

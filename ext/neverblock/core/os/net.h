@@ -29,7 +29,7 @@ typedef struct nb_peer {
 nb_status nb_net_listen_tcp(const char *address, uint16_t port, int backlog, int *fd, uint16_t *bound_port);
 /* mode: permission bits of the socket file; 0: by the umask. An existing path: a socket without a
    listener is replaced, a live one gives NB_EXISTS, anything else NB_SYSTEM with EEXIST.
-   NB_TOO_LARGE: too long for sockaddr_un. */
+   NB_OVER_LIMIT: too long for sockaddr_un. */
 nb_status nb_net_listen_unix(const char *path, unsigned mode, int backlog, int *fd);
 
 /* Accepts with TCP_NODELAY set. peer may be NULL. NB_AGAIN: no client waits. NB_SYSTEM: errno, such

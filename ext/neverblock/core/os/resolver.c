@@ -307,7 +307,7 @@ static nb_status ask(nb_resolver *self, const char *name, size_t bytes, int64_t 
 static bool cannot_exist(const char *name, size_t bytes) { return bytes == 0 || memchr(name, '\0', bytes) != NULL; }
 
 nb_status nb_resolver_known(nb_resolver *resolver, const char *name, size_t bytes, nb_resolver_answer *answer) {
-    if (bytes > NB_RESOLVER_NAME_BYTES_MAX) return NB_TOO_LARGE;
+    if (bytes > NB_RESOLVER_NAME_BYTES_MAX) return NB_OVER_LIMIT;
     if (cannot_exist(name, bytes)) {
         set_error(answer, EAI_NONAME);
         return NB_OK;
@@ -326,7 +326,7 @@ nb_status nb_resolver_known(nb_resolver *resolver, const char *name, size_t byte
 }
 
 nb_status nb_resolver_ask(nb_resolver *resolver, const char *name, size_t bytes, nb_resolver_query *query) {
-    if (bytes > NB_RESOLVER_NAME_BYTES_MAX) return NB_TOO_LARGE;
+    if (bytes > NB_RESOLVER_NAME_BYTES_MAX) return NB_OVER_LIMIT;
     if (cannot_exist(name, bytes)) {
         set_error(&query->answer, EAI_NONAME);
         query->done(query);

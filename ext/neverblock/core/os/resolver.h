@@ -53,12 +53,12 @@ typedef int64_t (*nb_resolver_clock)(void);
 nb_status nb_resolver_create(unsigned threads, nb_resolver_lookup lookup, nb_resolver_clock clock,
                              nb_resolver **resolver);
 /* NB_OK: *answer is known without a lookup: a fresh answer, or the name cannot exist. NB_NOT_FOUND:
-   ask for it. NB_TOO_LARGE: the name is too long. */
+   ask for it. NB_OVER_LIMIT: the name is too long. */
 nb_status nb_resolver_known(nb_resolver *resolver, const char *name, size_t bytes, nb_resolver_answer *answer);
 /* Copies the addresses that there are; the rest of *to stays as it is. */
 void nb_resolver_answer_copy(nb_resolver_answer *to, const nb_resolver_answer *from);
-/* Asks for a name. NB_OK: `done` was or will be called, exactly once. NB_TOO_LARGE: the name is too
-   long. NB_NO_MEMORY. After a failure `done` is not called. */
+/* Asks for a name. NB_OK: `done` was or will be called, exactly once. NB_OVER_LIMIT: the name is
+   too long. NB_NO_MEMORY. After a failure `done` is not called. */
 nb_status nb_resolver_ask(nb_resolver *resolver, const char *name, size_t bytes, nb_resolver_query *query);
 /* Withdraws a question. True: `done` will not be called. False: it was or is being called. */
 int nb_resolver_withdraw(nb_resolver *resolver, nb_resolver_query *query);

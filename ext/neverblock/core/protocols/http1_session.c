@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
-#include "connection/answering.h"
+#include "connection/responding.h"
 #include "connection/delivery.h"
 #include "http1/framing.h"
 #include "intake/body.h"
@@ -123,7 +123,7 @@ static void refuse_head(nb_connections *connections, nb_connection *connection, 
         return;
     }
     exchange->response.head_request = begins_with_head(connection);
-    nb_answer_refused(connections, exchange, refusal);
+    nb_respond_refused(connections, exchange, refusal);
 }
 
 /* The request is answered, and the rest of its body is too much to read. The client may finish
@@ -157,7 +157,7 @@ static void upload_failed(nb_connections *connections, nb_connection *connection
         return;
     }
     exchange->out = &connection->send_queue;
-    nb_answer_refused(connections, exchange, refusal);
+    nb_respond_refused(connections, exchange, refusal);
 }
 
 static void body_stopped(nb_connections *connections, nb_exchange *exchange) {
@@ -257,7 +257,7 @@ static void begin_request(nb_connections *connections, nb_exchange *exchange, co
     nb_connection *connection = exchange->connection;
     nb_request_facts facts = facts_of(connections, connection, framing, head_bytes);
     if (facts.has_body && !begin_input(connections, exchange, framing)) {
-        nb_answer_busy(connections, exchange, "out of memory", true);
+        nb_respond_busy(connections, exchange, "out of memory", true);
         return;
     }
     nb_delivery delivery = NB_DELIVERED;
@@ -385,8 +385,8 @@ static bool step_body(nb_connections *connections, nb_connection *connection) {
         session->state = NB_HTTP1_WRITING;
         break;
     case NB_INVALID:
-    case NB_TOO_LARGE:
-        nb_answer_refused(connections, session->receiving, refusal);
+    case NB_OVER_LIMIT:
+        nb_respond_refused(connections, session->receiving, refusal);
         break;
     default:
         nb_delivery_body_failed(connections, session->receiving, status);
@@ -473,7 +473,7 @@ static bool step_stream(nb_connections *connections, nb_connection *connection) 
     if (status == NB_FULL) give_up_rest(connections, connection);
     if (status == NB_INVALID) upload_failed(connections, connection, refusal, NB_GONE_INVALID);
     /* The body is too large (413), or its chunk extensions or trailers are (400). */
-    if (status == NB_TOO_LARGE)
+    if (status == NB_OVER_LIMIT)
         upload_failed(connections, connection, refusal,
                       refusal.http_status == 413 ? NB_GONE_TOO_LARGE : NB_GONE_INVALID);
     return status == NB_OK;
@@ -524,7 +524,7 @@ static void input_ended(nb_connections *connections, nb_connection *connection) 
     bool owes = nb_connection_owes(connection);
     switch (state_of(connection)) {
     case NB_HTTP1_BODY:
-        nb_answer_refused(connections, nb_http1_session_of(connection)->receiving, too_short);
+        nb_respond_refused(connections, nb_http1_session_of(connection)->receiving, too_short);
         return;
     case NB_HTTP1_STREAM:
         upload_failed(connections, connection, too_short, NB_GONE_SHORT);
@@ -554,7 +554,7 @@ static void timed_out(nb_connections *connections, nb_connection *connection, nb
     } else if (state_of(connection) == NB_HTTP1_STREAM) {
         upload_failed(connections, connection, too_slow, NB_GONE_TOO_SLOW);
     } else {
-        nb_answer_refused(connections, nb_http1_session_of(connection)->receiving, too_slow);
+        nb_respond_refused(connections, nb_http1_session_of(connection)->receiving, too_slow);
     }
 }
 

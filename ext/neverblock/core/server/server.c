@@ -824,9 +824,9 @@ void nb_server_destroy(nb_server *server) {
     nb_free(server);
 }
 
-void nb_server_stats_read(nb_server *server, nb_server_stats *stats) {
+void nb_server_counters_read(nb_server *server, nb_server_counters *stats) {
 #define NB_SERVER_READ(name) stats->name = NB_SUM(first(server), counters.name);
-    NB_SERVER_STATS(NB_SERVER_READ)
+    NB_COUNTER_LIST(NB_SERVER_READ)
 #undef NB_SERVER_READ
     stats->spool_bytes = nb_spool_bytes(&first(server)->connections.spool);
     stats->downloads = NB_SUM(first(server), downloads.active);

@@ -20,15 +20,15 @@
 #include "intake/channel.h"
 #include "dispatch/lane_rules.h"
 #include "dispatch/routes.h"
-#include "figures/counters.h"
+#include "metrics/counters.h"
 #include "loop/parts.h"
 #include "loop/settings.h"
 
-typedef struct nb_server_stats {
+typedef struct nb_server_counters {
 #define NB_SERVER_STAT(name) uint64_t name;
-    NB_SERVER_STATS(NB_SERVER_STAT)
+    NB_COUNTER_LIST(NB_SERVER_STAT)
 #undef NB_SERVER_STAT
-} nb_server_stats;
+} nb_server_counters;
 
 typedef struct nb_server nb_server;
 struct nb_report;
@@ -146,6 +146,6 @@ void nb_server_abandon(nb_server *server);
 void nb_server_destroy(nb_server *server);
 /* Reads all counters. Any thread. Each number is right, but together they are not of one
    instant. */
-void nb_server_stats_read(nb_server *server, nb_server_stats *stats);
+void nb_server_counters_read(nb_server *server, nb_server_counters *stats);
 
 #endif

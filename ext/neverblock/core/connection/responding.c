@@ -1,0 +1,151 @@
+/*
+ * responding.c - see responding.h.
+ */
+#include "connection/responding.h"
+
+#include <stdio.h>
+
+#include "responses/named.h"
+#include "responses/compose.h"
+#include "intake/body.h"
+
+static const char allow_line[] = "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n";
+static const char busy_reason[] = "the server is busy, try again";
+
+/* "Retry-After: " and seconds. */
+#define RETRY_LINE_BYTES 32
+
+/* --- the server's own --- */
+
+void nb_respond_log(nb_connections *connections, const nb_connection *connection, uint16_t http_status,
+                    const char *reason) {
+    const nb_buffer *input = &connection->input;
+    nb_slice received = {NULL, 0};
+    if (input->data) received = (nb_slice){nb_buffer_bytes(input), nb_buffer_size(input)};
+    nb_request_log_answered(&connections->request_log, connection->peer.address, received, http_status, reason);
+}
+
+void nb_respond_own(nb_connections *connections, nb_exchange *exchange, nb_refusal refusal, const char *extra) {
+    nb_connection *connection = exchange->connection;
+    bool is_executors = exchange->channel != NB_CHANNEL_NONE; /* the executor logs it */
+    if (!is_executors && !connection->admin)
+        nb_respond_log(connections, connection, refusal.http_status, refusal.reason);
+    if (nb_compose_own(connections->responses, exchange, refusal.http_status, refusal.reason, extra) != NB_OK) {
+        nb_connection_end(connections, connection, true);
+        return;
+    }
+    connection->had_request = true;
+    nb_connection_mark_dirty(connections, connection);
+    connection->protocol->answered(connections, exchange);
+}
+
+static void drop_body(nb_connections *connections, nb_exchange *exchange) {
+    if (exchange->body) nb_request_log_note_message(&connections->request_log, exchange->body->message);
+    nb_connection_end_body(connections, exchange);
+}
+
+void nb_respond_refused(nb_connections *connections, nb_exchange *exchange, nb_refusal refusal) {
+    nb_connection *connection = exchange->connection;
+    if (!connection->admin) NB_COUNT(connections->counters, refused, 1);
+    drop_body(connections, exchange);
+    connection->protocol->body_stopped(connections, exchange);
+    nb_respond_own(connections, exchange, refusal, refusal.http_status == 405 ? allow_line : "");
+}
+
+static void answer_503(nb_connections *connections, nb_exchange *exchange, const char *reason) {
+    char line[RETRY_LINE_BYTES];
+    uint32_t seconds = nb_dispatch_serves(connections->dispatch) ? 0 : connections->dispatch->unavailable_s;
+    (void)snprintf(line, sizeof(line), "Retry-After: %u\r\n", seconds ? seconds : 1);
+    nb_respond_own(connections, exchange, (nb_refusal){503, reason}, line);
+}
+
+void nb_respond_busy(nb_connections *connections, nb_exchange *exchange, const char *reason, bool stop) {
+    NB_COUNT(connections->counters, shed, 1);
+    drop_body(connections, exchange);
+    if (stop) exchange->connection->protocol->body_stopped(connections, exchange);
+    answer_503(connections, exchange, reason ? reason : busy_reason);
+}
+
+void nb_respond_asterisk(nb_connections *connections, nb_exchange *exchange) {
+    nb_respond_own(connections, exchange, (nb_refusal){200, ""}, allow_line);
+}
+
+/* --- in place of an executor --- */
+
+static void answer_queued(nb_connections *connections, nb_exchange *exchange) {
+    nb_connection_release_spool(connections, exchange);
+    if (exchange->upload) exchange->connection->protocol->body_stopped(connections, exchange);
+    answer_503(connections, exchange, busy_reason);
+}
+
+void nb_respond_expired(nb_connections *connections, nb_exchange *exchange) {
+    NB_COUNT(connections->counters, overdue, 1);
+    answer_queued(connections, exchange);
+}
+
+void nb_respond_unavailable(nb_connections *connections, nb_exchange *exchange) {
+    NB_COUNT(connections->counters, shed, 1);
+    answer_queued(connections, exchange);
+}
+
+bool nb_respond_lost(nb_connections *connections, nb_exchange *exchange) {
+    bool begun = exchange->head_sent || exchange->hijack;
+    nb_connection_release_spool(connections, exchange);
+    if (begun) {
+        exchange->hijack = false;
+        nb_message broken = {.type = NB_MESSAGE_BODY,
+                             .flags = NB_PART_LAST | NB_PART_ABORTED,
+                             .bytes = sizeof(broken),
+                             .exchange = nb_exchange_id_of(exchange)};
+        nb_respond_part(connections, exchange, &broken, "");
+        return true;
+    }
+    NB_COUNT(connections->counters, lost, 1);
+    nb_request_log_take(&connections->request_log, exchange->line);
+    nb_respond_own(connections, exchange, (nb_refusal){502, "the process that ran the request has ended"}, "");
+    return false;
+}
+
+/* --- an executor's --- */
+
+/* Early hints are advice: they are dropped after the head, and for a client that does not read. */
+static bool takes_hints(const nb_connections *connections, const nb_exchange *exchange) {
+    uint64_t owed = nb_connection_owed(exchange->connection) + exchange->send_queue.bytes;
+    return !exchange->head_sent && !exchange->hijack && owed <= connections->dispatch->response_window_bytes / 4;
+}
+
+/* The exchange has no connection: drops the part. */
+static void drop_part(nb_connections *connections, nb_exchange *exchange, const nb_message *part) {
+    if (part->type == NB_MESSAGE_NAMED) nb_named_message_drop((const nb_named_message *)(const void *)part);
+    if (!(part->flags & NB_PART_LAST)) return;
+    exchange->ended = true;
+    if (!exchange->in_notices) nb_exchange_destroy(&connections->exchanges, exchange);
+}
+
+static nb_status add_part(nb_connections *connections, nb_exchange *exchange, const nb_message *part,
+                          const char *rest) {
+    if (part->type != NB_MESSAGE_NAMED) return nb_compose_part(connections->responses, exchange, part, rest);
+    return nb_named_respond(connections->responses, exchange, (const nb_named_message *)(const void *)part, rest);
+}
+
+void nb_respond_part(nb_connections *connections, nb_exchange *exchange, const nb_message *part, const char *rest) {
+    nb_connection *connection = exchange->connection;
+    if (part->flags & NB_PART_LAST) nb_connection_release_spool(connections, exchange);
+    if (!connection || exchange->ended) {
+        drop_part(connections, exchange, part);
+        return;
+    }
+    if (part->type == NB_MESSAGE_HIJACK) {
+        exchange->hijack = true;
+        nb_connection_mark_dirty(connections, connection);
+        return;
+    }
+    if (part->type == NB_MESSAGE_HINTS && !takes_hints(connections, exchange)) return;
+    if (add_part(connections, exchange, part, rest) != NB_OK) {
+        exchange->ended = exchange->ended || (part->flags & NB_PART_LAST);
+        nb_connection_end(connections, connection, true);
+        return;
+    }
+    nb_connection_mark_dirty(connections, connection);
+    if (exchange->ended) connection->protocol->answered(connections, exchange);
+}

@@ -1,0 +1,55 @@
+/*
+ * counters.h - the counters of a loop, which are always kept. shed: requests refused with 503, as
+ * there was no room for them. overdue: requests that have expired.
+ *
+ * Threads: the loop's thread writes, any thread reads (base/counter.h).
+ */
+#ifndef NB_METRICS_COUNTERS_H
+#define NB_METRICS_COUNTERS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/counter.h"
+
+/* clang-format off */
+#define NB_COUNTER_LIST(X) \
+    X(accepted) X(connections) X(requests) X(responses) X(refused) X(shed) X(timed_out) X(overdue) X(queue) X(aborted) \
+    X(accept_errors) X(spool_bytes) X(response_bytes) X(turned_away) X(evicted) X(bytes_received) X(bytes_sent) \
+    X(turns) X(guest_turns) X(admin_requests) X(hijacked) X(lost) X(downloads) X(reports_dropped)
+/* clang-format on */
+
+/* What a connection does now. */
+typedef enum nb_phase {
+    NB_PHASE_NONE,
+    NB_PHASE_IDLE,      /* no request has begun, and no response is owed */
+    NB_PHASE_READING,   /* a head or a body is being received */
+    NB_PHASE_ANSWERING, /* a request runs, or its response is being sent */
+    NB_PHASE_CLOSING,
+    NB_PHASES
+} nb_phase;
+
+typedef struct nb_counters {
+#define NB_COUNTER(name) _Atomic uint64_t name;
+    NB_COUNTER_LIST(NB_COUNTER)
+#undef NB_COUNTER
+    _Atomic uint64_t answered[5];       /* responses by class of status, 1xx first */
+    _Atomic uint64_t broken;            /* responses that were cut off */
+    _Atomic uint64_t phases[NB_PHASES]; /* connections by phase */
+} nb_counters;
+
+#define NB_COUNT(counters, name, by) nb_count(&(counters)->name, (uint64_t)(by))
+
+/* Counts a response that begins with this status. */
+static inline void nb_counters_answer(nb_counters *counters, uint16_t status) {
+    unsigned class = status / 100u;
+    if (class >= 1 && class <= 5) nb_count(&counters->answered[class - 1], 1);
+}
+
+/* Counts the change of a connection's phase. */
+static inline void nb_counters_phase(nb_counters *counters, nb_phase was, nb_phase now) {
+    if (was != NB_PHASE_NONE) nb_count(&counters->phases[was], (uint64_t)-1);
+    if (now != NB_PHASE_NONE) nb_count(&counters->phases[now], 1);
+}
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * request_log.c - see request_log.h.
+ */
+#include "metrics/request_log.h"
+
+#include <string.h>
+
+#include "base/utf8.h"
+
+void nb_request_line_copy(char *line, size_t bytes_max, nb_slice raw) {
+    size_t begin = 0, size = 0;
+    while (begin < raw.size && (raw.data[begin] == '\r' || raw.data[begin] == '\n'))
+        begin++;
+    while (begin + size < raw.size && size < bytes_max && raw.data[begin + size] != '\r' &&
+           raw.data[begin + size] != '\n' && raw.data[begin + size] != '\0')
+        size++;
+    (void)nb_utf8_as_url(line, bytes_max + 1, size ? raw.data + begin : "", size);
+}
+
+void nb_request_log_keep(nb_request_log *log, char *line, nb_slice raw) {
+    line[0] = '\0';
+    if (log->enabled) nb_request_line_copy(line, NB_REQUEST_LINE_BYTES_MAX, raw);
+}
+
+void nb_request_log_note(nb_request_log *log, nb_slice raw) { nb_request_log_keep(log, log->line, raw); }
+
+void nb_request_log_take(nb_request_log *log, const char *line) {
+    if (log->enabled) memcpy(log->line, line, strlen(line) + 1);
+}
+
+static size_t copy_span(char *place, const nb_request_message *message, nb_span span, size_t room) {
+    return nb_utf8_as_url(place, room, (const char *)message + span.offset, span.size);
+}
+
+void nb_request_log_note_message(nb_request_log *log, const nb_request_message *message) {
+    if (!log->enabled || !message) return;
+    size_t size = copy_span(log->line, message, message->method_text, NB_REQUEST_LINE_BYTES_MAX);
+    log->line[size++] = ' ';
+    (void)copy_span(log->line + size, message, message->target, NB_REQUEST_LINE_BYTES_MAX + 1 - size);
+}
+
+void nb_request_log_answered(nb_request_log *log, const char *address, nb_slice received, uint16_t http_status,
+                             const char *reason) {
+    if (!log->enabled) return;
+    if (!log->line[0] && received.size) nb_request_log_note(log, received);
+    nb_log_info(log->log, "request %u %s %s\t%s", http_status, address[0] ? address : "-", reason, log->line);
+    log->line[0] = '\0';
+}

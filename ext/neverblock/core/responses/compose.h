@@ -1,0 +1,36 @@
+/*
+ * compose.h - writes a response to its exchange by the protocol's writer: parts that an executor
+ * sends, and the server's own responses.
+ *
+ * All functions: the exchange has a connection. NB_NO_MEMORY: end the connection.
+ * Threads: the loop's thread.
+ */
+#ifndef NB_RESPONSES_COMPOSE_H
+#define NB_RESPONSES_COMPOSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "intake/message.h"
+#include "responses/responses.h"
+#include "dispatch/exchange.h"
+
+/* Adds one part of a response: its head, content, or early hints before the head. Notes the end of
+ * the response. rest: the bytes behind the struct of the part. */
+nb_status nb_compose_part(nb_responses *responses, nb_exchange *exchange, const nb_message *part, const char *rest);
+
+/* Writes the head. The caller has set status, content_length, length_announced and whole of
+ * exchange->response. lines: as for nb_response_writer.head; has_date: they contain a Date. The
+ * caller then adds the content, if has_content. */
+nb_status nb_compose_head(nb_responses *responses, nb_exchange *exchange, nb_slice lines, bool has_date,
+                          int64_t taken_ns);
+
+/* A complete answer of the server itself, text/plain "400 Bad Request: reason". extra: complete
+ * field lines, or "". The exchange has ended then. */
+nb_status nb_compose_own(nb_responses *responses, nb_exchange *exchange, uint16_t http_status, const char *reason,
+                         const char *extra);
+/* The same with given field lines and a body of any length. Both are copied. */
+nb_status nb_compose_whole(nb_responses *responses, nb_exchange *exchange, uint16_t http_status, nb_slice fields,
+                           nb_slice body);
+
+#endif
