@@ -313,6 +313,26 @@ class RulesTest < Minitest::Test
     assert_kept Style::FileLength.new, { "lib/long.rb" => "#\n" * 1000 }
   end
 
+  def test_a_file_of_tests_that_is_too_long
+    assert_broken Style::TestLength.new, { "test/unit/long_test.rb" => "#\n" * 701 },
+                  /701 lines, 700 are allowed/
+    assert_kept Style::TestLength.new, { "test/unit/long_test.rb" => "#\n" * 700,
+                                         "lib/long.rb" => "#\n" * 701 }
+  end
+
+  def test_a_comment_that_reaches_past_column_100
+    word = "x" * 90
+    ["/* #{word} too far */", "f(#{word}); /* too far */", "/*\n * #{word} too far\n */",
+     "f(\"/*\"); /* #{word} */"].each do |text|
+      assert_broken Style::CommentColumns.new, { "ext/a.c" => "#{text}\n" },
+                    /a comment ends in column 1\d\d/
+    end
+    ["/* #{word} */", "f(\"/* #{word} too far\");", "/* near */ f(#{word}, far);",
+     " * make -C #{word} far"].each do |text|
+      assert_kept Style::CommentColumns.new, { "ext/a.c" => "#{text}\n" }
+    end
+  end
+
   def c_function(lines)
     "static int\nnb_long(int a)\n{\n" + ("    a++;\n" * (lines - 3)) + "}\n"
   end

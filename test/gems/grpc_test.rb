@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Tests calls of the gem grpc in requests that are in the middle of one another, beside requests that
-# compute. The service runs in a process of its own: client and server in one program hang on plain
+# Tests calls of the gem grpc in requests that are in the middle of one another, beside requests
+# that compute. The service runs in a process of its own: client and server in one program hang on plain
 # threads, too (docs/decisions/0011).
 
 require_relative "../support/gem_bundle"

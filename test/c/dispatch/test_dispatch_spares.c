@@ -115,7 +115,8 @@ static void it_is_asked_again_when_it_has_answered_and_a_millisecond_later(void 
     look_after(STALL);
     int64_t asked_ns = f.now_ns;
     look_after(STALL);
-    assert_int_equal(asked_ns, atomic_load(&board_of(1)->call.asked_ns)); /* it waits for the lock */
+    /* it waits for the lock */
+    assert_int_equal(asked_ns, atomic_load(&board_of(1)->call.asked_ns));
     responses(1, false);
     look_after(QUICK);
     assert_true(is_called(1)); /* long ago */

@@ -1,8 +1,10 @@
 /*
- * fuzz.h - what the fuzz targets share. A target is a file fuzz_NAME.c with one function NB_FUZZ_ENTRY(data, size); bin/fuzz builds it with
- * libFuzzer, test/c/http1/test_fuzz_replay.c runs it over the kept inputs without.
+ * fuzz.h - what the fuzz targets share. A target is a file fuzz_NAME.c with one function
+ * NB_FUZZ_ENTRY(data, size); bin/fuzz builds it with libFuzzer, test/c/http1/test_fuzz_replay.c
+ * runs it over the kept inputs without.
  *
- * An input is FUZZ_CONTROL_BYTES that say how the rest is cut and which limits and compliance hold, then the bytes of a message.
+ * An input is FUZZ_CONTROL_BYTES that say how the rest is cut and which limits and compliance hold,
+ * then the bytes of a message.
  */
 #ifndef NB_TEST_FUZZ_H
 #define NB_TEST_FUZZ_H

@@ -1,6 +1,6 @@
 /*
- * fuzz_accept_encoding.c - any bytes as Accept-Encoding. Oracle: a reading of RFC 9110 section 12.5.3 by regular expressions and fractions, coding by
- * coding.
+ * fuzz_accept_encoding.c - any bytes as Accept-Encoding. Oracle: a reading of RFC 9110 section
+ * 12.5.3 by regular expressions and fractions, coding by coding.
  *
  * An input is one byte that says which codings there are, then the field.
  */

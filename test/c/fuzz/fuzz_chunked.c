@@ -1,5 +1,6 @@
 /*
- * fuzz_chunked.c - any bytes as a chunked body. Oracles: the same answer, data and end as a slow reading of the grammar, however the bytes are cut.
+ * fuzz_chunked.c - any bytes as a chunked body. Oracles: the same answer, data and end as a slow
+ * reading of the grammar, however the bytes are cut.
  */
 #include "fuzz/fuzz.h"
 #include "http1/slow_chunked.h"

@@ -1,9 +1,11 @@
 /*
- * fuzz_conditions.c - any bytes as the five preconditions and Range. Oracles: the steps of RFC 9110 section 13.2.2 taken one by one, with lists of
- * entity-tags matched by a regular expression (what is no list may match less than it seems to name, never more); the flat form of a request
- * decides as the request; any bytes as a flat form stay inside.
+ * fuzz_conditions.c - any bytes as the five preconditions and Range. Oracles: the steps of RFC 9110
+ * section 13.2.2 taken one by one, with lists of entity-tags matched by a regular expression (what
+ * is no list may match less than it seems to name, never more); the flat form of a request decides
+ * as the request; any bytes as a flat form stay inside.
  *
- * An input is a byte of which fields there are, one of the method, one of the clock; then seven lines: the ETag there is, the fields.
+ * An input is a byte of which fields there are, one of the method, one of the clock; then seven
+ * lines: the ETag there is, the fields.
  */
 #include <regex.h>
 

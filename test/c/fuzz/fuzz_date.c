@@ -1,6 +1,6 @@
 /*
- * fuzz_date.c - any bytes as an HTTP-date. Oracles: the three forms as regular expressions, timegm and gmtime for the times there are; a date read
- * and written again is the date.
+ * fuzz_date.c - any bytes as an HTTP-date. Oracles: the three forms as regular expressions, timegm
+ * and gmtime for the times there are; a date read and written again is the date.
  *
  * An input is four bytes of the clock, in units of a hundred seconds, then the field.
  */

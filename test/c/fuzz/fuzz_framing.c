@@ -1,6 +1,7 @@
 /*
- * fuzz_framing.c - any bytes as a whole request: head, framing, body. Oracles: the same outcome however the bytes are cut; what was accepted names its
- * end in one way only, as a plain reading of its fields finds.
+ * fuzz_framing.c - any bytes as a whole request: head, framing, body. Oracles: the same outcome
+ * however the bytes are cut; what was accepted names its end in one way only, as a plain reading of
+ * its fields finds.
  */
 #include "fuzz/fuzz.h"
 
@@ -24,7 +25,8 @@ static void check_same_message(const outcome *a, const outcome *b) {
     FUZZ_CHECK(difference == NULL);
 }
 
-/* The only field line of this name: its value in *value. Returns how many there are. `lower` ends with a colon. */
+/* The only field line of this name: its value in *value. Returns how many there are. `lower` ends
+   with a colon. */
 static int find_field(const char *head, size_t size, const char *lower, nb_slice *value) {
     int found = 0;
     const size_t name = strlen(lower);

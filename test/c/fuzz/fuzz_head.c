@@ -1,6 +1,7 @@
 /*
- * fuzz_head.c - any bytes as a request head. Oracles: the same result however the bytes are cut; every slice inside the head and what it claims
- * to be; an accepted head written out again parses to itself.
+ * fuzz_head.c - any bytes as a request head. Oracles: the same result however the bytes are cut;
+ * every slice inside the head and what it claims to be; an accepted head written out again parses
+ * to itself.
  */
 #include "fuzz/fuzz.h"
 
@@ -87,7 +88,8 @@ static size_t write_head_again(const nb_head *head, char *out) {
     return put_slice(out, at, nb_slice_of(NULL, 0), "\r\n");
 }
 
-/* Without the white space and the empty lines that parsing cuts, a head is no longer than it was. */
+/* Without the white space and the empty lines that parsing cuts, a head is no longer than it
+   was. */
 static void check_written_again(size_t used, const nb_head_limits *limits) {
     static char once[FUZZ_SIZE_MAX], twice[FUZZ_SIZE_MAX];
     nb_head_parser parser;

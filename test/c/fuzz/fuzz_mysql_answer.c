@@ -1,6 +1,7 @@
 /*
- * fuzz_mysql_answer.c - any bytes as what a MySQL server answers to a query. Oracles: a reading that finds each packet from the beginning again; an answer is
- * whole from the end of one packet on, and with whatever follows.
+ * fuzz_mysql_answer.c - any bytes as what a MySQL server answers to a query. Oracles: a reading
+ * that finds each packet from the beginning again; an answer is whole from the end of one packet
+ * on, and with whatever follows.
  */
 #include "fuzz/fuzz.h"
 #include "mysql/answer.h"
@@ -17,7 +18,8 @@ typedef struct mysql_packet {
     size_t length;
 } mysql_packet;
 
-/* The packet of this number, from 0; its length is 0 when it is not there, or not as a whole, or is one that goes on in the next. */
+/* The packet of this number, from 0; its length is 0 when it is not there, or not as a whole, or is
+   one that goes on in the next. */
 static mysql_packet mysql_packet_at(const uint8_t *bytes, size_t size, size_t number) {
     size_t at = 0;
     for (size_t i = 0; at + 4 <= size; i++) {

@@ -1,6 +1,7 @@
 /*
- * fuzz_path.c - any bytes as the path of a request. Oracles: the rules of files/path.h read slowly, character by character; what is accepted goes down
- * from the root name by name, and written with every byte encoded it names the same.
+ * fuzz_path.c - any bytes as the path of a request. Oracles: the rules of files/path.h read slowly,
+ * character by character; what is accepted goes down from the root name by name, and written with
+ * every byte encoded it names the same.
  */
 #include "fuzz/fuzz.h"
 
@@ -79,7 +80,8 @@ static long path_read_slowly(const char *data, size_t size, char *out) {
     return made;
 }
 
-/* As a file system reads it: how deep it lies under the root; -1: it leaves the root, stands still, or shows what is hidden. */
+/* As a file system reads it: how deep it lies under the root; -1: it leaves the root, stands still,
+   or shows what is hidden. */
 static int path_depth(const char *text) {
     int depth = 0;
     for (const char *name = text; *name != '\0'; depth++) {
@@ -128,7 +130,8 @@ static void path_check(const char *data, size_t size) {
     path_check_again(&path_fuzzed);
 }
 
-/* A name that an application gives: no dot segments, no empty ones, no NUL, and it is what was given but for "/" that say nothing. */
+/* A name that an application gives: no dot segments, no empty ones, no NUL, and it is what was
+   given but for "/" that say nothing. */
 static void path_check_taken(const char *data, size_t size) {
     if (nb_file_path_take(nb_slice_of(data, size), &path_fuzzed) != NB_OK) return;
     FUZZ_CHECK(strlen(path_fuzzed.text) == path_fuzzed.size);

@@ -1,6 +1,7 @@
 /*
- * fuzz_ranges.c - any bytes as a Range field against any size. Oracles: the grammar as a regular expression; for small files the set of bytes asked
- * for, one by one; whatever the size, ranges lie inside, do not touch, and a multipart body is as long as announced.
+ * fuzz_ranges.c - any bytes as a Range field against any size. Oracles: the grammar as a regular
+ * expression; for small files the set of bytes asked for, one by one; whatever the size, ranges lie
+ * inside, do not touch, and a multipart body is as long as announced.
  *
  * An input is eight bytes of the size (its low byte says how many of them count), then the field.
  */
@@ -42,7 +43,8 @@ typedef struct ranges_wish {
     uint8_t named[RANGES_SMALL_BYTES]; /* 1 + the number of the spec that first named this byte */
 } ranges_wish;
 
-/* What the field asks of a file of so many bytes (at most RANGES_SMALL_BYTES for `named` to be complete). */
+/* What the field asks of a file of so many bytes (at most RANGES_SMALL_BYTES for `named` to be
+   complete). */
 static void ranges_read_slowly(const char *field, uint64_t size, ranges_wish *wish) {
     regmatch_t match;
     *wish = (ranges_wish){.valid = regexec(&ranges_grammar, field, 0, NULL, 0) == 0};

@@ -1,5 +1,6 @@
 /*
- * replay.h - runs a fuzz target over every kept input, its corpus and each crash there ever was, without libFuzzer.
+ * replay.h - runs a fuzz target over every kept input, its corpus and each crash there ever was,
+ * without libFuzzer.
  */
 #ifndef NB_TEST_FUZZ_REPLAY_H
 #define NB_TEST_FUZZ_REPLAY_H

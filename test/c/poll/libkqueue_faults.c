@@ -1,8 +1,10 @@
 /*
- * libkqueue_faults.c - what libkqueue on Linux does otherwise than the kqueue(2) it stands in for, shown without any code of ours.
+ * libkqueue_faults.c - what libkqueue on Linux does otherwise than the kqueue(2) it stands in for,
+ * shown without any code of ours.
  *
- * bin/matrix runs it beside the poller contract: it prints a line "FAULT name: what was seen" for each, and a contract test that fails is
- * excused only by a fault that was seen in the same run. Systems with a kernel's own kqueue must print nothing.
+ * bin/matrix runs it beside the poller contract: it prints a line "FAULT name: what was seen" for
+ * each, and a contract test that fails is excused only by a fault that was seen in the same run.
+ * Systems with a kernel's own kqueue must print nothing.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /*
- * test_poll_epoll.c - epoll on a kernel without epoll_pwait2 (before Linux 5.11) and in containers that forbid it.
- * Includes the .c with a system call that fails.
+ * test_poll_epoll.c - epoll on a kernel without epoll_pwait2 (before Linux 5.11) and in containers
+ * that forbid it. Includes the .c with a system call that fails.
  */
 #include "support/test.h"
 

@@ -1,6 +1,6 @@
 /*
- * test_wake.c - wake descriptors, both kinds: the platform's, and the pipe that other platforms use (built in here under
- * another name by including the .c as if this were not Linux).
+ * test_wake.c - wake descriptors, both kinds: the platform's, and the pipe that other platforms use
+ * (built in here under another name by including the .c as if this were not Linux).
  */
 #include "support/test.h"
 

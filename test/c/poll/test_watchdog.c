@@ -1,5 +1,6 @@
 /*
- * test_watchdog.c - the thread that looks: when observers are called, that it sleeps while none wants it, and that no stir is lost.
+ * test_watchdog.c - the thread that looks: when observers are called, that it sleeps while none
+ * wants it, and that no stir is lost.
  */
 #include "support/test.h"
 
@@ -57,7 +58,8 @@ static void each_observer_is_called_again_when_it_wants_to_and_not_before(void *
     nb_watchdog_destroy(watchdog);
 }
 
-/* What wants to be called while the thread is awake for another is, and does not wake it: both always see the same round. */
+/* What wants to be called while the thread is awake for another is, and does not wake it: both
+   always see the same round. */
 static void an_observer_whose_time_is_near_does_not_wake_the_thread(void **state) {
     (void)state;
     watcher often = {.looked = NB_TEST_GATE, .wants_ns = 8 * NB_NS_PER_MS};
@@ -151,7 +153,8 @@ static void while_nobody_wants_anything_it_sleeps_until_it_is_stirred(void **sta
     nb_watchdog_destroy(watchdog);
 }
 
-/* A round of the test's: the stirrer publishes it and stirs; the observer has to see it, be the thread asleep, falling asleep or awake. */
+/* A round of the test's: the stirrer publishes it and stirs; the observer has to see it, be the
+   thread asleep, falling asleep or awake. */
 typedef struct rounds {
     _Atomic unsigned published, seen;
 } rounds;
@@ -238,7 +241,8 @@ static void a_ring_has_all_look_at_once(void **state) {
     nb_watchdog_destroy(watchdog);
 }
 
-/* Beside one that wants to be called every millisecond: so the thread is awake, and waits again, all the time. */
+/* Beside one that wants to be called every millisecond: so the thread is awake, and waits again,
+   all the time. */
 static void observers_come_and_go_while_descriptors_are_watched(void **state) {
     (void)state;
     enum { READERS = 12 };
@@ -275,7 +279,8 @@ static int64_t watch_in_vain(void *owner, int64_t now_ns, int *fd) {
     return now_ns + 3600 * NB_NS_PER_S;
 }
 
-/* As an application does that closes all it finds. The watchdog's is the lowest that is free when it is made. */
+/* As an application does that closes all it finds. The watchdog's is the lowest that is free when
+   it is made. */
 static void all_look_from_time_to_time_where_somebody_has_closed_its_descriptor(void **state) {
     (void)state;
     reader r = {.looked = NB_TEST_GATE};

@@ -42,7 +42,8 @@ static void sba_keeps_one_worker_to_the_end_and_waits_in_it(void **state) {
     add_plain_file(5000);
     nb_test_sink *s = nb_test_sink_create(100, 3, 5000);
     nb_sending *sending = nb_test_sending_begin(&the, s);
-    assert_int_equal(NB_STEP_DONE, nb_test_sending_step(&the, sending, UINT64_MAX)); /* given to a worker once */
+    /* given to a worker once */
+    assert_int_equal(NB_STEP_DONE, nb_test_sending_step(&the, sending, UINT64_MAX));
     nb_sending_end(sending);
     assert_int_equal(1, s->thread_count);
     assert_false(nb_test_sink_used_here(s));

@@ -278,7 +278,8 @@ static void while_the_guest_is_busy_the_host_runs_the_loop_and_gives_it_back(voi
         nb_test_world_expect(w, busy, 200, "blocked");
         nb_test_world_expect(w, other, 200, "hello");
         unsigned turns = nb_test_world_counted(w, 0, NB_TEST_GUEST);
-        while (nb_test_world_counted(w, 0, NB_TEST_GUEST) == turns) { /* it becomes the guest again */
+        /* it becomes the guest again */
+        while (nb_test_world_counted(w, 0, NB_TEST_GUEST) == turns) {
             nb_test_world_expect_hello(w, other);
         }
     }

@@ -1,7 +1,7 @@
 /*
- * test_server_timeouts.c - a server in C against clients that are slow or say nothing: the time of a
- * head, of a body, of an idle connection and of a response. The settings are tens of milliseconds.
- * What must not happen yet is asked of the server, not waited for.
+ * test_server_timeouts.c - a server in C against clients that are slow or say nothing: the time of
+ * a head, of a body, of an idle connection and of a response. The settings are tens of
+ * milliseconds. What must not happen yet is asked of the server, not waited for.
  */
 #include <sys/socket.h>
 #include <time.h>

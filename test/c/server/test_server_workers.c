@@ -101,7 +101,8 @@ static void what_a_stuck_worker_has_not_begun_with_is_run_by_one_that_is_free(vo
     nb_test_world_serve(w, nb_test_world_worker(w));
     for (int i = 0; i < 4; i++)
         nb_test_world_expect(w, others[i], 200, "hello");
-    nb_test_hand_head(&h, exchange, 0, NB_PART_LAST); /* it goes on, and only what it ran has waited */
+    /* it goes on, and only what it ran has waited */
+    nb_test_hand_head(&h, exchange, 0, NB_PART_LAST);
     nb_channel_ring_loop(h.channel);
     nb_test_world_expect(w, begun, 200, "");
     nb_test_expect_report(nb_test_world_lose(w, h.worker), 0, 0, 0);

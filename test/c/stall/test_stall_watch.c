@@ -1,5 +1,6 @@
 /*
- * test_stall_watch.c - when an executor is asked, interrupted and told of, by a clock of the test's.
+ * test_stall_watch.c - when an executor is asked, interrupted and told of, by a clock of the
+ * test's.
  */
 #include "stall/stall_watch.h"
 

@@ -35,9 +35,10 @@ typedef struct nb_test_task {
     uint64_t announced, total, done; /* body bytes: said in the head, to send, sent */
     uint64_t abort_at;               /* gives up there; UINT64_MAX: never */
     uint64_t unacknowledged;         /* bytes sent since the last DRAINED */
-    char *memory;                    /* the body to send, or the name of the file; NULL: the pattern, or the file */
-    int body_fd;                     /* a spooled body to send; -1: none */
-    int file_fd;                     /* of NB_NAMED_OPEN; -1: none */
+    /* the body to send, or the name of the file; NULL: the pattern, or the file */
+    char *memory;
+    int body_fd; /* a spooled body to send; -1: none */
+    int file_fd; /* of NB_NAMED_OPEN; -1: none */
     uint64_t file_bytes;
     uint16_t naming;
     char asked_of_file[NB_FILE_REQUEST_BYTES_MAX]; /* what the request says of it, flat */

@@ -26,8 +26,10 @@ typedef struct nb_test_response {
     char head[20480]; /* NUL-terminated, cut */
     char *body;       /* of the client's making; freed by the next read or nb_test_client_close */
     size_t body_bytes, body_capacity;
-    bool keep_alive, chunked, truncated; /* truncated: the connection ended before the response did */
-    nb_test_end end;                     /* when it was truncated, or ran to the end of the connection */
+    /* truncated: the connection ended before the response did */
+    bool keep_alive, chunked, truncated;
+    /* when it was truncated, or ran to the end of the connection */
+    nb_test_end end;
 } nb_test_response;
 
 /* fd -1: it failed, errno. */
@@ -52,8 +54,8 @@ bool nb_test_get(nb_test_client *client, const char *path);
 /* POST to `path` with a body of the pattern (pattern.h), by length or in chunks. */
 bool nb_test_post(nb_test_client *client, const char *path, size_t body_bytes, bool chunked);
 
-/* The next response; false when it is no HTTP/1 or did not come whole (response->truncated, status 0, or
-   time). method "HEAD": no body follows. */
+/* The next response; false when it is no HTTP/1 or did not come whole (response->truncated, status
+   0, or time). method "HEAD": no body follows. */
 bool nb_test_read(nb_test_client *client, const char *method, nb_test_response *response);
 /* Reads away what is left and says how the connection ended; NB_TEST_END_NONE: not within the
    patience. *dropped: bytes read away (NULL is fine). */

@@ -1,6 +1,6 @@
 /*
- * dispatch.h - the dispatch of one loop with executors that a test plays: what they ask for, whether
- * they sleep, and which requests they begin with. The test sets the time as well.
+ * dispatch.h - the dispatch of one loop with executors that a test plays: what they ask for,
+ * whether they sleep, and which requests they begin with. The test sets the time as well.
  *
  * A case has the fixture `f`. Executors have numbers from 0. Exchanges are the table's, and what is
  * left of them is freed with it. What cannot be had fails the test. For one file of a program.
@@ -66,7 +66,8 @@ static inline void open_dispatch_of(int executors, bool shared, uint32_t waiting
     }
 }
 
-/* For cases whose file has a cmocka setup of this name. SHARED_CASE: the same with shared memory. */
+/* For cases whose file has a cmocka setup of this name. SHARED_CASE: the same with shared
+   memory. */
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, close_dispatch)
 #define SHARED_CASE(name) \
     { #name " (shared)", name, setup, close_dispatch, &f }
@@ -172,7 +173,8 @@ static inline nb_exchange *exchange(void) {
     return made;
 }
 
-/* A request of so many bytes in all, the caller's. fd: of its body, which goes with it; -1: none. */
+/* A request of so many bytes in all, the caller's. fd: of its body, which goes with it; -1:
+   none. */
 static inline nb_request_message *message(size_t bytes, int fd) {
     nb_request_message *made = nb_alloc_zero(1, bytes);
     made->message.type = NB_MESSAGE_REQUEST;

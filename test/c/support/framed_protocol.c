@@ -12,7 +12,8 @@
 #include "connection/upload.h"
 #include "intake/body.h"
 
-/* Bytes that wait in the connection's send queue at most, so that a stream that begins has its turn. */
+/* Bytes that wait in the connection's send queue at most, so that a stream that begins has its
+   turn. */
 #define AHEAD_BYTES 65536u
 
 typedef struct stream {

@@ -1,11 +1,11 @@
 /*
  * open_files.h - a cache of open files over a folder of its own, for tests of files/open_files.h.
- * The test sets the time and what the kernel can tell. Opens and stats are counted, and opens can be
- * made to need a worker.
+ * The test sets the time and what the kernel can tell. Opens and stats are counted, and opens can
+ * be made to need a worker.
  *
- * Includes os/open_beneath.c and files/open_files.c over its own functions, so a program takes those
- * instead of the library's. For one file of a program. Names of files are below the folder `public`,
- * which is the root.
+ * Includes os/open_beneath.c and files/open_files.c over its own functions, so a program takes
+ * those instead of the library's. For one file of a program. Names of files are below the folder
+ * `public`, which is the root.
  */
 #ifndef NB_TEST_OPEN_FILES_H
 #define NB_TEST_OPEN_FILES_H
@@ -24,9 +24,10 @@ enum { NB_TEST_CACHE_FILES_MAX = 8 /* files that the cache keeps */ };
 
 /* The fixture of a case. */
 static struct {
-    nb_openat2_answer way;           /* what the kernel can tell */
-    unsigned opens, stats;           /* calls of nb_open_beneath, and of nb_stat_beneath */
-    bool never_ready;                /* no file is opened on the loop: the disk is needed each time */
+    nb_openat2_answer way; /* what the kernel can tell */
+    unsigned opens, stats; /* calls of nb_open_beneath, and of nb_stat_beneath */
+    /* no file is opened on the loop: the disk is needed each time */
+    bool never_ready;
     const char *lacking;             /* the one path that the top names lack; NULL: none */
     char base[NB_TEST_FOLDER_BYTES]; /* holds the folders public and outside */
     nb_mime *mime;

@@ -1,6 +1,6 @@
 /*
- * poll_contract_case.h - the fixture of a case of poll_contract.h, for the files of that suite only:
- * a poller, and a pair of connected sockets to watch.
+ * poll_contract_case.h - the fixture of a case of poll_contract.h, for the files of that suite
+ * only: a poller, and a pair of connected sockets to watch.
  */
 #ifndef NB_TEST_POLL_CONTRACT_CASE_H
 #define NB_TEST_POLL_CONTRACT_CASE_H

@@ -1,6 +1,6 @@
 /*
- * poll_contract_many.c - the part of the contract of poll/poll.h that is about many descriptors, and
- * random use of a poller against a model.
+ * poll_contract_many.c - the part of the contract of poll/poll.h that is about many descriptors,
+ * and random use of a poller against a model.
  */
 #include "support/poll_contract_case.h"
 

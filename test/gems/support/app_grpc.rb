@@ -10,7 +10,7 @@ require_relative "grpc_service"
 class AppGrpc
   # Adds a field to each unary call, and notes the answer: code of the caller's around the call.
   class Marked < GRPC::ClientInterceptor
-    def request_response(request: nil, call: nil, method: nil, metadata: nil)
+    def request_response(request: nil, metadata: nil, **)
       metadata["x-me"] = "(marked #{request.text})"
       yield
     end

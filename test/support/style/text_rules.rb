@@ -105,6 +105,70 @@ module Style
     end
   end
 
+  # Tests are read one suite at a time.
+  class TestLength
+    ABOUT = "no file of tests is longer than 700 lines"
+    LINES_MAX = 700
+
+    def violations(tree)
+      tree.matching("test/**/*.{c,h,rb}").filter_map do |path|
+        lines = tree.lines(path).size
+        next if lines <= LINES_MAX
+
+        Violation.new(path, nil, "#{lines} lines, #{LINES_MAX} are allowed: split it by suite")
+      end
+    end
+  end
+
+  # Prose is read more easily in short lines than code is.
+  class CommentColumns
+    ABOUT = "no comment in C reaches past column 100"
+    COLUMNS_MAX = 100
+    # A comment, or a string, in which nothing opens one.
+    PART = %r{"(?:\\.|[^"\\])*"|/\*.*?\*/|/\*.*}.freeze
+    COMMAND = /\A \* .*\bmake\b|\\\z/.freeze
+
+    def violations(tree)
+      tree.matching("{ext,test,examples,benchmark}/**/*.{c,h}").flat_map do |path|
+        long_comments(tree.lines(path)).map do |line, columns|
+          Violation.new(path, line,
+                        "a comment ends in column #{columns}: wrap it at #{COLUMNS_MAX}")
+        end
+      end
+    end
+
+    private
+
+    def long_comments(lines)
+      inside = false
+      lines.each_with_index.filter_map do |line, index|
+        columns, inside = comment_end(line.chomp, inside)
+        [index + 1, columns] if columns > COLUMNS_MAX && !line.match?(COMMAND)
+      end
+    end
+
+    # @return [Array(Integer, Boolean)] the column where the line's last comment ends, and whether
+    #   that goes on in the next line
+    def comment_end(line, inside)
+      from = 0
+      columns = 0
+      if inside
+        close = line.index("*/")
+        return [line.size, true] unless close
+
+        from = columns = close + 2
+      end
+      while (part = PART.match(line, from))
+        from = part.end(0)
+        next if part[0].start_with?('"')
+
+        columns = from
+        return [columns, true] unless part[0].size > 3 && part[0].end_with?("*/")
+      end
+      [columns, false]
+    end
+  end
+
   # Functions in C end at 70 lines. Beyond 40 they are named as a hint. Relies on the layout
   # clang-format gives: a function begins in column 0 with its brace at the end of the line, and
   # ends with a brace in column 0.

@@ -67,8 +67,8 @@ class BenchBundleTest < BenchCase
     with_bundle do |bundle|
       assert_nil bundle.version("puma")
       FileUtils.mkdir_p(File.dirname(bundle.gemfile))
-      File.write("#{bundle.gemfile}.lock", "GEM\n  specs:\n    nio4r (2.7.5)\n" \
-                                           "    puma (8.0.2)\n      nio4r (~> 2.0)\n")
+      File.write("#{bundle.gemfile}.lock", "GEM\n  specs:\n    nio4r (2.7.5)\n    " \
+                                           "puma (8.0.2)\n      nio4r (~> 2.0)\n")
       assert_equal "8.0.2", bundle.version("puma")
       assert_equal "2.7.5", bundle.version("nio4r"), "not what another gem asks for"
     end

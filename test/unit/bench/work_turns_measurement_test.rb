@@ -37,8 +37,8 @@ class BenchWorkTurnsMeasurementTest < BenchCase
       end
     end
 
-  # Returns in the turn in which the work is to end; at once for the unmeasured work. The server
-  # goes on once between two works.
+    # Returns in the turn in which the work is to end; at once for the unmeasured work. The server
+    # goes on once between two works.
     def work(path, clients)
       @asked << [path, clients]
       @over += 1 + @does.shift

@@ -386,49 +386,49 @@ class StreamFibersTest < BindingCase
     paths = $LOAD_PATH.map { |path| "-I#{path}" }
     output, status = Open3.capture2e("timeout", "-s", "KILL", SECONDS.to_s, RbConfig.ruby, "-W0",
                                      *paths, "-e", <<~RUBY)
-      require "neverblock"
-      require "rack"
-      require "socket"
-      Ended = Class.new(Exception)
+                                       require "neverblock"
+                                       require "rack"
+                                       require "socket"
+                                       Ended = Class.new(Exception)
 
-      def ended_executor
-        engine = NeverBlock::Engine.new
-        port = engine.listen_tcp("127.0.0.1", 0, 10)
-        app = ->(env) { [200, {}, ->(out) { $kept = out; $env = env; out << "x"; sleep }] }
-        executor = NeverBlock::Executor.new(engine, app)
-        engine.start
-        thread = Thread.new do
-          Thread.current.report_on_exception = false
-          executor.run
-        rescue Ended
-          nil
-        end
-        client = TCPSocket.new("127.0.0.1", port)
-        client.write("GET / HTTP/1.1\\r\\nHost: test\\r\\n\\r\\n")
-        answer = +""
-        answer << client.readpartial(4096) until answer.end_with?("x\\r\\n")
-        sleep(0.001) until thread.stop?
-        thread.raise(Ended)
-        thread.join
-        engine.stop_now
-        engine.join(#{SECONDS})
-        engine.close
-        nil
-      end
+                                       def ended_executor
+                                         engine = NeverBlock::Engine.new
+                                         port = engine.listen_tcp("127.0.0.1", 0, 10)
+                                         app = ->(env) { [200, {}, ->(out) { $kept = out; $env = env; out << "x"; sleep }] }
+                                         executor = NeverBlock::Executor.new(engine, app)
+                                         engine.start
+                                         thread = Thread.new do
+                                           Thread.current.report_on_exception = false
+                                           executor.run
+                                         rescue Ended
+                                           nil
+                                         end
+                                         client = TCPSocket.new("127.0.0.1", port)
+                                         client.write("GET / HTTP/1.1\\r\\nHost: test\\r\\n\\r\\n")
+                                         answer = +""
+                                         answer << client.readpartial(4096) until answer.end_with?("x\\r\\n")
+                                         sleep(0.001) until thread.stop?
+                                         thread.raise(Ended)
+                                         thread.join
+                                         engine.stop_now
+                                         engine.join(#{SECONDS})
+                                         engine.close
+                                         nil
+                                       end
 
-      def deep(levels) = levels.zero? ? ended_executor : deep(levels - 1)
-      def clear(levels) = levels.zero? ? Array.new(100) { Object.new }.size : clear(levels - 1)
-      Thread.new { deep(50) }.join
-      clear(200)
-      10.times { GC.start }
-      Array.new(2000) { "z" * 300 }
-      uses = { closed?: [], flush: [], write: ["more"], :<< => ["more"], read: [],
-               close_write: [], close: [] }
-      uses.each do |name, arguments|
-        puts "\#{name} \#{($kept.public_send(name, *arguments).inspect rescue $!.class)}"
-      end
-      puts "hijack \#{($env["rack.hijack"].call rescue $!.class)}"
-    RUBY
+                                       def deep(levels) = levels.zero? ? ended_executor : deep(levels - 1)
+                                       def clear(levels) = levels.zero? ? Array.new(100) { Object.new }.size : clear(levels - 1)
+                                       Thread.new { deep(50) }.join
+                                       clear(200)
+                                       10.times { GC.start }
+                                       Array.new(2000) { "z" * 300 }
+                                       uses = { closed?: [], flush: [], write: ["more"], :<< => ["more"], read: [],
+                                                close_write: [], close: [] }
+                                       uses.each do |name, arguments|
+                                         puts "\#{name} \#{($kept.public_send(name, *arguments).inspect rescue $!.class)}"
+                                       end
+                                       puts "hijack \#{($env["rack.hijack"].call rescue $!.class)}"
+                                     RUBY
     assert_predicate status, :success?, output
     assert_equal <<~TEXT, output
       closed? true

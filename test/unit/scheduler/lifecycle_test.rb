@@ -38,18 +38,18 @@ class SchedulerLifecycleTest < Minitest::Test
 
   script "a_trap_handler_runs_while_the_loop_sleeps_and_while_fibers_are_busy",
          <<~RUBY, out: "5 handled\n"
-    handled = 0
-    heard = Queue.new
-    trap("USR1") { handled += 1; heard << true }
-    NB.run do
-      3.times { Process.kill(:USR1, $$); 1000.times { Object.new }; heard.pop }
-      go_on, goes_on = IO.pipe # two signals that wait for one process are one
-      killer = spawn("for i in 1 2; do kill -USR1 \#{$$}; read line; done", in: go_on)
-      Fiber.schedule { 2.times { heard.pop; goes_on.puts } }
-      Process.wait(killer)
-    end
-    puts "\#{handled} handled"
-  RUBY
+           handled = 0
+           heard = Queue.new
+           trap("USR1") { handled += 1; heard << true }
+           NB.run do
+             3.times { Process.kill(:USR1, $$); 1000.times { Object.new }; heard.pop }
+             go_on, goes_on = IO.pipe # two signals that wait for one process are one
+             killer = spawn("for i in 1 2; do kill -USR1 \#{$$}; read line; done", in: go_on)
+             Fiber.schedule { 2.times { heard.pop; goes_on.puts } }
+             Process.wait(killer)
+           end
+           puts "\#{handled} handled"
+         RUBY
 
   script "a_trap_handler_that_raises_leaves_a_sleeping_loop", <<~RUBY, out: "from the trap\non\n"
     trap("USR1") { raise IndexError, "from the trap" }
@@ -69,24 +69,24 @@ class SchedulerLifecycleTest < Minitest::Test
 
   script "interrupt_leaves_nb_run_and_the_process_goes_on",
          <<~RUBY, out: "ensured\ninterrupted\non\n"
-    main = $$
-    begin
-      NB.run do
-        Fiber.schedule { begin; sleep; ensure; puts "ensured"; end }
-        fork { sleep(0.05); Process.kill(:INT, main); exit!(0) }
-        sleep
-      end
-    rescue Interrupt
-      puts "interrupted"
-    end
-    NB.run { sleep(0.001); puts "on" }
-  RUBY
+           main = $$
+           begin
+             NB.run do
+               Fiber.schedule { begin; sleep; ensure; puts "ensured"; end }
+               fork { sleep(0.05); Process.kill(:INT, main); exit!(0) }
+               sleep
+             end
+           rescue Interrupt
+             puts "interrupted"
+           end
+           NB.run { sleep(0.001); puts "on" }
+         RUBY
 
   script "interrupt_that_nobody_rescues_ends_the_process_as_ever",
          <<~RUBY, err: /Interrupt/, ends: "INT"
-    main = $$
-    NB.run { fork { sleep(0.05); Process.kill(:INT, main); exit!(0) }; sleep }
-  RUBY
+           main = $$
+           NB.run { fork { sleep(0.05); Process.kill(:INT, main); exit!(0) }; sleep }
+         RUBY
 
   script "term_ends_the_process_as_ever", <<~RUBY, ends: "TERM"
     main = $$
@@ -95,11 +95,11 @@ class SchedulerLifecycleTest < Minitest::Test
 
   script "exit_in_a_fiber_ends_the_process_with_its_status_and_its_handlers",
          <<~RUBY, out: "at exit\n", ends: 3
-    at_exit { puts "at exit" }
-    Fiber.set_scheduler(NeverBlock::Scheduler.new)
-    Fiber.schedule { sleep }
-    Fiber.schedule { sleep(0.001); exit(3) }
-  RUBY
+           at_exit { puts "at exit" }
+           Fiber.set_scheduler(NeverBlock::Scheduler.new)
+           Fiber.schedule { sleep }
+           Fiber.schedule { sleep(0.001); exit(3) }
+         RUBY
 
   script "abort_in_a_fiber_says_its_message_and_no_more", <<~RUBY, err: /\Atold\n\z/, ends: 1
     Fiber.set_scheduler(NeverBlock::Scheduler.new)
@@ -122,10 +122,10 @@ class SchedulerLifecycleTest < Minitest::Test
 
   script "an_error_of_the_main_thread_is_told_once",
          <<~RUBY, err: /\A[^\n]*told \(RuntimeError\)\n?\z/, ends: 1
-    Fiber.set_scheduler(NeverBlock::Scheduler.new)
-    Fiber.schedule { sleep }
-    raise "told"
-  RUBY
+           Fiber.set_scheduler(NeverBlock::Scheduler.new)
+           Fiber.schedule { sleep }
+           raise "told"
+         RUBY
 
   script "the_main_thread_ends_while_loops_run_in_threads", <<~RUBY, out: "main ends\n"
     started = Queue.new
@@ -141,11 +141,11 @@ class SchedulerLifecycleTest < Minitest::Test
 
   script "an_at_exit_handler_may_wait_and_one_that_raises_keeps_none_from_running",
          <<~RUBY, out: "fiber\nwaited\n", err: /\A[^\n]*told \(RuntimeError\)\n?\z/, ends: 1
-    at_exit { sleep(0.001); Thread.new { sleep(0.001) }.join; puts "waited" }
-    at_exit { raise "told" }
-    Fiber.set_scheduler(NeverBlock::Scheduler.new)
-    Fiber.schedule { sleep(0.001); puts "fiber" }
-  RUBY
+           at_exit { sleep(0.001); Thread.new { sleep(0.001) }.join; puts "waited" }
+           at_exit { raise "told" }
+           Fiber.set_scheduler(NeverBlock::Scheduler.new)
+           Fiber.schedule { sleep(0.001); puts "fiber" }
+         RUBY
 
   said = /\A#<Fiber.*terminated with exception:\n.*told \(RuntimeError\)/m
   script "an_error_of_a_fiber_is_told_and_costs_that_fiber_only", <<~RUBY, out: "on\n", err: said
@@ -158,16 +158,16 @@ class SchedulerLifecycleTest < Minitest::Test
 
   script "a_thread_that_is_killed_while_its_fibers_wait_is_gone_and_collected",
          <<~RUBY, out: "gone\n0 left\n"
-    started = Queue.new
-    20.times do
-      thread = in_thread { 5.times { Fiber.schedule { started << true; sleep } } }
-      5.times { started.pop }
-      thread.kill.join
-    end
-    3.times { GC.start }
-    puts "gone"
-    puts "\#{ObjectSpace.each_object(NeverBlock::Scheduler).count.clamp(5, nil) - 5} left"
-  RUBY
+           started = Queue.new
+           20.times do
+             thread = in_thread { 5.times { Fiber.schedule { started << true; sleep } } }
+             5.times { started.pop }
+             thread.kill.join
+           end
+           3.times { GC.start }
+           puts "gone"
+           puts "\#{ObjectSpace.each_object(NeverBlock::Scheduler).count.clamp(5, nil) - 5} left"
+         RUBY
 
   script "what_is_raised_into_the_loops_thread_leaves_it", <<~RUBY, out: "told\n"
     started = Queue.new
@@ -183,25 +183,25 @@ class SchedulerLifecycleTest < Minitest::Test
 
   script "children_of_a_fiber_end_as_they_should",
          <<~RUBY, out: "child\n[0, 0, 6, 1]\nparent\n", err: /\A[^\n]*of the child \(RuntimeError\)/
-    NB.run do
-      told = Queue.new
-      Fiber.schedule { told.pop; puts "parent" }
-      statuses = [status(fork { puts "child" }), status(fork { exec("true") }),
-                  status(fork { raise SystemExit.new(6) }), status(fork { raise "of the child" })]
-      p statuses
-      told << true
-    end
-  RUBY
+           NB.run do
+             told = Queue.new
+             Fiber.schedule { told.pop; puts "parent" }
+             statuses = [status(fork { puts "child" }), status(fork { exec("true") }),
+                         status(fork { raise SystemExit.new(6) }), status(fork { raise "of the child" })]
+             p statuses
+             told << true
+           end
+         RUBY
 
   script "a_child_that_goes_on_behind_fork_has_no_scheduler_and_none_of_the_parents_fibers",
          <<~RUBY, out: "nil\n0\nparent\n"
-    Thread.new do
-      Fiber.set_scheduler(NeverBlock::Scheduler.new)
-      told = Queue.new
-      Fiber.schedule { told.pop; puts "parent" }
-      Fiber.schedule { (pid = fork) ? p(status(pid)) && told << true : p(Fiber.scheduler) }
-    end.join
-  RUBY
+           Thread.new do
+             Fiber.set_scheduler(NeverBlock::Scheduler.new)
+             told = Queue.new
+             Fiber.schedule { told.pop; puts "parent" }
+             Fiber.schedule { (pid = fork) ? p(status(pid)) && told << true : p(Fiber.scheduler) }
+           end.join
+         RUBY
 
   script "a_child_of_a_thread_beside_a_loop_may_run_a_loop", <<~RUBY, out: "in the child\n0\n"
     started = Queue.new
@@ -212,13 +212,13 @@ class SchedulerLifecycleTest < Minitest::Test
 
   script "a_ractor_is_refused_in_a_sentence",
          <<~RUBY, out: "NeverBlock::Scheduler works in the main Ractor only\n"
-    ractor = Ractor.new do
-      NeverBlock::Scheduler.new
-    rescue StandardError => e
-      e.message
-    end
-    puts ractor.respond_to?(:value) ? ractor.value : ractor.take
-  RUBY
+           ractor = Ractor.new do
+             NeverBlock::Scheduler.new
+           rescue StandardError => e
+             e.message
+           end
+           puts ractor.respond_to?(:value) ? ractor.value : ractor.take
+         RUBY
 
   script "objects_may_be_moved_while_fibers_are_parked", <<~RUBY, out: "200\n"
     GC.auto_compact = true if GC.respond_to?(:auto_compact=)

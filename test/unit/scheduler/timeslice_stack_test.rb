@@ -11,8 +11,8 @@ class SchedulerTimesliceStackTest < Minitest::Test
   DESCENTS = 24
   SPINS = 30_000
 
-  # Where the last frames compute, the preemption itself meets the end of the stack. Ruby then marked
-  # the fiber: it handled no interrupts any more, and its next overflow went past a rescue.
+  # Where the last frames compute, the preemption itself meets the end of the stack. Ruby marks the
+  # fiber then: it handles no interrupts, and its next overflow goes past a rescue.
   def test_a_fiber_is_preempted_after_a_preemption_found_no_stack
     done = false
     preempted = []
