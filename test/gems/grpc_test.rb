@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # Tests calls of the gem grpc in requests that are in the middle of one another, beside requests
-# that compute. The service runs in a process of its own: client and server in one program hang on plain
-# threads, too (docs/decisions/0011).
+# that compute. The service runs in a process of its own: client and server in one program hang on
+# plain threads, too (docs/decisions/0011).
 
 require_relative "../support/gem_bundle"
 require_relative "../support/server_process_case"
