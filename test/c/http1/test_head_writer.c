@@ -58,16 +58,18 @@ static int lines_of(const written *w, const char *name) {
 }
 
 static void check_framing(const nb_response_facts *f, const written *w) {
-    const bool never = f->status == 204 || f->status == 304 || f->status == 205;
-    const bool known = f->content_length != NB_CONTENT_LENGTH_UNKNOWN;
-    const bool none = f->head_request || never;
+    const bool never = f->response.status == 204 || f->response.status == 304 || f->response.status == 205;
+    const bool known = f->response.content_length != NB_CONTENT_LENGTH_UNKNOWN;
+    const bool none = f->response.head_request || never;
     char length[64];
-    snprintf(length, sizeof length, "Content-Length: %" PRIu64, f->status == 205 ? 0 : f->content_length);
+    snprintf(length, sizeof length, "Content-Length: %" PRIu64,
+             f->response.status == 205 ? 0 : f->response.content_length);
     /* How the client finds the end (RFC 9112 section 6.3). */
     if (none) {
         assert_int_equal(w->plan.body, NB_RESPONSE_BODY_NONE);
         assert_int_equal(lines_of(w, "Transfer-Encoding"), 0);
-        const bool sent = f->status == 205 || (f->status != 204 && f->length_announced && known);
+        const bool sent = f->response.status == 205 ||
+                          (f->response.status != 204 && f->response.length_announced && known);
         assert_int_equal(lines_of(w, "Content-Length"), sent);
         assert_int_equal(lines(w, length), sent);
     } else if (known) {
@@ -83,7 +85,7 @@ static void check_framing(const nb_response_facts *f, const written *w) {
     }
     /* HTTP/1.1 persists unless told otherwise, 1.0 does not (RFC 9112 section 9.3). */
     const bool ends_by_closing = !none && !known && !f->minor_version;
-    const bool kept = f->keep_alive && !f->application_closes && !ends_by_closing;
+    const bool kept = f->keep_alive && !f->response.application_closes && !ends_by_closing;
     assert_int_equal(w->plan.keep_alive, kept);
     assert_int_equal(lines(w, "Connection: close"), f->minor_version && !kept);
     assert_int_equal(lines(w, "Connection: keep-alive"), !f->minor_version && kept);
@@ -99,18 +101,18 @@ static void test_every_response_is_framed_as_its_facts_say(void **state) {
     for (size_t s = 0; s < COUNT(statuses); s++) {
         for (size_t l = 0; l < COUNT(content_lengths); l++) {
             for (unsigned bits = 0; bits < 32; bits++) {
-                const nb_response_facts facts = {.status = statuses[s],
+                const nb_response_facts facts = {.response.status = statuses[s],
                                                  .minor_version = bits & 1,
-                                                 .head_request = bits & 2,
+                                                 .response.head_request = bits & 2,
                                                  .keep_alive = bits & 4,
-                                                 .application_closes = bits & 8,
-                                                 .length_announced = bits & 16,
-                                                 .content_length = content_lengths[l]};
+                                                 .response.application_closes = bits & 8,
+                                                 .response.length_announced = bits & 16,
+                                                 .response.content_length = content_lengths[l]};
                 const written w = write_head(&facts, NB_SLICE("Date: x\r\n"), NB_SLICE("A: b\r\nC: d\r\n"));
                 char start[64];
-                const nb_slice phrase = nb_status_phrase(facts.status);
-                const int size = snprintf(start, sizeof start, "HTTP/1.1 %u %.*s\r\n", facts.status, (int)phrase.size,
-                                          phrase.data);
+                const nb_slice phrase = nb_status_phrase(facts.response.status);
+                const int size = snprintf(start, sizeof start, "HTTP/1.1 %u %.*s\r\n", facts.response.status,
+                                          (int)phrase.size, phrase.data);
                 assert_memory_equal(w.text, start, (size_t)size);
                 assert_int_equal(lines(&w, "Date: x"), 1);
                 assert_int_equal(lines(&w, "A: b"), 1);
@@ -123,13 +125,15 @@ static void test_every_response_is_framed_as_its_facts_say(void **state) {
 
 static void test_a_head_is_these_bytes(void **state) {
     (void)state;
-    const nb_response_facts hello = {.status = 200, .minor_version = 1, .keep_alive = true, .content_length = 5};
+    const nb_response_facts hello = {
+        .response.status = 200, .minor_version = 1, .keep_alive = true, .response.content_length = 5};
     assert_string_equal(write_head(&hello, NB_SLICE("Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"),
                                    NB_SLICE("content-type: text/plain\r\n"))
                             .text,
                         "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\ncontent-type: "
                         "text/plain\r\nContent-Length: 5\r\n\r\n");
-    const nb_response_facts bare = {.status = 299, .minor_version = 0, .content_length = NB_CONTENT_LENGTH_UNKNOWN};
+    const nb_response_facts bare = {
+        .response.status = 299, .minor_version = 0, .response.content_length = NB_CONTENT_LENGTH_UNKNOWN};
     assert_string_equal(write_head(&bare, nb_slice_of(NULL, 0), nb_slice_of(NULL, 0)).text, "HTTP/1.1 299 \r\n\r\n");
 }
 
@@ -137,19 +141,19 @@ static void test_a_head_is_these_bytes(void **state) {
  * ends (RFC 9110 sections 7.8, 15.2.2). */
 static void test_a_connection_that_is_handed_over_is_framed_by_its_new_owner(void **state) {
     (void)state;
-    nb_response_facts f = {.status = 101,
+    nb_response_facts f = {.response.status = 101,
                            .minor_version = 1,
                            .keep_alive = true,
-                           .handover = true,
-                           .content_length = NB_CONTENT_LENGTH_UNKNOWN};
+                           .response.handover = true,
+                           .response.content_length = NB_CONTENT_LENGTH_UNKNOWN};
     written w = write_head(&f, (nb_slice){"", 0}, NB_SLICE("Upgrade: any\r\n"));
     assert_string_equal(w.text, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: any\r\nConnection: Upgrade\r\n\r\n");
     assert_false(w.plan.keep_alive);
-    f.status = 200;
+    f.response.status = 200;
     w = write_head(&f, (nb_slice){"", 0}, (nb_slice){"", 0});
     assert_string_equal(w.text, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
-    f.length_announced = true;
-    f.content_length = 5;
+    f.response.length_announced = true;
+    f.response.content_length = 5;
     w = write_head(&f, (nb_slice){"", 0}, (nb_slice){"", 0});
     assert_string_equal(w.text, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\n");
     assert_false(w.plan.keep_alive);
@@ -158,8 +162,10 @@ static void test_a_connection_that_is_handed_over_is_framed_by_its_new_owner(voi
 static void test_the_longest_head_fits_into_the_room_asked_for(void **state) {
     (void)state;
     for (uint16_t status = 200; status < 600; status++) {
-        const nb_response_facts facts = {
-            .status = status, .minor_version = 1, .length_announced = true, .content_length = UINT64_MAX - 1};
+        const nb_response_facts facts = {.response.status = status,
+                                         .minor_version = 1,
+                                         .response.length_announced = true,
+                                         .response.content_length = UINT64_MAX - 1};
         assert_true(write_head(&facts, nb_slice_of("", 0), nb_slice_of("", 0)).size <= NB_RESPONSE_HEAD_OVERHEAD_BYTES);
     }
 }

@@ -17,7 +17,7 @@
 
 #include "base/limits.h"
 #include "base/status.h"
-#include "dispatch/response.h"
+#include "http/response.h"
 #include "intake/message.h"
 #include "send/send_queue.h"
 

@@ -44,24 +44,26 @@ static const status_line *status_line_of(uint16_t status) {
 /* Rules in this order: RFC 9110 sections 6.4.1, 8.6, 9.3.2, 15.3.5, 15.3.6, 15.4.5, RFC 9112
  * section 6.3. */
 static nb_response_body decide_body(const nb_response_facts *f) {
-    if (f->handover) return NB_RESPONSE_BODY_CLOSE;
-    if (f->head_request || f->status == 204 || f->status == 205 || f->status == 304) return NB_RESPONSE_BODY_NONE;
-    if (f->content_length != NB_CONTENT_LENGTH_UNKNOWN) return NB_RESPONSE_BODY_LENGTH;
+    if (f->response.handover) return NB_RESPONSE_BODY_CLOSE;
+    if (f->response.head_request || f->response.status == 204 || f->response.status == 205 || f->response.status == 304)
+        return NB_RESPONSE_BODY_NONE;
+    if (f->response.content_length != NB_CONTENT_LENGTH_UNKNOWN) return NB_RESPONSE_BODY_LENGTH;
     return f->minor_version > 0 ? NB_RESPONSE_BODY_CHUNKED : NB_RESPONSE_BODY_CLOSE;
 }
 
 static bool decide_content_length(const nb_response_facts *f, nb_response_body body) {
-    if (f->status == 204 || f->status == 101) return false;
-    if (f->handover) return f->length_announced;
-    if (f->status == 205) return true; /* 0 tells the client that no body follows */
-    if (body == NB_RESPONSE_BODY_NONE) return f->length_announced && f->content_length != NB_CONTENT_LENGTH_UNKNOWN;
+    if (f->response.status == 204 || f->response.status == 101) return false;
+    if (f->response.handover) return f->response.length_announced;
+    if (f->response.status == 205) return true; /* 0 tells the client that no body follows */
+    if (body == NB_RESPONSE_BODY_NONE)
+        return f->response.length_announced && f->response.content_length != NB_CONTENT_LENGTH_UNKNOWN;
     return body == NB_RESPONSE_BODY_LENGTH;
 }
 
 nb_response_plan nb_response_plan_decide(const nb_response_facts *facts) {
     nb_response_plan plan;
     plan.body = decide_body(facts);
-    plan.keep_alive = facts->keep_alive && !facts->application_closes && plan.body != NB_RESPONSE_BODY_CLOSE;
+    plan.keep_alive = facts->keep_alive && !facts->response.application_closes && plan.body != NB_RESPONSE_BODY_CLOSE;
     plan.send_content_length = decide_content_length(facts, plan.body);
     plan.send_connection = facts->minor_version > 0 ? !plan.keep_alive : plan.keep_alive;
     return plan;
@@ -91,16 +93,16 @@ size_t nb_status_line_write(char *out, uint16_t status) { return (size_t)(put_st
 
 size_t nb_response_head_write(char *out, const nb_response_facts *facts, const nb_response_plan *plan,
                               nb_slice date_line, nb_slice field_lines) {
-    char *at = put_status_line(out, facts->status);
+    char *at = put_status_line(out, facts->response.status);
     if (date_line.size > 0) at = put(at, date_line.data, date_line.size);
     if (field_lines.size > 0) at = put(at, field_lines.data, field_lines.size);
     if (plan->send_content_length) {
         at = PUT(at, "Content-Length: ");
-        at = nb_decimal_put(at, facts->status == 205 ? 0 : facts->content_length);
+        at = nb_decimal_put(at, facts->response.status == 205 ? 0 : facts->response.content_length);
         at = PUT(at, "\r\n");
     }
     if (plan->body == NB_RESPONSE_BODY_CHUNKED) at = PUT(at, "Transfer-Encoding: chunked\r\n");
-    if (facts->status == 101)
+    if (facts->response.status == 101)
         at = PUT(at, "Connection: Upgrade\r\n"); /* RFC 9110 section 7.8 */
     else if (plan->send_connection)
         at = plan->keep_alive ? PUT(at, "Connection: keep-alive\r\n") : PUT(at, "Connection: close\r\n");

@@ -11,16 +11,13 @@
 
 #include "base/slice.h"
 #include "http/head.h"
+#include "http/response.h"
 
+/* What decides the framing of a response. */
 typedef struct nb_response_facts {
-    uint16_t status;         /* 200 to 599, and 101 with handover */
-    uint8_t minor_version;   /* of the request */
-    bool head_request;       /* the request was HEAD */
-    bool keep_alive;         /* the request allows it, and the server does not drain */
-    bool handover;           /* the application takes over the connection after the head */
-    bool application_closes; /* the application sent Connection: close */
-    bool length_announced;   /* the application set Content-Length: sent with HEAD and 304 */
-    uint64_t content_length; /* bytes of the body, or NB_CONTENT_LENGTH_UNKNOWN */
+    nb_response response;
+    uint8_t minor_version; /* of the request */
+    bool keep_alive;       /* the request allows it, and the server does not drain */
 } nb_response_facts;
 
 typedef enum nb_response_body {

@@ -22,18 +22,9 @@ static bool drains(const nb_responses *responses, const nb_exchange *exchange) {
 
 static nb_response_facts facts_of(const nb_responses *responses, nb_exchange *exchange) {
     nb_http1_exchange *own = nb_http1_exchange_of(exchange);
-    const nb_response *response = &exchange->response;
     if (drains(responses, exchange) || gives_up_body(exchange)) own->keep_alive = false;
     return (nb_response_facts){
-        .status = response->status,
-        .minor_version = own->minor_version,
-        .head_request = response->head_request,
-        .keep_alive = own->keep_alive,
-        .handover = response->handover,
-        .application_closes = response->application_closes,
-        .length_announced = response->length_announced,
-        .content_length = response->content_length,
-    };
+        .response = exchange->response, .minor_version = own->minor_version, .keep_alive = own->keep_alive};
 }
 
 static nb_status write_large(const nb_responses *responses, nb_exchange *exchange, const nb_response_facts *facts,

@@ -2,8 +2,8 @@
  * response.h - a response in the terms of RFC 9110 alone. What belongs to one version of HTTP has
  * no place here: protocols write it (protocols/).
  */
-#ifndef NB_DISPATCH_RESPONSE_H
-#define NB_DISPATCH_RESPONSE_H
+#ifndef NB_HTTP_RESPONSE_H
+#define NB_HTTP_RESPONSE_H
 
 #include <stdbool.h>
 #include <stdint.h>
