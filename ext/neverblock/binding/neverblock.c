@@ -3,6 +3,7 @@
  */
 #include <ruby.h>
 
+#include "binding/base/exit_limit.h"
 #include "binding/base/forks.h"
 #include "binding/base/module.h"
 #include "binding/base/ruby_log.h"
@@ -75,6 +76,7 @@ void Init_neverblock(void);
 RUBY_FUNC_EXPORTED void Init_neverblock(void) {
     nb_module_define();
     nb_forks_define();
+    nb_exit_limit_define(nb_module);
     rb_define_singleton_method(nb_module, "subreaper", subreaper, 0);
     rb_define_singleton_method(nb_module, "end_with_parent", end_with_parent, 1);
     rb_define_singleton_method(nb_module, "calls_refused", calls_refused, 0);

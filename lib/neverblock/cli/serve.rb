@@ -3,6 +3,7 @@
 # `neverblock serve`: runs the rackup file of the command line in this process.
 
 require "neverblock/boot/application"
+require "neverblock/boot/exit_limit"
 require "neverblock/boot/init"
 require "neverblock/boot/launch"
 require "neverblock/cluster/origin"
@@ -33,6 +34,7 @@ module NeverBlock
         rackup = Application.locate(@options.rackup)
         workers = Boot::Processors.workers(settings[:workers])
         Boot::Init.new.become if Boot::Init.needed?(workers)
+        Boot::ExitLimit.prepare
         launch(settings).run { Application.load(rackup) }
       end
 
