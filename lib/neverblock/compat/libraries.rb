@@ -7,6 +7,7 @@
 require "neverblock/blockers/grpc"
 require "neverblock/blockers/images"
 require "neverblock/blockers/passwords"
+require "neverblock/blockers/rdkafka"
 require "neverblock/blockers/zlib"
 require "neverblock/compat/active_support"
 require "neverblock/compat/async"

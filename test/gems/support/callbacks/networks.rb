@@ -126,11 +126,55 @@ class GemCallbacks
       }
     end
 
+    # Four messages of its own topic, by a consumer of its own group.
+    def rdkafka_consumer(me, turn)
+      4.times do |n|
+        Networks.producer.produce(topic: "to-#{me}", key: "k", payload: "#{me}-#{n}", label: [me, n])
+                .wait(max_wait_timeout: 20)
+      end
+      consumer = Networks.consumer("group-#{me}")
+      consumer.subscribe("to-#{me}")
+      taken = []
+      while taken.size < 4
+        message = consumer.poll(100)
+        taken << turn.call([message.topic, message.payload]) if message
+      end
+      taken
+    ensure
+      consumer&.close
+    end
+
+    # Functions of librdkafka that the gem does not call.
+    module MockCluster
+      # @return [String] addresses of the cluster of a client with test.mock.num.brokers
+      def self.addresses(client)
+        attach unless respond_to?(:rd_kafka_handle_mock_cluster)
+        client.with_inner do |inner|
+          rd_kafka_mock_cluster_bootstraps(rd_kafka_handle_mock_cluster(inner))
+        end
+      end
+
+      def self.attach
+        extend FFI::Library
+        ffi_lib Rdkafka::Bindings.ffi_libraries.map(&:name)
+        attach_function :rd_kafka_handle_mock_cluster, [:pointer], :pointer
+        attach_function :rd_kafka_mock_cluster_bootstraps, [:pointer], :string
+      end
+    end
+
     @delivered = {}
     @kafka = Mutex.new
 
     class << self
       attr_reader :delivered
+
+      # Of the producer's cluster.
+      def consumer(group)
+        client = producer.instance_variable_get(:@native_kafka)
+        addresses = @kafka.synchronize { @addresses ||= MockCluster.addresses(client) }
+        Rdkafka::Config.new("bootstrap.servers": addresses, "group.id": group,
+                            "auto.offset.reset": "earliest").consumer
+      end
 
       # One for all, with a cluster of librdkafka's own: reports come in a thread of the gem.
       def producer
