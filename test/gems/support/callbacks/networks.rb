@@ -129,8 +129,9 @@ class GemCallbacks
     # Four messages of its own topic, by a consumer of its own group.
     def rdkafka_consumer(me, turn)
       4.times do |n|
-        Networks.producer.produce(topic: "to-#{me}", key: "k", payload: "#{me}-#{n}", label: [me, n])
-                .wait(max_wait_timeout: 20)
+        handle = Networks.producer.produce(topic: "to-#{me}", key: "k", payload: "#{me}-#{n}",
+                                           label: [me, n])
+        handle.wait(max_wait_timeout: 20)
       end
       consumer = Networks.consumer("group-#{me}")
       consumer.subscribe("to-#{me}")
@@ -156,6 +157,7 @@ class GemCallbacks
 
       def self.attach
         extend FFI::Library
+
         ffi_lib Rdkafka::Bindings.ffi_libraries.map(&:name)
         attach_function :rd_kafka_handle_mock_cluster, [:pointer], :pointer
         attach_function :rd_kafka_mock_cluster_bootstraps, [:pointer], :string
