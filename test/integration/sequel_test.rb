@@ -455,8 +455,8 @@ class SequelPgTest < SequelDriversCase
 
       DB["select n from generate_series(1, 5000) n"].each { |row| break if row[:n] == 10 }
       begin
-        sql = "select n, pg_sleep(case when n > 5 then 60 else 0 end) from generate_series(1, 10) n"
-        NB.deadline(0.05) { DB[sql].each { |row| row } }
+        slow = "select n, pg_sleep(case when n > 5 then 60 else 0 end) from generate_series(1, 10) n"
+        NB.deadline(0.05) { DB[slow].each { |row| row } }
       rescue NB::DeadlineExceeded
         print "ended"
       end
