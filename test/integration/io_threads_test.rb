@@ -49,8 +49,7 @@ class IoThreadsTest < WorkersCase
     end
   end
 
-  define_method("test_with_one_fiber_a_worker_gets_one_request_and_what_comes_meanwhile_goes_to_" \
-                "the_other_whatever_thread_it_comes_by") do
+  def test_a_worker_of_one_fiber_gets_one_request_and_the_other_worker_what_comes_meanwhile
     with_clients(options: %w[-f 1]) do |server, clients, gate|
       first = Thread.new { clients[0].get("/held") }
       insides = [gate.arrival]

@@ -154,8 +154,7 @@ class StallsInCCallsTest < StallCasesTest
   cases "c_call", [*StallsApp::PLACES, "native"]
 
   # poll(2) ends with EINTR where a signal comes, and many a library takes that for a failure.
-  define_method("test_a_call_that_a_signal_would_cut_short_is_left_alone_and_told_with_its_" \
-                "culprit_when_it_is_over") do
+  def test_a_call_that_a_signal_would_cut_short_is_left_alone_and_reported_when_it_is_over
     path = "/application/poll/#{tag = new_tag}"
     self.class.stalls.close_gate(tag)
     connect do |held|

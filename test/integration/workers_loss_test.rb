@@ -134,8 +134,7 @@ class WorkersLossTest < WorkersCase
     end
   end
 
-  define_method("test_a_worker_that_dies_while_its_mold_stands_still_is_seen_to_and_replaced_" \
-                "when_the_mold_goes_on") do
+  def test_a_worker_that_dies_while_its_mold_stands_still_is_replaced_when_that_goes_on
     with_app do |server, gate|
       mold = processes(server, "mold").first
       held = Thread.new { get_response(server, "/held") }

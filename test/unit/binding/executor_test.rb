@@ -333,8 +333,7 @@ class ExecutorTest < BindingCase
 
   # The loop calls a spare while it sees the executor run a fiber. Here it sees the one that is
   # scheduled, as it would see an earlier request of the same turn.
-  define_method("test_a_request_that_a_spare_takes_while_there_is_no_fiber_for_it_" \
-                "leaves_no_error_on_the_executors_thread") do
+  def test_a_spare_that_takes_a_request_without_a_fiber_leaves_its_thread_no_error
     room = Queue.new
     fiber_new = Fiber.method(:new)
     others = Thread.list

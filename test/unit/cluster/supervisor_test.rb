@@ -273,10 +273,7 @@ class ClusterSupervisorTest < Minitest::Test
     assert_equal 1, cluster.log.text.scan("worker 0").size, "whom it never forked was never lost"
   end
 
-  define_method(
-    "test_a_worker_whose_mold_is_gone_and_that_nobody_can_reap_" \
-    "counts_as_ended_when_there_is_no_such_process"
-  ) do
+  def test_a_worker_that_nobody_can_reap_counts_as_ended_when_its_process_is_gone
     cluster = FakeCluster.new
     worker = cluster.serving.first
     channel = worker.channel

@@ -54,10 +54,7 @@ class CompatLibrariesTest < Minitest::Test
     assert_equal %w[b b], answers(Connection.new, %w[a b])
   end
 
-  define_method(
-    "test_fibers_that_share_a_connection_are_given_their_own_answers_" \
-    "and_the_next_take_the_sockets_that_are_free"
-  ) do
+  def test_fibers_that_share_a_connection_get_their_own_answers_and_free_sockets
     connection = Leased.new
 
     assert_equal %w[a b], answers(connection, %w[a b])

@@ -49,10 +49,7 @@ class AdmissionTest < VerbsCase
     @admission = Admission.new(@app)
   end
 
-  define_method(
-    "test_requests_whose_class_went_straight_to_the_queue_" \
-    "wait_before_the_application_when_it_is_full"
-  ) do
+  def test_requests_wait_before_the_application_when_the_queue_of_their_class_is_full
     run_loop do
       4.times { |number| visit("/notes/#{number}", :connection, :work) }
 

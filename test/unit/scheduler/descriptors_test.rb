@@ -167,8 +167,7 @@ class SchedulerDescriptorsTest < Minitest::Test
     assert_equal ["hi"] * FIBERS, got
   end
 
-  define_method("test_a_fiber_whose_connect_has_ended_goes_on_and_" \
-                "one_that_is_always_ready_to_write_lets_others_run") do
+  def test_a_fiber_goes_on_after_connect_and_one_that_can_always_write_lets_others_run
     service = TCPServer.new("127.0.0.1", 0)
     seen = []
     in_scheduler do

@@ -184,10 +184,7 @@ class OffloadTest < VerbsCase
     end
   end
 
-  define_method(
-    "test_where_no_thread_can_be_made_work_behind_one_that_ends_the_last_fails_" \
-    "and_the_pool_goes_on_when_one_can"
-  ) do
+  def test_without_a_thread_waiting_work_fails_and_the_pool_goes_on_when_there_is_one
     needs_a_ruby_that_outlives_a_refused_thread
     script = <<~RUBY
       require "neverblock"

@@ -116,10 +116,7 @@ class ActiveRecordBookkeepingTest < Minitest::Test
     end
   end
 
-  define_method(
-    "test_whoever_is_ended_while_a_new_connection_is_made_and_again_after_" \
-    "leaves_its_place_to_others"
-  ) do
+  def test_one_that_is_ended_twice_while_it_makes_a_connection_leaves_its_place
     with_pool do |pool|
       pool.made = -> { sleep }
       ended = fiber { 2.times { assert_raises(Own) { pool.with_connection { flunk } } } }
