@@ -63,7 +63,7 @@ class WorkersLossTest < WorkersCase
 
   {
     "/raise" => "boo \\(RuntimeError\\)",
-    "/close" => ".*descriptor.*|.*stream.*"
+    "/close" => "(?:.*descriptor|.*stream)"
   }.each do |path, words|
     named = "test_a_request_that_disturbs_the_main_thread_ends_its_worker_without_a_stack_trace " \
             "#{path}"
