@@ -19,6 +19,15 @@ class BenchCase < Minitest::Test
 
   SAMPLES = File.expand_path("samples", __dir__)
 
+  # A server process that needs no process.
+  StandInProcess = Struct.new(:tree, :url, :alive) do
+    alias_method :alive?, :alive
+
+    def last_words
+      "killed"
+    end
+  end
+
   def sample(name)
     File.read(File.join(SAMPLES, name))
   end
@@ -36,6 +45,16 @@ class BenchCase < Minitest::Test
   # @return [Array<String>] the names of the candidates that a claim measures under a scenario
   def measured_names(claim, scenario)
     claim.candidates.select { |server| claim.measures?(server, scenario) }.map(&:name)
+  end
+
+  # @return [Array<Integer>] which verdicts say that a claim is missed
+  def missed_places(verdicts)
+    verdicts.each_index.select { |index| verdicts[index].status == :missed }
+  end
+
+  # Each row has a cell for each header.
+  def assert_whole_rows(table)
+    table.rows.each { |row| assert_equal table.headers.size, row.size, table.title }
   end
 end
 

@@ -20,14 +20,6 @@ class BenchDownloadMeasurementTest < BenchCase
     end
   end
 
-  StandInProcess = Struct.new(:tree, :url, :alive) do
-    alias_method :alive?, :alive
-
-    def last_words
-      "killed"
-    end
-  end
-
   # Clients with given results. The server uses CPU time before and after counting begins.
   class StandInClients
     attr_reader :told

@@ -42,14 +42,6 @@ class BenchMeasurementTest < BenchCase
     end
   end
 
-  StandInProcess = Struct.new(:tree, :url, :alive) do
-    alias_method :alive?, :alive
-
-    def last_words
-      "killed"
-    end
-  end
-
   def test_cpu_a_request_counts_only_the_measured_load_and_not_the_warm_up
     figures = take
     assert_in_delta 500.0, figures["cpu_us_per_request"]

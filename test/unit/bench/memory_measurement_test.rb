@@ -13,14 +13,6 @@ class BenchMemoryMeasurementTest < BenchCase
     end
   end
 
-  StandInProcess = Struct.new(:tree, :url, :alive) do
-    alias_method :alive?, :alive
-
-    def last_words
-      "killed"
-    end
-  end
-
   # Clients that cost 300 bytes each; `served` of them get their answer.
   class StandInClients
     attr_reader :told

@@ -50,7 +50,7 @@ class BenchDelaysTest < BenchCase
 
   def test_every_table_has_a_cell_for_every_delay
     @claim.tables(results(MET)).each do |table|
-      table.rows.each { |row| assert_equal table.headers.size, row.size, table.title }
+      assert_whole_rows(table)
     end
   end
 

@@ -36,7 +36,7 @@ class BenchDownloadsTest < BenchCase
       { ["neverblock auto", "200 clients"] => { error_count: 1 } } => [16]
     }.each do |change, missed|
       found = verdicts(change)
-      assert_equal missed, found.each_index.select { |index| found[index].status == :missed },
+      assert_equal missed, missed_places(found),
                    change.inspect
     end
   end
@@ -52,7 +52,7 @@ class BenchDownloadsTest < BenchCase
                   "20.0 %", "0", "0", "113.9, 1.0, 34.2"],
                  tables[1].rows.find { |row| row.first == "300 neverblock sba" }
     tables.each do |table|
-      table.rows.each { |row| assert_equal table.headers.size, row.size, table.title }
+      assert_whole_rows(table)
     end
   end
 

@@ -15,7 +15,7 @@ class BenchMemoryTest < BenchCase
     { 0 => { bytes: 1_025 }, 1 => { share: 0.949 }, 2 => { requests: 4_999 },
       3 => { streams: 4_999 }, 4 => { errors: 1 } }.each do |place, change|
       found = verdicts(**change)
-      assert_equal [place], found.each_index.select { |index| found[index].status == :missed }
+      assert_equal [place], missed_places(found)
     end
   end
 
@@ -30,7 +30,7 @@ class BenchMemoryTest < BenchCase
     assert_equal ["neverblock 5000", "8,000", "1,024", "30.0", "1.0", "100", "95", "95.0 %", "7.0",
                   "7.1"], tables.first.rows.first
     tables.each do |table|
-      table.rows.each { |row| assert_equal table.headers.size, row.size, table.title }
+      assert_whole_rows(table)
     end
   end
 

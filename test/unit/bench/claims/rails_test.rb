@@ -60,7 +60,7 @@ class BenchRailsTest < BenchCase
 
   def test_every_table_has_a_cell_for_every_column
     @claim.tables(results).each do |table|
-      table.rows.each { |row| assert_equal table.headers.size, row.size }
+      assert_whole_rows(table)
     end
   end
 

@@ -22,7 +22,7 @@ class BenchSendfileTest < BenchCase
               ["256 KB, 1 client", { error_count: 1 }, 12]]
     cases.each do |scenario, change, missed|
       found = verdicts(scenario => change)
-      assert_equal [missed], found.each_index.select { |index| found[index].status == :missed },
+      assert_equal [missed], missed_places(found),
                    [scenario, change].inspect
     end
   end
@@ -46,7 +46,7 @@ class BenchSendfileTest < BenchCase
                  tables[1].rows.first
     assert_equal ["64 KB neverblock to_path", "500", "-", "11.0", "-", "-", "0"], tables[1].rows[2]
     tables.each do |table|
-      table.rows.each { |row| assert_equal table.headers.size, row.size, table.title }
+      assert_whole_rows(table)
     end
   end
 

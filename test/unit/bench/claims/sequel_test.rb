@@ -42,7 +42,7 @@ class BenchSequelTest < BenchCase
 
   def test_every_table_has_a_cell_for_every_column
     @claim.tables(results).each do |table|
-      table.rows.each { |row| assert_equal table.headers.size, row.size }
+      assert_whole_rows(table)
     end
     assert_equal [MIXES.size, MIXES.size * 4],
                  @claim.tables(results).map { |table| table.rows.size }

@@ -31,7 +31,7 @@ class BenchStallsTest < BenchCase
       13 => ["four hogs: loop", { error_count: 1 }]
     }.each do |place, (scenario, change)|
       found = verdicts(scenario => change)
-      assert_equal [place], found.each_index.select { |index| found[index].status == :missed },
+      assert_equal [place], missed_places(found),
                    scenario
     end
   end
@@ -44,7 +44,7 @@ class BenchStallsTest < BenchCase
     tables = @claim.tables(results({}))
     assert_equal [7, 4, 2], tables.map { |table| table.rows.size }
     tables.each do |table|
-      table.rows.each { |row| assert_equal table.headers.size, row.size, table.title }
+      assert_whole_rows(table)
     end
     assert_equal ["neverblock", "loop", "5.90", "11.90", "13.00", "4.90", "4.90", "19", "0.95 x",
                   "0"], tables.first.rows.first

@@ -14,7 +14,7 @@ class BenchUndisturbedTest < BenchCase
   def test_what_is_over_a_limit_is_missed
     { { cold: 10_000 } => 0, { burner: 1_501 } => 1, { errors: 1 } => 2 }.each do |change, missed|
       found = verdicts(**change)
-      assert_equal [missed], found.each_index.select { |index| found[index].status == :missed }
+      assert_equal [missed], missed_places(found)
     end
   end
 
@@ -29,7 +29,7 @@ class BenchUndisturbedTest < BenchCase
     assert_equal ["neverblock", "0.10", "0.90", "2.00", "0.10", "10.00", "2.00", "3.9", "-", "50",
                   "0"], @claim.tables(results(cold: 10_000)).first.rows.first
     tables.each do |table|
-      table.rows.each { |row| assert_equal table.headers.size, row.size, table.title }
+      assert_whole_rows(table)
     end
   end
 

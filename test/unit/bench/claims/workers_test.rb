@@ -27,7 +27,7 @@ class BenchWorkersTest < BenchCase
       9 => { errors: { "neverblock w4 f1" => 1 } }
     }.each do |place, change|
       found = verdicts(**change)
-      assert_equal [place], found.each_index.select { |index| found[index].status == :missed }
+      assert_equal [place], missed_places(found)
     end
   end
 
@@ -45,7 +45,7 @@ class BenchWorkersTest < BenchCase
     tables = @claim.tables(results)
     assert_equal [2, 2, 1, 2, 1, 1], tables.map { |table| table.rows.size }
     tables.each do |table|
-      table.rows.each { |row| assert_equal table.headers.size, row.size, table.title }
+      assert_whole_rows(table)
     end
     assert_equal ["neverblock w2", "185", "1.85 x"], tables.first.rows.last.first(3)
   end
