@@ -10,25 +10,25 @@
 enum { NODES = 60, STEPS = 40000 };
 
 typedef struct reference {
-    nb_timeout_class queue;
+    nb_timeout_class kind;
     int64_t deadline_ns, armed;
 } reference;
 
 static int64_t earliest(const reference *nodes) {
     int64_t first = INT64_MAX;
     for (int i = 0; i < NODES; i++)
-        if (nodes[i].queue != NB_TIMEOUT_NONE && nodes[i].deadline_ns < first) first = nodes[i].deadline_ns;
+        if (nodes[i].kind != NB_TIMEOUT_NONE && nodes[i].deadline_ns < first) first = nodes[i].deadline_ns;
     return first;
 }
 
 static void expire_all(nb_timeouts *timeouts, nb_timeout *nodes, reference *expected, int64_t now) {
-    nb_timeout_class queue = NB_TIMEOUT_NONE;
-    for (nb_timeout *node; (node = nb_timeouts_expire(timeouts, now, &queue));) {
+    nb_timeout_class kind = NB_TIMEOUT_NONE;
+    for (nb_timeout *node; (node = nb_timeouts_expire(timeouts, now, &kind));) {
         ptrdiff_t i = node - nodes;
-        assert_true(expected[i].queue == queue);
+        assert_true(expected[i].kind == kind);
         assert_true(expected[i].deadline_ns <= now);
-        assert_true(node->queue == NB_TIMEOUT_NONE);
-        expected[i].queue = NB_TIMEOUT_NONE;
+        assert_true(node->kind == NB_TIMEOUT_NONE);
+        expected[i].kind = NB_TIMEOUT_NONE;
     }
     assert_true(earliest(expected) > now);
 }
@@ -47,13 +47,13 @@ static void random_use_agrees_with_a_naive_reference(void **state) {
         nb_timeout_init(&nodes[i]);
     for (int64_t step = 0; step < STEPS; step++) {
         unsigned i = (unsigned)nb_test_random_below(&random, NODES);
-        nb_timeout_class queue = (nb_timeout_class)nb_test_random_below(&random, NB_TIMEOUT_CLASSES);
-        nb_timeouts_set(&timeouts, &nodes[i], queue, now);
-        expected[i] = (reference){queue, now + 37 * (int64_t)queue, step};
+        nb_timeout_class kind = (nb_timeout_class)nb_test_random_below(&random, NB_TIMEOUT_CLASSES);
+        nb_timeouts_set(&timeouts, &nodes[i], kind, now);
+        expected[i] = (reference){kind, now + 37 * (int64_t)kind, step};
         assert_int_equal(earliest(expected), nb_timeouts_next_ns(&timeouts));
         nb_timeout *oldest = nb_timeouts_oldest(&timeouts, NB_TIMEOUT_IDLE);
         for (int other = 0; other < NODES; other++)
-            if (expected[other].queue == NB_TIMEOUT_IDLE)
+            if (expected[other].kind == NB_TIMEOUT_IDLE)
                 assert_true(expected[other].armed >= expected[oldest - nodes].armed);
         now += (int64_t)nb_test_random_below(&random, 9);
         if (step % 4 == 0) expire_all(&timeouts, nodes, expected, now);
@@ -66,15 +66,15 @@ static void a_deadline_comes_at_its_nanosecond_and_no_sooner(void **state) {
     (void)state;
     nb_timeouts timeouts;
     nb_timeout node;
-    nb_timeout_class queue;
+    nb_timeout_class kind;
     nb_timeouts_init(&timeouts);
     nb_timeout_init(&node);
     timeouts.length_ns[NB_TIMEOUT_HEADER] = 100;
     nb_timeouts_set(&timeouts, &node, NB_TIMEOUT_HEADER, 50);
-    assert_null(nb_timeouts_expire(&timeouts, 149, &queue));
-    assert_ptr_equal(&node, nb_timeouts_expire(&timeouts, 150, &queue));
-    assert_int_equal(NB_TIMEOUT_HEADER, queue);
-    assert_null(nb_timeouts_expire(&timeouts, INT64_MAX, &queue));
+    assert_null(nb_timeouts_expire(&timeouts, 149, &kind));
+    assert_ptr_equal(&node, nb_timeouts_expire(&timeouts, 150, &kind));
+    assert_int_equal(NB_TIMEOUT_HEADER, kind);
+    assert_null(nb_timeouts_expire(&timeouts, INT64_MAX, &kind));
 }
 
 static void disarming_takes_out_and_may_be_repeated(void **state) {

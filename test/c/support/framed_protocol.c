@@ -311,8 +311,8 @@ static nb_timeout_class timeout_class(const nb_connection *connection) {
     return connection->first ? NB_TIMEOUT_NONE : NB_TIMEOUT_IDLE;
 }
 
-static void timed_out(nb_connections *connections, nb_connection *connection, nb_timeout_class which) {
-    (void)which;
+static void timed_out(nb_connections *connections, nb_connection *connection, nb_timeout_class kind) {
+    (void)kind;
     nb_connection_end(connections, connection, true);
 }
 

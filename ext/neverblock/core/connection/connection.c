@@ -86,12 +86,12 @@ static void count_phase(nb_connections *connections, nb_connection *connection) 
 }
 
 static void retime(nb_connections *connections, nb_connection *connection) {
-    nb_timeout_class queue = timeout_class(connection);
+    nb_timeout_class kind = timeout_class(connection);
     count_phase(connections, connection);
-    if (queue == connection->timeout.queue) return;
+    if (kind == connection->timeout.kind) return;
     connection->window_bytes = 0;
     connection->window_queued = connection->waits ? nb_net_unacknowledged(connection->transport.fd) : 0;
-    nb_timeouts_set(&connections->timeouts, &connection->timeout, queue, connections->time->now_ns);
+    nb_timeouts_set(&connections->timeouts, &connection->timeout, kind, connections->time->now_ns);
 }
 
 void nb_connection_follow(nb_connections *connections, nb_connection *connection) {
@@ -423,18 +423,18 @@ static void transfer_timed_out(nb_connections *connections, nb_connection *conne
     connection->protocol->timed_out(connections, connection, NB_TIMEOUT_TRANSFER);
 }
 
-void nb_connection_timed_out(nb_connections *connections, nb_connection *connection, nb_timeout_class queue) {
-    if (timeout_class(connection) != queue) { /* the state has changed in this turn */
+void nb_connection_timed_out(nb_connections *connections, nb_connection *connection, nb_timeout_class kind) {
+    if (timeout_class(connection) != kind) { /* the state has changed in this turn */
         retime(connections, connection);
         return;
     }
-    switch (queue) {
+    switch (kind) {
     case NB_TIMEOUT_TRANSFER:
         transfer_timed_out(connections, connection);
         break;
     case NB_TIMEOUT_HEADER:
         NB_COUNT(connections->counters, timed_out, 1);
-        connection->protocol->timed_out(connections, connection, queue);
+        connection->protocol->timed_out(connections, connection, kind);
         break;
     case NB_TIMEOUT_RATE:
         connection->waits = NB_WAITS_TURN;

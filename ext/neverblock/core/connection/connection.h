@@ -70,7 +70,7 @@ struct nb_connection {
     uint8_t waits;              /* nb_waits */
     bool dirty;                 /* in nb_connections.dirty */
     bool read_ended;            /* the client has finished sending */
-    bool had_request;           /* at least one request was read */
+    bool had_request;           /* a request was read, also one that was refused */
     bool body_unread;           /* bytes of a body may follow, and nobody reads them: linger */
     bool reset;                 /* ends with an RST */
     bool writable;              /* the poller has said so since the last attempt to send */
@@ -92,7 +92,7 @@ void nb_connection_open(nb_connections *connections, int fd, const nb_peer *peer
 /* The poller reported NB_POLL_ events. */
 void nb_connection_ready(nb_connections *connections, nb_connection *connection, uint32_t events);
 /* Its timeout of class `queue` has passed, and is disarmed. */
-void nb_connection_timed_out(nb_connections *connections, nb_connection *connection, nb_timeout_class queue);
+void nb_connection_timed_out(nb_connections *connections, nb_connection *connection, nb_timeout_class kind);
 /* Bytes of responses that are not sent. */
 uint64_t nb_connection_owed(const nb_connection *connection);
 static inline bool nb_connection_owes(const nb_connection *connection) {

@@ -85,7 +85,7 @@ struct nb_protocol {
     nb_timeout_class (*timeout_class)(const nb_connection *connection);
     /* A timeout has passed: no head (NB_TIMEOUT_HEADER), or too little of a body
      * (NB_TIMEOUT_TRANSFER). */
-    void (*timed_out)(nb_connections *connections, nb_connection *connection, nb_timeout_class which);
+    void (*timed_out)(nb_connections *connections, nb_connection *connection, nb_timeout_class kind);
 };
 
 #endif

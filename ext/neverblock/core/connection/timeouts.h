@@ -28,7 +28,7 @@ typedef struct nb_timeout nb_timeout;
 struct nb_timeout {
     nb_timeout *previous, *next;
     int64_t deadline_ns;
-    nb_timeout_class queue; /* NB_TIMEOUT_NONE: in none */
+    nb_timeout_class kind; /* NB_TIMEOUT_NONE: in none */
 };
 
 typedef struct nb_timeouts {
@@ -39,14 +39,14 @@ typedef struct nb_timeouts {
 void nb_timeouts_init(nb_timeouts *timeouts);
 void nb_timeout_init(nb_timeout *timeout);
 /* Arms for now_ns plus the length of the class. NB_TIMEOUT_NONE disarms. */
-void nb_timeouts_set(nb_timeouts *timeouts, nb_timeout *timeout, nb_timeout_class queue, int64_t now_ns);
+void nb_timeouts_set(nb_timeouts *timeouts, nb_timeout *timeout, nb_timeout_class kind, int64_t now_ns);
 /* the next deadline; INT64_MAX: there is none */
 int64_t nb_timeouts_next_ns(const nb_timeouts *timeouts);
-/* Removes and returns a node whose deadline has passed; *queue: its class. NULL: there is none. */
-nb_timeout *nb_timeouts_expire(nb_timeouts *timeouts, int64_t now_ns, nb_timeout_class *queue);
+/* Removes and returns a node whose deadline has passed; *kind: its class. NULL: there is none. */
+nb_timeout *nb_timeouts_expire(nb_timeouts *timeouts, int64_t now_ns, nb_timeout_class *kind);
 /* The node of a class that was armed first; NULL: there is none. */
-nb_timeout *nb_timeouts_oldest(const nb_timeouts *timeouts, nb_timeout_class queue);
+nb_timeout *nb_timeouts_oldest(const nb_timeouts *timeouts, nb_timeout_class kind);
 /* Nodes of a class, counted by walking the queue. */
-uint32_t nb_timeouts_count(const nb_timeouts *timeouts, nb_timeout_class queue);
+uint32_t nb_timeouts_count(const nb_timeouts *timeouts, nb_timeout_class kind);
 
 #endif

@@ -405,10 +405,10 @@ void nb_loop_set_unavailable(nb_loop *loop, uint32_t seconds) {
 }
 
 static void expire(nb_loop *loop) {
-    nb_timeout_class queue;
+    nb_timeout_class kind;
     nb_timeout *timeout;
-    while ((timeout = nb_timeouts_expire(&loop->connections.timeouts, loop->time.now_ns, &queue))) {
-        nb_connection_timed_out(&loop->connections, nb_connection_of_timeout(timeout), queue);
+    while ((timeout = nb_timeouts_expire(&loop->connections.timeouts, loop->time.now_ns, &kind))) {
+        nb_connection_timed_out(&loop->connections, nb_connection_of_timeout(timeout), kind);
     }
     nb_exchange *exchange;
     nb_request_message *message;

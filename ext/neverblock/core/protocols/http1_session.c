@@ -542,10 +542,10 @@ static void input_ended(nb_connections *connections, nb_connection *connection) 
     }
 }
 
-static void timed_out(nb_connections *connections, nb_connection *connection, nb_timeout_class which) {
+static void timed_out(nb_connections *connections, nb_connection *connection, nb_timeout_class kind) {
     static const nb_refusal too_slow = {408, "the body comes too slowly"};
     static const nb_refusal late = {408, "the request's head did not arrive in time"};
-    if (which == NB_TIMEOUT_HEADER) {
+    if (kind == NB_TIMEOUT_HEADER) {
         if (connection->input.data) {
             refuse_head(connections, connection, late);
         } else {
