@@ -26,14 +26,14 @@ typedef struct starved {
 
 typedef struct report {
     uint64_t cpu_us; /* that the process has used so far */
-    uint64_t accept_errors, turned_away, connections;
+    uint64_t accept_errors, connections_refused, connections;
 } report;
 
 static void answer_report(nb_test_world *w, int fd) {
     struct timespec used;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
     nb_server_counters stats = nb_test_world_counters(w);
-    report r = {(uint64_t)used.tv_sec * 1000000 + (uint64_t)used.tv_nsec / 1000, stats.accept_errors, stats.turned_away,
+    report r = {(uint64_t)used.tv_sec * 1000000 + (uint64_t)used.tv_nsec / 1000, stats.accept_errors, stats.connections_refused,
                 stats.connections};
     if (write(fd, &r, sizeof r) != sizeof r) _exit(3);
 }
@@ -172,7 +172,7 @@ static void without_a_descriptor_and_all_busy_the_loop_pauses_refuses_and_goes_o
     nb_test_world_expect(w, &clients[7], 503, NULL);
     report after = ask_report(&s);
     assert_true(nb_test_since_ms(start) < NB_TEST_PATIENCE_MS / 2);
-    assert_true(after.turned_away >= 1);
+    assert_true(after.connections_refused >= 1);
     if (after.cpu_us - before.cpu_us > 400000) fail_msg("it spun: %u us", (unsigned)(after.cpu_us - before.cpu_us));
     assert_int_equal(1, write(s.commands, "g", 1));
     nb_test_world_expect(w, &clients[0], 200, "held");
@@ -197,8 +197,8 @@ static void connections_leave_some_descriptors_to_others_and_there_are_more_of_t
         clients[i] = nb_test_connect(s.port);
         assert_true(nb_test_get(&clients[i], "/hold"));
     }
-    while (refused == 0 || ask_report(&s).connections + ask_report(&s).turned_away < CROWD)
-        refused = (unsigned)ask_report(&s).turned_away;
+    while (refused == 0 || ask_report(&s).connections + ask_report(&s).connections_refused < CROWD)
+        refused = (unsigned)ask_report(&s).connections_refused;
     assert_in_range(ask_free(&s), 5, 10);
     assert_int_equal(1, write(s.commands, "g", 1));
     for (int i = 0; i < CROWD; i++) {
@@ -207,7 +207,7 @@ static void connections_leave_some_descriptors_to_others_and_there_are_more_of_t
         if (w->response.status != 200) assert_int_equal(503, w->response.status);
         nb_test_client_close(&clients[i]);
     }
-    assert_int_equal(CROWD, held + ask_report(&s).turned_away);
+    assert_int_equal(CROWD, held + ask_report(&s).connections_refused);
     while (ask_report(&s).connections > 0) {
     }
     for (int i = 0; i < 3; i++) {

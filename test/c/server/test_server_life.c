@@ -76,7 +76,7 @@ static void who_has_waited_for_a_place_in_vain_is_told_503_and_places_that_are_f
         assert_non_null(strstr(w->response.head, "Retry-After: 1\r\n"));
         assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(late, NULL));
     }
-    assert_int_equal(5, nb_test_world_counters(w).turned_away);
+    assert_int_equal(5, nb_test_world_counters(w).connections_refused);
     nb_test_client_reset(clients[0]);
     while (nb_test_world_counters(w).connections == 3)
         usleep(1000);

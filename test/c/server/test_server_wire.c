@@ -325,7 +325,7 @@ static void a_body_over_the_limit_is_refused_before_or_while_it_comes(void **sta
         nb_test_world_expect(w, c, 200, NULL);
         assert_true(nb_test_is_pattern(&w->response, 100000));
     }
-    assert_int_equal(2, nb_test_world_counters(w).refused);
+    assert_int_equal(2, nb_test_world_counters(w).requests_refused);
     nb_test_world_close(w);
 }
 

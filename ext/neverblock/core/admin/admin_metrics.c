@@ -113,7 +113,7 @@ static void add_connections(nb_text *text, const nb_loop *loop) {
           loop->config.connections_max);
     counter(text, "connections_accepted_total", "Client connections accepted.", NB_SUM(loop, counters.accepted));
     counter(text, "connections_refused_total", "Clients told 503 because there was no place for their connection.",
-            NB_SUM(loop, counters.turned_away));
+            NB_SUM(loop, counters.connections_refused));
     counter(text, "connections_evicted_total", "Idle connections ended to make room for new ones.",
             NB_SUM(loop, counters.evicted));
     counter(text, "accept_errors_total",
@@ -144,7 +144,7 @@ static void add_requests(nb_text *text, const nb_loop *loop, const nb_figures_no
             NB_SUM(loop, counters.shed));
     counter(text, "requests_refused_total",
             "Requests the server itself answered 4xx or 501: malformed, too large, too slow.",
-            NB_SUM(loop, counters.refused));
+            NB_SUM(loop, counters.requests_refused));
     counter(text, "requests_timed_out_total", "Requests and responses ended because the client was too slow.",
             NB_SUM(loop, counters.timed_out));
     counter(text, "requests_overdue_total", "Requests answered 503 because their deadline passed (timeouts request).",

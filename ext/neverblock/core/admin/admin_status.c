@@ -97,7 +97,7 @@ static void add_connections(nb_text *text, const nb_loop *loop) {
     add_number(text, "closing", NB_SUM(loop, counters.phases[NB_PHASE_CLOSING]));
     add_number(text, "limit", loop->config.connections_max);
     add_number(text, "accepted_total", NB_SUM(loop, counters.accepted));
-    add_number(text, "refused_total", NB_SUM(loop, counters.turned_away));
+    add_number(text, "refused_total", NB_SUM(loop, counters.connections_refused));
     add_number(text, "evicted_total", NB_SUM(loop, counters.evicted));
     add_number(text, "accept_errors_total", NB_SUM(loop, counters.accept_errors));
     nb_text_add(text, "}");
@@ -112,7 +112,7 @@ static void add_requests(nb_text *text, const nb_loop *loop, const nb_figures_no
     add_number(text, "total", NB_SUM(loop, counters.requests));
     add_number(text, "shed_total", NB_SUM(loop, counters.shed));
     add_number(text, "errors_total", now->errors);
-    add_number(text, "refused_total", NB_SUM(loop, counters.refused));
+    add_number(text, "refused_total", NB_SUM(loop, counters.requests_refused));
     add_number(text, "timed_out_total", NB_SUM(loop, counters.timed_out));
     add_number(text, "aborted_total", NB_SUM(loop, counters.aborted));
     add_number(text, "lost_total", NB_SUM(loop, counters.lost));

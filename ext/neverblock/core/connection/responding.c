@@ -46,7 +46,7 @@ static void drop_body(nb_connections *connections, nb_exchange *exchange) {
 
 void nb_respond_refused(nb_connections *connections, nb_exchange *exchange, nb_refusal refusal) {
     nb_connection *connection = exchange->connection;
-    if (!connection->admin) NB_COUNT(connections->counters, refused, 1);
+    if (!connection->admin) NB_COUNT(connections->counters, requests_refused, 1);
     drop_body(connections, exchange);
     connection->protocol->body_stopped(connections, exchange);
     nb_respond_own(connections, exchange, refusal, refusal.http_status == 405 ? allow_line : "");

@@ -105,7 +105,7 @@ static void refuse(nb_loop *loop, int fd) {
     struct iovec part = {(void *)(uintptr_t)overload_answer, sizeof(overload_answer) - 1};
     size_t moved;
     /* Counted before the answer, so that a client that has it finds it counted. */
-    NB_COUNT(&loop->counters, turned_away, 1);
+    NB_COUNT(&loop->counters, connections_refused, 1);
     (void)nb_net_writev(fd, &part, 1, &moved);
     nb_net_finish(fd);
     for (int i = 0; i < REFUSED_READS && nb_net_read(fd, sent, sizeof(sent), &moved) == NB_OK; i++) {

@@ -12,10 +12,22 @@
 
 #include "base/counter.h"
 
+/* Since the start, but for those that say "now". Connections and requests of admin listeners count
+ * in admin_requests alone.
+ *
+ *   accepted, connections (now), connections_refused (503, no place), evicted (an idle one made
+ *   room), accept_errors, hijacked, timed_out (while a head or a body was awaited)
+ *   requests, responses (complete), requests_refused (400 to 431, 505...: connection/responding.h),
+ *   shed (503, too much to do), overdue (its limit has expired), lost (502, its worker died),
+ *   aborted (its client left), queue (now)
+ *   bytes_received, bytes_sent, spool_bytes (now), response_bytes (now), downloads,
+ *   reports_dropped
+ *   turns, guest_turns (of an executor's thread)
+ */
 /* clang-format off */
 #define NB_COUNTER_LIST(X) \
-    X(accepted) X(connections) X(requests) X(responses) X(refused) X(shed) X(timed_out) X(overdue) X(queue) X(aborted) \
-    X(accept_errors) X(spool_bytes) X(response_bytes) X(turned_away) X(evicted) X(bytes_received) X(bytes_sent) \
+    X(accepted) X(connections) X(requests) X(responses) X(requests_refused) X(shed) X(timed_out) X(overdue) X(queue) X(aborted) \
+    X(accept_errors) X(spool_bytes) X(response_bytes) X(connections_refused) X(evicted) X(bytes_received) X(bytes_sent) \
     X(turns) X(guest_turns) X(admin_requests) X(hijacked) X(lost) X(downloads) X(reports_dropped)
 /* clang-format on */
 
