@@ -33,8 +33,8 @@ static void answer_report(nb_test_world *w, int fd) {
     struct timespec used;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
     nb_server_counters stats = nb_test_world_counters(w);
-    report r = {(uint64_t)used.tv_sec * 1000000 + (uint64_t)used.tv_nsec / 1000, stats.accept_errors, stats.connections_refused,
-                stats.connections};
+    report r = {(uint64_t)used.tv_sec * 1000000 + (uint64_t)used.tv_nsec / 1000, stats.accept_errors,
+                stats.connections_refused, stats.connections};
     if (write(fd, &r, sizeof r) != sizeof r) _exit(3);
 }
 

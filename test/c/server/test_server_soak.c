@@ -157,8 +157,8 @@ static void soak(unsigned executors, bool guest, const char *poller) {
     }
     nb_server_counters stats = nb_test_world_counters(&w);
     print_message("%u served, %u wrong; %u connections, %u refused, %u shed, %u aborted, %u timed out\n", served, wrong,
-                  (unsigned)stats.accepted, (unsigned)stats.requests_refused, (unsigned)stats.shed, (unsigned)stats.aborted,
-                  (unsigned)stats.timed_out);
+                  (unsigned)stats.accepted, (unsigned)stats.requests_refused, (unsigned)stats.shed,
+                  (unsigned)stats.aborted, (unsigned)stats.timed_out);
     assert_int_equal(0, wrong);
     assert_true(served > 0);
     nb_test_world_close(&w);
