@@ -8,6 +8,7 @@
 #include "binding/base/module.h"
 #include "binding/base/ruby_log.h"
 #include "binding/base/process_watchdog.h"
+#include "binding/base/protect.h"
 #include "binding/engine/engine.h"
 #include "binding/engine/engine_algorithms.h"
 #include "binding/engine/engine_files.h"
@@ -76,6 +77,7 @@ void Init_neverblock(void);
 RUBY_FUNC_EXPORTED void Init_neverblock(void) {
     nb_module_define();
     nb_forks_define();
+    nb_protect_define();
     nb_exit_limit_define(nb_module);
     rb_define_singleton_method(nb_module, "subreaper", subreaper, 0);
     rb_define_singleton_method(nb_module, "end_with_parent", end_with_parent, 1);

@@ -5,10 +5,14 @@
 
 #include <stdbool.h>
 
-/* With nil it raises $! again, calls no method for that, and takes the mark away (eval.c,
-   rb_longjmp). */
-static VALUE raise_again(VALUE unused) {
+/* Raised in place of the error, whose backtrace may be long: Ruby makes an Array of it. This one has
+   an empty backtrace. */
+static VALUE short_error;
+
+/* With nil it raises $!, calls no method for that, and takes the mark away (eval.c, rb_longjmp). */
+static VALUE raise_short(VALUE unused) {
     (void)unused;
+    rb_set_errinfo(short_error);
     rb_exc_raise(Qnil);
     return Qnil;
 }
@@ -22,6 +26,12 @@ static bool marks(VALUE error) {
 void nb_protect_drop(VALUE before) {
     VALUE error = rb_errinfo();
     int tag = 0;
-    if (marks(error)) rb_protect(raise_again, Qnil, &tag);
+    if (marks(error)) rb_protect(raise_short, Qnil, &tag);
     rb_set_errinfo(before);
+}
+
+void nb_protect_define(void) {
+    rb_gc_register_address(&short_error);
+    short_error = rb_exc_new_cstr(rb_eRuntimeError, "NeverBlock drops an error");
+    rb_funcall(short_error, rb_intern("set_backtrace"), 1, rb_ary_new());
 }

@@ -17,4 +17,6 @@
    GVL; in the fiber that has called rb_protect. Does not raise. */
 void nb_protect_drop(VALUE before);
 
+void nb_protect_define(void);
+
 #endif
