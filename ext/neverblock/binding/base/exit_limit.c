@@ -9,18 +9,17 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "os/clock.h"
 #include "os/thread.h"
 
 /* One in a process. Not freed: its thread reads it until the process ends. */
 static struct { int ms, status; } limit;
 
 static void report(void) {
-    char line[200], time[NB_LOG_TIME_BYTES];
-    nb_log_time(time, nb_clock_wall_ns());
-    int size = snprintf(line, sizeof(line),
-                        "neverblock: %s warning: threads of this process do not end: exiting without them\n", time);
-    ssize_t written = write(STDERR_FILENO, line, (size_t)size);
+    char line[200];
+    size_t size = nb_log_begin_line(line, sizeof(line), "warning");
+    int added = snprintf(line + size, sizeof(line) - size,
+                         "threads of this process do not end: exiting without them\n");
+    ssize_t written = write(STDERR_FILENO, line, size + (size_t)added);
     (void)written;
 }
 

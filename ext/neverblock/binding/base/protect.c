@@ -3,10 +3,8 @@
  */
 #include "binding/base/protect.h"
 
-#include <stdbool.h>
-
-/* Raised in place of the error, whose backtrace may be long: Ruby makes an Array of it. This one has
-   an empty backtrace. */
+/* Raised in place of the error, whose backtrace may be long: Ruby makes an Array of it. This one
+   has an empty backtrace. */
 static VALUE short_error;
 
 /* With nil it raises $!, calls no method for that, and takes the mark away (eval.c, rb_longjmp). */
@@ -17,8 +15,7 @@ static VALUE raise_short(VALUE unused) {
     return Qnil;
 }
 
-/* What ends a thread or goes to a `catch` is no exception. */
-static bool marks(VALUE error) {
+bool nb_protect_marks(VALUE error) {
     if (!RB_TYPE_P(error, T_OBJECT)) return false;
     return RTEST(rb_obj_is_kind_of(error, rb_eSysStackError)) || RTEST(rb_obj_is_kind_of(error, rb_eNoMemError));
 }
@@ -26,7 +23,7 @@ static bool marks(VALUE error) {
 void nb_protect_drop(VALUE before) {
     VALUE error = rb_errinfo();
     int tag = 0;
-    if (marks(error)) rb_protect(raise_short, Qnil, &tag);
+    if (nb_protect_marks(error)) rb_protect(raise_short, Qnil, &tag);
     rb_set_errinfo(before);
 }
 

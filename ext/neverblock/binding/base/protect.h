@@ -12,6 +12,10 @@
 #define NB_BINDING_PROTECT_H
 
 #include <ruby.h>
+#include <stdbool.h>
+
+/* Does Ruby mark the fiber with this error? No for what ends a thread or goes to a `catch`. */
+bool nb_protect_marks(VALUE error);
 
 /* Drops the error that rb_protect has just caught: takes the mark away, and sets $! to `before`.
    GVL; in the fiber that has called rb_protect. Does not raise. */

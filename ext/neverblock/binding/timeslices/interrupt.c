@@ -150,8 +150,7 @@ bool nb_interrupt_self(VALUE raises) {
 
 /* Sends again what has ended the call. False: it cannot be sent. */
 static bool send_again(VALUE error) {
-    if (RTEST(rb_obj_is_kind_of(error, rb_eSysStackError)) || RTEST(rb_obj_is_kind_of(error, rb_eNoMemError)))
-        return true;
+    if (nb_protect_marks(error)) return true;
     bool raised = RTEST(rb_obj_is_kind_of(error, rb_eException));
     return nb_interrupt_self(raised ? rb_ary_new_from_args(1, error) : Qnil) || !raised;
 }

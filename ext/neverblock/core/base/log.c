@@ -97,8 +97,7 @@ void nb_log_time(char out[NB_LOG_TIME_BYTES], int64_t wall_ns) {
     snprintf(out, NB_LOG_TIME_BYTES, "%s.%03dZ", text, (int)(wall_ns % NB_NS_PER_S / NB_NS_PER_MS));
 }
 
-/* Writes what every line begins with, and returns its length. */
-static size_t begin_line(char *line, size_t room, const char *level) {
+size_t nb_log_begin_line(char *line, size_t room, const char *level) {
     char text[NB_LOG_TIME_BYTES];
     nb_log_time(text, nb_clock_wall_ns());
     int size = snprintf(line, room, "neverblock: %s %s: ", text, level);
@@ -110,7 +109,7 @@ static size_t begin_line(char *line, size_t room, const char *level) {
 static bool report_drops(nb_log *self, size_t room_after) {
     char report[160];
     if (self->unreported == 0) return true;
-    size_t size = begin_line(report, sizeof report, "warning");
+    size_t size = nb_log_begin_line(report, sizeof report, "warning");
     int added = snprintf(report + size, sizeof report - size,
                          "%llu log lines dropped: the reader of this log is too slow\n",
                          (unsigned long long)self->unreported);
@@ -192,7 +191,7 @@ void nb_log_write(nb_log *log, const char *bytes, size_t size) {
 
 static void write_line(nb_log *log, const char *level, const char *format, va_list arguments) {
     char line[LINE_BYTES + 1];
-    size_t head = begin_line(line, LINE_BYTES, level), size = head;
+    size_t head = nb_log_begin_line(line, LINE_BYTES, level), size = head;
     int printed = vsnprintf(line + size, LINE_BYTES - size, format, arguments);
     if (printed < 0) return;
     size += (size_t)printed < LINE_BYTES - size ? (size_t)printed : LINE_BYTES - size - 1;

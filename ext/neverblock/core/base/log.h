@@ -51,4 +51,8 @@ void nb_log_flush(nb_log *log, unsigned timeout_ms);
    fine. */
 void nb_log_destroy(nb_log *log);
 
+/* Writes what every line begins with ("neverblock: TIME LEVEL: "), ended by NUL. Returns its
+   length. */
+size_t nb_log_begin_line(char *line, size_t room, const char *level);
+
 #endif
