@@ -123,6 +123,34 @@ class ActiveRecordTest < RecordsCase
     end
   end
 
+  # MySQL's drivers close a connection that is left, as on threads.
+  def test_a_transaction_goes_on_after_a_timeout_on_postgresql
+    locks = Locks.new("pg")
+    locks.execute("DROP TABLE IF EXISTS went_on")
+    locks.execute("CREATE TABLE went_on (word varchar(10))")
+    target = path("pg", "goes_on", slow: "SELECT pg_sleep(0.3)",
+                                   write: "INSERT INTO went_on VALUES ('both')",
+                                   sql: "SELECT count(*) FROM went_on")
+
+    assert_equal [["Timeout::Error", "RecordsApp::Over"], 2], parsed(ask(target))
+    assert_equal "2", locks.value("SELECT count(*) FROM went_on").to_s
+  ensure
+    locks&.close
+  end
+
+  def test_a_connection_that_was_given_back_in_the_middle_of_an_answer_is_closed_and_its_query_ended
+    locks = Locks.new("pg")
+    locks.closed do
+      assert_equal "Timeout::Error", parsed(ask(path("pg", "left_running", sql: locks.sql("old"))))
+      await("the query is ended") { locks.waiting.zero? }
+      answers = ask_at_once(POOL * 2, "pg", "query") { |number| { sql: "SELECT '#{number}'" } }
+
+      assert_equal (0...(POOL * 2)).map(&:to_s), answers.map(&:value)
+    end
+  ensure
+    locks&.close
+  end
+
   def test_a_transaction_whose_client_has_left_is_rolled_back
     each_database do |name, locks|
       locks.execute("DROP TABLE IF EXISTS written")

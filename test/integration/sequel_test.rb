@@ -181,8 +181,9 @@ class SequelPostgresqlTest < SequelDriversCase
     assert_equal 4, @db.pool.size
   end
 
+  # @param keeps [Boolean] whether the connection stays, because its query was cancelled
   # @yield what a fiber does that is ended while it waits in the database
-  def end_in_the_middle(how)
+  def end_in_the_middle(how, keeps: false)
     before = nil
     in_loop do
       before = @db["select pg_backend_pid()"].get
@@ -193,7 +194,7 @@ class SequelPostgresqlTest < SequelDriversCase
       # The lock is still held: what the fiber waited for is ended in the server too, and nobody
       # waits with it.
       NB.offload { await("it waits no more") { waiting.zero? } }
-      refute_equal before, @db["select pg_backend_pid()"].get
+      assert_equal keeps, before == @db["select pg_backend_pid()"].get
       assert_equal 1, @db.pool.size
       sql = "select count(*) from pg_stat_activity where state like 'idle in transaction%'"
       assert_equal 0, keeper[sql].get
@@ -202,19 +203,60 @@ class SequelPostgresqlTest < SequelDriversCase
 
   RAISE = ->(fiber) { fiber.raise(Failure) }
 
+  # As a request that is ended from outside.
+  class Outside < Failure
+    include NeverBlock::FromOutside
+  end
+  END_IT = ->(fiber) { fiber.raise(Outside) }
+
+  def test_a_transaction_that_is_ended_from_outside_costs_its_connection
+    end_in_the_middle(END_IT) { @db.transaction { wait_in_database(1) } }
+  end
+
   def test_a_query_that_is_left_in_the_middle_costs_its_connection_and_nobody_elses
     end_in_the_middle(RAISE) { wait_in_database(1) }
   end
 
-  def test_so_does_a_transaction_which_is_rolled_back
+  def test_a_transaction_that_is_left_is_rolled_back_and_its_query_cancelled
     @db.run("create table if not exists half_done (id int)")
-    end_in_the_middle(RAISE) do
+    end_in_the_middle(RAISE, keeps: true) do
       @db.transaction do
         @db[:half_done].insert(id: 1)
         wait_in_database(1)
       end
     end
     assert_equal 0, @db[:half_done].count
+  end
+
+  def test_a_transaction_goes_on_after_a_timeout
+    @db.run("create table if not exists went_on (id int)")
+    in_loop do
+      @db.transaction do
+        @db[:went_on].insert(id: 1)
+        assert_raises(Timeout::Error) { Timeout.timeout(0.01) { @db.get(Sequel.lit("pg_sleep(0.3)")) } }
+        assert_raises(Timeout::Error) do
+          @db.transaction(savepoint: true) do
+            @db[:went_on].insert(id: 2)
+            Timeout.timeout(0.01) { @db.get(Sequel.lit("pg_sleep(0.3)")) }
+          end
+        end
+        @db[:went_on].insert(id: 3)
+      end
+      assert_equal [1, 3], @db[:went_on].select_order_map(:id)
+    end
+  ensure
+    @db.run("drop table if exists went_on")
+  end
+
+  def test_a_connection_that_its_holder_gives_back_in_the_middle_of_an_answer_is_closed
+    end_in_the_middle(RAISE) do
+      @db.synchronize do
+        wait_in_database(1)
+      rescue Failure
+        nil
+      end
+      raise Failure
+    end
   end
 
   def test_so_does_a_prepared_statement
@@ -228,8 +270,9 @@ class SequelPostgresqlTest < SequelDriversCase
     end
   end
 
-  def test_so_does_a_cursor
-    end_in_the_middle(RAISE) do
+  # After Timeout its CLOSE waits for the rest of the answer, as on threads.
+  def test_so_does_a_cursor_that_is_ended_from_outside
+    end_in_the_middle(END_IT) do
       sql = "select n, case when n > 5 then pg_advisory_lock_shared(#{LOCK})::text end " \
             "from generate_series(1, 10) n"
       @db[sql].use_cursor(rows_per_fetch: 3).each { |row| row }

@@ -127,6 +127,29 @@ class RecordsApp
     end
   end
 
+  # What a transaction sees and writes after a limit of the application's own has ended its query.
+  def goes_on(model, query)
+    model.transaction do
+      model.connection.execute(query.fetch("write"))
+      ended = [Timeout::Error, Over].map do |error|
+        Timeout.timeout(0.01, error) { model.connection.select_value(query.fetch("slow")) }
+      rescue Timeout::Error, Over => e
+        e.class.name
+      end
+      model.connection.execute(query.fetch("write"))
+      [ended, model.connection.select_value(query.fetch("sql"))]
+    end
+  end
+
+  # Leaves a connection with the answer to a query under way.
+  def left_running(model, query)
+    model.with_connection do |connection|
+      Timeout.timeout(0.01) { connection.select_value(query.fetch("sql")) }
+    rescue Timeout::Error => e
+      e.class.name
+    end
+  end
+
   def limited(model, sql)
     model.with_connection do |connection|
       Timeout.timeout(0.01, Over) { connection.select_value(sql) }

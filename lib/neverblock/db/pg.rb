@@ -114,13 +114,19 @@ module NeverBlock
         # Time limit, in seconds, for the cancel request.
         CANCEL_S = 1
 
-        # Closes a connection, perhaps in the middle of a query. The server would run the query to
-        # its end, so it gets a cancel request first. May park.
-        def neverblock_abandon
+        # Asks the server to end the query that is under way, if there is one. May park.
+        # @return [void]
+        def neverblock_cancel
           active = !finished? && transaction_status == ::PG::PQTRANS_ACTIVE
           NeverBlock.deadline(CANCEL_S) { cancel } if active
         rescue StandardError
           nil # the query ends by itself
+        end
+
+        # Closes a connection, perhaps in the middle of a query. The server would run the query to
+        # its end, so it gets a cancel request first. May park.
+        def neverblock_abandon
+          neverblock_cancel
         ensure
           close unless finished?
         end

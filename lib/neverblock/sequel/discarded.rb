@@ -1,8 +1,12 @@
 # frozen_string_literal: true
 
-# Discarded connections: a deadline, Timeout, Fiber#raise or Fiber#kill has taken their fiber out of
-# the driver in the middle of an answer. The next holder would get the rest of that answer. So the
-# connection is closed at once, and the holder that finds it in the pool has it removed (Found).
+# Discarded connections: their fiber has left the driver in the middle of an answer, by a deadline,
+# Timeout, Fiber#raise or Fiber#kill. The next holder would get the rest of that answer. So the
+# connection is closed, and the holder that finds it in the pool has it removed (Found).
+#
+# pg reads the rest of an old answer before it sends the next query. So its connection stays usable
+# for the holder that has rescued Timeout, as on threads, and is closed when the holder gives it
+# back. What ends the fiber from outside (FromOutside) discards it at once.
 
 require "timeout"
 require "neverblock/errors/causes"
@@ -30,7 +34,7 @@ module NeverBlock
           finished = true
           result
         ensure
-          leave(connection, db, $!) unless finished
+          finished ? settle(connection, db) : leave(connection, db, $!)
         end
 
         # Yields to a call of the driver.
@@ -47,8 +51,11 @@ module NeverBlock
         rescue ::Sequel::Error, *db.send(:database_error_classes)
           finished = true
           raise
+        rescue Exception => e # rubocop:disable Lint/RescueException -- raised again
+          outside = FromOutside === e
+          raise
         ensure
-          mark(connection, db) unless finished
+          mark(connection, db) unless finished || (reads_on?(connection) && !outside)
         end
 
         # @return [Boolean] whether the connection must not be used again
@@ -63,7 +70,17 @@ module NeverBlock
           end
         end
 
+        # @return [Boolean] whether the answer to a query of the driver pg is under way
+        def unfinished?(connection)
+          reads_on?(connection) && in_the_middle?(connection)
+        end
+
         private
+
+        # pg has libpq's record of the answer, and reads on before the next query.
+        def reads_on?(connection)
+          connection.respond_to?(:transaction_status)
+        end
 
         def refuse
           raise ::Sequel::DatabaseDisconnectError,
@@ -73,9 +90,15 @@ module NeverBlock
         # Not for SQLite: it has no answer under way, and its database may exist in the connection.
         def mark(connection, db)
           return if connection.frozen? || db.database_type == :sqlite
-          return if connection.respond_to?(:transaction_status) && !in_the_middle?(connection)
+          return if reads_on?(connection) && !in_the_middle?(connection)
 
           connection.instance_variable_set(:@neverblock_discarded, true)
+        end
+
+        # The holder has come to its end, perhaps after it has rescued Timeout.
+        def settle(connection, db)
+          mark(connection, db) if reads_on?(connection)
+          close(connection, db) if discarded?(connection)
         end
 
         # The holder has left early. This also sees answers that are read outside the driver's call
@@ -83,7 +106,7 @@ module NeverBlock
         def leave(connection, db, error)
           return if error.is_a?(Found)
 
-          doubtful = connection.respond_to?(:transaction_status) || (error && from_outside?(error))
+          doubtful = reads_on?(connection) || (error && from_outside?(error))
           mark(connection, db) if doubtful
           close(connection, db) if discarded?(connection)
         end

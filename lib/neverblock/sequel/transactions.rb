@@ -42,10 +42,17 @@ module NeverBlock
         super&.map { |hook| Transactions.sliced(hook) }
       end
 
-      # The server rolls back when the connection is closed. A ROLLBACK would wait for the old
-      # answer.
+      # The server rolls back when a connection is closed. On one that stays open, a ROLLBACK waits
+      # for the end of a query that Timeout has left. So that query is cancelled, as ActiveRecord
+      # does; a savepoint's is not, because that would make its transaction invalid.
       def rollback_transaction(connection, *)
-        super unless Discarded.discarded?(connection)
+        return if Discarded.discarded?(connection)
+
+        if Discarded.unfinished?(connection) && !in_savepoint?(connection) &&
+           connection.respond_to?(:neverblock_cancel)
+          connection.neverblock_cancel
+        end
+        super
       end
 
       # A killed fiber leaves the block as a `throw` does, for which Sequel commits. Its work is

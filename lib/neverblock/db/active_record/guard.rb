@@ -4,6 +4,10 @@
 # left, Timeout, `throw` or Thread#raise. On such a connection the next query would get that answer.
 # So it is closed at once. The adapter stays in its pool and connects again when it is next used. A
 # transaction on it is lost, as with a lost connection.
+#
+# pg reads the rest of an old answer before it sends the next query. So its connection is closed at
+# once only where the fiber is ended from outside (FromOutside). After Timeout and the others the
+# request goes on with it, as on threads, and it is closed when it goes back to the pool.
 
 module NeverBlock
   module DB
@@ -46,8 +50,16 @@ module NeverBlock
         rescue ::ActiveRecord::ActiveRecordError, neverblock_driver_error
           whole = true
           raise
+        rescue Exception => e # rubocop:disable Lint/RescueException -- raised again
+          outside = FromOutside === e
+          raise
         ensure
-          neverblock_abandon unless whole
+          neverblock_abandon unless whole || (neverblock_reads_on? && !outside)
+        end
+
+        # Whether the driver reads the rest of an old answer before it sends the next query.
+        def neverblock_reads_on?
+          false
         end
 
         def neverblock_abandon
@@ -67,7 +79,17 @@ module NeverBlock
 
           WHOLE = [0, 2, 3].freeze # PQTRANS_IDLE, PQTRANS_INTRANS, PQTRANS_INERROR (libpq-fe.h)
 
+          # Called before the connection goes back to its pool. May park.
+          # @return [void]
+          def neverblock_settle
+            neverblock_abandon
+          end
+
           private
+
+          def neverblock_reads_on?
+            true
+          end
 
           def neverblock_driver_error
             ::PG::Error

@@ -54,6 +54,14 @@ module NeverBlock
           figures
         end
 
+        # A query that Timeout has ended may be under way. Its connection is closed here, outside
+        # the pool's lock.
+        def checkin(connection)
+          pinned = @pinned_connection.equal?(connection)
+          connection.neverblock_settle if !pinned && connection.respond_to?(:neverblock_settle)
+          super
+        end
+
         private
 
         def acquire_connection(...)
