@@ -5,6 +5,7 @@
 # directory asks that basenames are unique across folders.
 #
 #   ruby extconf.rb --enable-debug                    -O0 and asserts for slow checks
+#   ruby extconf.rb --disable-tls                     without OpenSSL, also where it is there
 #   ruby extconf.rb --enable-sanitize=address|thread  run it with the sanitizer's library preloaded
 
 require "mkmf"
@@ -19,7 +20,8 @@ SOURCES = {
   ],
   "core/poll" => %w[poll poll_epoll poll_kqueue poll_poll wake watchdog],
   "core/sendfile" => %w[sendfile_darwin sendfile_freebsd sendfile_linux sendfile_portable],
-  "core/transport" => %w[tcp],
+  "core/tls" => %w[tls_context tls_none tls_tickets],
+  "core/transport" => %w[tcp tls],
   "core/http" => %w[byte_class date field_name host status_code],
   "core/http1" => %w[body_decoder chunked framing head_parser head_writer],
   "core/mysql" => %w[answer],
@@ -38,14 +40,16 @@ SOURCES = {
   ],
   "core/metrics" => %w[downloads reports request_log stages],
   "core/responses" => %w[compose document_roots file_response named opening static],
-  "core/connection" => %w[connection connection_send delivery responding timeouts upload],
+  "core/connection" => %w[
+    connection connection_send delivery handshake responding timeouts upload
+  ],
   "core/protocols" => %w[http1_response http1_session],
   "core/loop" => %w[accepting lease listener loop loops parts snapshot],
   "core/admin" => %w[admin admin_metrics admin_status],
   "core/server" => %w[server],
   "binding/base" => %w[exit_limit forks module process_watchdog protect ruby_log],
   "binding/mysql" => %w[mysql mysql_handles mysql_unlock],
-  "binding/engine" => %w[engine engine_algorithms engine_files engine_reports link],
+  "binding/engine" => %w[engine engine_algorithms engine_files engine_reports engine_tls link],
   "binding/state" => %w[
     children heap inbox loop_time object parked sleeper timeslice_state wait watches
   ],
@@ -98,6 +102,13 @@ have_func("accept4", "sys/socket.h")
 have_func("epoll_pwait2", "sys/epoll.h")
 have_func("pipe2", "unistd.h")
 have_func("preadv2", "sys/uio.h")
+
+# OpenSSL: without it https:// is refused.
+if enable_config("tls", true) && have_header("openssl/ssl.h") &&
+   have_library("crypto", "OpenSSL_version", "openssl/crypto.h") &&
+   have_library("ssl", "SSL_CTX_set_ciphersuites", "openssl/ssl.h") # 1.1.1
+  $defs << "-DNB_HAVE_TLS"
+end
 
 $CFLAGS = "#{$CFLAGS.gsub(/(^| )-std=\S+/, "")} -std=c11"
 $defs << "-D_GNU_SOURCE"

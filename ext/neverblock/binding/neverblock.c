@@ -13,6 +13,7 @@
 #include "binding/engine/engine_algorithms.h"
 #include "binding/engine/engine_files.h"
 #include "binding/engine/engine_reports.h"
+#include "binding/engine/engine_tls.h"
 #include "binding/engine/link.h"
 #include "binding/mysql/mysql.h"
 #include "binding/executor/executor.h"
@@ -22,6 +23,7 @@
 #include "binding/stalls/blockers.h"
 #include "os/subreaper.h"
 #include "os/syscalls.h"
+#include "tls/tls.h"
 
 /* subreaper -> true: orphans among the descendants become children of this process from now on;
    false: the system has no such thing. */
@@ -68,6 +70,7 @@ static void found(VALUE built, const char *name, bool there) {
 static VALUE built(VALUE self) {
     VALUE hash = rb_hash_new();
     found(hash, "preadv2", BUILT_PREADV2);
+    found(hash, "tls", nb_tls_library() != NULL);
     found(hash, "poller", BUILT_EPOLL || BUILT_KQUEUE);
     return hash;
 }
@@ -87,6 +90,7 @@ RUBY_FUNC_EXPORTED void Init_neverblock(void) {
     nb_input_define(nb_module);
     VALUE engine = nb_engine_define(nb_module);
     nb_engine_files_define(engine);
+    nb_engine_tls_define(engine);
     nb_engine_reports_define(engine);
     nb_engine_algorithms_define(engine);
     nb_link_define(nb_module, engine);

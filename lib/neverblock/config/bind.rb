@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
-# One address to listen on, read from a URL: http://HOST:PORT, http://[::1]:PORT or
-# unix:///PATH?mode=0660. Reading checks everything that needs no system call. Names are resolved
+# One address to listen on, read from a URL: http://HOST:PORT, https://HOST:PORT?cert=F&key=F,
+# http://[::1]:PORT or unix:///PATH?mode=0660. Reading checks everything that needs no system call. Names are resolved
 # when the server listens.
 
+require "neverblock/config/certificates"
 require "neverblock/config/type"
 require "neverblock/errors"
 
@@ -15,7 +16,8 @@ module NeverBlock
       MODE_MAX = 0o777
       PORT_MAX = 65_535
       PORT = Type::Whole.new(0..PORT_MAX)
-      FORMS = "http://HOST:PORT, http://[IPV6]:PORT or unix:///PATH?mode=0660"
+      FORMS = "http://HOST:PORT, https://HOST:PORT?cert=FILE&key=FILE, http://[IPV6]:PORT " \
+              "or unix:///PATH?mode=0660"
 
       AUTHORITY = /\A
         (?:\[(?<ipv6>[0-9a-fA-F:.]+(?:%[\w.-]+)?)\]|(?<host>[^:\[\]@]*))
@@ -32,7 +34,7 @@ module NeverBlock
         Parser.new(text.to_s, task).bind
       end
 
-      # @return [Symbol] :http or :unix
+      # @return [Symbol] :http, :https or :unix
       attr_reader :scheme
       # @return [String, nil] a name or an address, without brackets
       attr_reader :host
@@ -42,18 +44,26 @@ module NeverBlock
       attr_reader :path
       # @return [Integer] permission bits of the socket file; 0: those that the umask leaves
       attr_reader :mode
+      # @return [Array<TLS::Identity::Files>] certificates of an https address; empty: one for
+      #   development is made
+      attr_reader :identities
 
-      def initialize(scheme:, host: nil, port: nil, path: nil, mode: 0)
+      def initialize(scheme:, host: nil, port: nil, path: nil, mode: 0, identities: [])
         @scheme = scheme
         @host = host
         @port = port
         @path = path
         @mode = mode
+        @identities = identities.freeze
         freeze
       end
 
       def unix?
         scheme == :unix
+      end
+
+      def https?
+        scheme == :https
       end
 
       # @param host [String] the resolved address
@@ -62,7 +72,7 @@ module NeverBlock
       def url(host = @host, port = @port)
         return "unix://#{path}" if unix?
 
-        host.include?(":") ? "http://[#{host}]:#{port}" : "http://#{host}:#{port}"
+        host.include?(":") ? "#{scheme}://[#{host}]:#{port}" : "#{scheme}://#{host}:#{port}"
       end
       alias to_s url
 
@@ -72,7 +82,7 @@ module NeverBlock
 
       # @return [Array] what makes two addresses equal
       def identity
-        [scheme, host, port, path, mode]
+        [scheme, host, port, path, mode, identities]
       end
 
       # Reads one URL. An object, so that every error message can quote the URL.
@@ -89,20 +99,18 @@ module NeverBlock
           case scheme
           when "http" then tcp(rest)
           when "unix" then unix(rest)
-          when "https" then raise NotYetError, "#{@text}: #{NO_TLS}"
+          when "https" then https(rest)
           when "tcp" then refuse("write http:// for tcp://")
-          else refuse("the scheme #{scheme.inspect} is unknown; known are http and unix")
+          else refuse("the scheme #{scheme.inspect} is unknown; known are http, https and unix")
           end
         end
 
         private
 
-        NO_TLS = "https is not supported yet; put a proxy with TLS in front and bind http:// " \
-                 "behind it"
         NO_HOST = "the host is missing; 127.0.0.1 is this machine alone, 0.0.0.0 is every IPv4 " \
                   "address, [::] every IPv6 address"
         NO_BRACKETS = "write an IPv6 address in brackets: http://[::1]:9292"
-        private_constant :NO_TLS, :NO_HOST, :NO_BRACKETS
+        private_constant :NO_HOST, :NO_BRACKETS
 
         def tcp(rest)
           authority, _, tail = rest.partition("/")
@@ -114,6 +122,16 @@ module NeverBlock
           parts = parts_of(authority)
           host = host_of(parts)
           Bind.new(scheme: :http, host: host, port: port_of(parts[:port], host))
+        end
+
+        def https(rest)
+          authority, _, query = rest.partition("?")
+          refuse("a path has no meaning here; write ?cert=FILE&key=FILE") if authority.include?("/")
+
+          parts = parts_of(authority)
+          host = host_of(parts)
+          Bind.new(scheme: :https, host: host, port: port_of(parts[:port], host),
+                   identities: Certificates.new(query, method(:refuse)).identities)
         end
 
         def parts_of(authority)
@@ -134,7 +152,9 @@ module NeverBlock
 
         def port_of(text, host)
           if text.nil? || text.empty?
-            refuse("the port is missing: http://#{host.include?(":") ? "[#{host}]" : host}:9292")
+            scheme = @text.partition("://").first
+            shown = host.include?(":") ? "[#{host}]" : host
+            refuse("the port is missing: #{scheme}://#{shown}:9292")
           end
 
           PORT.read(text, "#{@text}: the port")

@@ -10,6 +10,7 @@ require "neverblock/server/lane_rules"
 require "neverblock/log/core_lines"
 require "neverblock/server/folders"
 require "neverblock/server/listening"
+require "neverblock/tls/listeners"
 require "neverblock/version"
 
 module NeverBlock
@@ -46,8 +47,10 @@ module NeverBlock
         add_own_lanes(config, processes)
         Folders.new(@engine).open(config.files)
         @downloads = reader(config, on_download)
-        @urls = listen(config.binds, config.backlog).freeze
+        @tls = TLS::Listeners.new(@engine, @log, native: native)
+        @urls = listen(config.binds, config.backlog, tls: @tls).freeze
         @admin_url = listen([config.admin], config.backlog, admin: true).first if config.admin
+        @tls.follow
       rescue StandardError
         @downloads&.close
         @engine&.close
@@ -70,10 +73,17 @@ module NeverBlock
         @lanes_logged = line
       end
 
+      # Looks at the files of certificates now. Thread-safe.
+      # @return [void]
+      def renew_certificates
+        @tls.renew(asked: true)
+      end
+
       # Waits for the loop's end and frees it. To be called when no executor uses it any more.
       # @return [void]
       def close
         @engine.join
+        @tls.close
         @downloads&.close
         @engine.close
         @core_lines&.close

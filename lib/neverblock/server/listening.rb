@@ -8,6 +8,7 @@ require "socket"
 require "neverblock/errors"
 require "neverblock/server/addresses"
 require "neverblock/server/port_holder"
+require "neverblock/tls/identity"
 
 module NeverBlock
   class Server
@@ -27,13 +28,15 @@ module NeverBlock
       # @param admin [Boolean] whether the addresses are for the admin pages
       # @param port_holder [#describe]
       # @param addresses [Addresses]
+      # @param tls [TLS::Listeners, nil] for https addresses
       def initialize(engine, backlog, admin: false, port_holder: PortHolder.new,
-                     addresses: Addresses.new)
+                     addresses: Addresses.new, tls: nil)
         @engine = engine
         @backlog = backlog
         @admin = admin
         @port_holder = port_holder
         @addresses = addresses
+        @tls = tls
         @left_out = []
       end
 
@@ -47,13 +50,19 @@ module NeverBlock
 
       private
 
+      # A certificate is read before anything is opened.
       def open_tcp(bind)
+        context = @tls.context(bind) if bind.https?
         addresses = addresses_of(bind)
+        first = @engine.listeners
         port, opened = open_on_one_port(bind.port, addresses)
+        (first...@engine.listeners).each { |number| @tls.add(bind, number, context) } if context
         note_left_out(bind, addresses - opened)
         bind.url(opened.size > 1 ? bind.host : opened.first, port)
       rescue SystemCallError => e
         raise StartError, "cannot listen on #{bind}: #{explain_tcp(bind, e)}"
+      rescue TLS::Unusable => e
+        raise StartError, "cannot listen on #{bind}: #{e.message}"
       end
 
       # A port that is free at the first address may be busy at another; then another port is tried.

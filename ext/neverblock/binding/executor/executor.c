@@ -194,7 +194,8 @@ static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
 static void add_listeners(nb_executor *executor) {
     const nb_board *board = executor->board;
     for (uint16_t i = 0; i < board->listener_count; i++) {
-        nb_env_builder_add_listener(executor->env, board->listeners[i].address, board->listeners[i].port);
+        nb_env_builder_add_listener(executor->env, board->listeners[i].address, board->listeners[i].port,
+                                    board->listeners[i].secure);
     }
 }
 

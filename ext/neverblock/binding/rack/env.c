@@ -24,7 +24,7 @@
 _Static_assert(NB_FIELD_COUNT <= 64, "fields seen are kept in 64 bits");
 
 static VALUE method_values[NB_METHOD_COUNT];
-static VALUE http10, http11, slash, empty, port80, localhost, loopback, chunked;
+static VALUE http10, http11, slash, empty, port80, port443, localhost, loopback, chunked, http, https, on;
 
 static void init_constants(void) {
     if (http10) return;
@@ -39,6 +39,10 @@ static void init_constants(void) {
     empty = nb_constant_string("", 0);
     chunked = nb_constant_string("chunked", 7);
     port80 = nb_constant_string("80", 2);
+    port443 = nb_constant_string("443", 3);
+    http = nb_constant_string("http", 4);
+    https = nb_constant_string("https", 5);
+    on = nb_constant_string("on", 2);
     loopback = nb_constant_string("127.0.0.1", 9);
     localhost = nb_constant_string("localhost", 9);
 }
@@ -81,12 +85,14 @@ void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2,
     rb_hash_aset(template, nb_env_keys.request_method, method_values[NB_METHOD_GET]);
     rb_hash_aset(template, nb_env_keys.server_software, server_software());
     rb_hash_aset(template, nb_env_keys.server_protocol, http11);
-    rb_hash_aset(template, nb_env_keys.rack_url_scheme, nb_constant_string("http", 4));
+    rb_hash_aset(template, nb_env_keys.rack_url_scheme, http);
     rb_hash_aset(template, nb_env_keys.rack_errors, rack_errors);
     rb_hash_aset(template, nb_env_keys.rack_can_hijack, Qtrue);
     if (rack2) add_rack2(template, multiprocess);
     builder->template = template;
     builder->listeners = rb_ary_new();
+    builder->secure_listeners = 0;
+    builder->secure = false;
     builder->string_io = rb_path2class("StringIO");
     builder->file_class = rb_path2class("NeverBlock::SpooledInput");
     builder->no_input = rb_obj_freeze(rb_class_new_instance(0, NULL, rb_path2class("NeverBlock::NoInput")));
@@ -95,7 +101,8 @@ void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2,
     make_prefix(builder->request_id_prefix);
 }
 
-void nb_env_builder_add_listener(nb_env_builder *builder, const char *address, uint16_t port) {
+void nb_env_builder_add_listener(nb_env_builder *builder, const char *address, uint16_t port, bool secure) {
+    if (secure) builder->secure_listeners |= UINT64_C(1) << RARRAY_LEN(builder->listeners);
     bool ipv6 = strchr(address, ':') != NULL;
     VALUE name = *address ? rb_sprintf(ipv6 ? "[%s]" : "%s", address) : localhost;
     VALUE number = *address ? rb_sprintf("%u", port) : port80;
@@ -141,20 +148,22 @@ static void template_by_listener(nb_env_builder *builder, uint16_t listener) {
     rb_hash_aset(builder->template, nb_env_keys.server_port, NIL_P(pair) ? port80 : rb_ary_entry(pair, 1));
 }
 
+static VALUE default_port(const nb_env_builder *builder) { return builder->secure ? port443 : port80; }
+
 /* "t:" has the port that no port means; zeros in front would make a number in base 8 of it
    (Integer("080")). */
-static VALUE port_text(const char *port, size_t size) {
+static VALUE port_text(const nb_env_builder *builder, const char *port, size_t size) {
     while (size > 1 && *port == '0') {
         port++;
         size--;
     }
-    return size ? frozen_text(port, size) : port80;
+    return size ? frozen_text(port, size) : default_port(builder);
 }
 
 static void template_by_host(nb_env_builder *builder, const char *host, size_t size) {
     size_t end = nb_host_size(nb_slice_of(host, size));
     VALUE name = end ? frozen_text(host, end) : localhost;
-    VALUE port = end < size ? port_text(host + end + 1, size - end - 1) : port80;
+    VALUE port = end < size ? port_text(builder, host + end + 1, size - end - 1) : default_port(builder);
     rb_hash_aset(builder->template, nb_env_keys.http_host, frozen_text(host, size));
     rb_hash_aset(builder->template, nb_env_keys.server_name, name);
     rb_hash_aset(builder->template, nb_env_keys.server_port, port);
@@ -168,9 +177,23 @@ static void template_by_peer(nb_env_builder *builder, const char *address, size_
     remember(&builder->address, address, size);
 }
 
+/* HTTPS is of CGI, where servers set it to "on"; Rack::Request#ssl? reads it too. */
+static void template_by_scheme(nb_env_builder *builder, bool secure) {
+    builder->secure = secure;
+    builder->host.size = 0; /* its port may be another now */
+    rb_hash_aset(builder->template, nb_env_keys.rack_url_scheme, secure ? https : http);
+    if (secure) {
+        rb_hash_aset(builder->template, nb_env_keys.https, on);
+    } else {
+        rb_hash_delete(builder->template, nb_env_keys.https);
+    }
+}
+
 /* What is the same in many requests lies in the template, which is copied whole and costs nothing
    there. */
 static void update_template(nb_env_builder *builder, const nb_request_message *request) {
+    bool secure = builder->secure_listeners >> request->listener & 1;
+    if (secure != builder->secure) template_by_scheme(builder, secure);
     const char *host = at(request, request->host), *peer = at(request, request->peer_address);
     if (request->host.size == 0) {
         template_by_listener(builder, request->listener);

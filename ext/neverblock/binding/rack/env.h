@@ -39,6 +39,8 @@ typedef struct nb_env_builder {
     bool early_hints; /* rack.early_hints is there */
     /* [[name, port], ...]: SERVER_NAME and SERVER_PORT of a request without Host */
     VALUE listeners;
+    uint64_t secure_listeners; /* a bit for each that speaks TLS */
+    bool secure;               /* of the request before: the template has its scheme */
     /* of the request before; the template has its HTTP_HOST, SERVER_NAME, SERVER_PORT */
     nb_cached_text host;
     nb_cached_text address; /* likewise, REMOTE_ADDR */
@@ -53,8 +55,9 @@ typedef struct nb_env_builder {
 /* rack_errors: env["rack.errors"]. rack2: adds what Rack 2.2 asks for. multiprocess: the value of
    rack.multiprocess. */
 void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2, bool multiprocess);
-/* Adds the next listener, by its number: its address ("" for a UNIX socket) and its port. */
-void nb_env_builder_add_listener(nb_env_builder *builder, const char *address, uint16_t port);
+/* Adds the next listener, by its number: its address ("" for a UNIX socket), its port, and whether
+   it speaks TLS. */
+void nb_env_builder_add_listener(nb_env_builder *builder, const char *address, uint16_t port, bool secure);
 /* Sets HTTP_X_ACCEL_MAPPING, by which Rack::Sendfile finds what X-Accel-Redirect means here:
    "/folder/=/prefix/,...". */
 void nb_env_builder_add_accel(nb_env_builder *builder, VALUE mapping);

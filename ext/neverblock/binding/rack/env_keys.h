@@ -24,6 +24,7 @@
     X(content_length, "CONTENT_LENGTH")                 \
     X(transfer_encoding, "HTTP_TRANSFER_ENCODING")      \
     X(rack_url_scheme, "rack.url_scheme")               \
+    X(https, "HTTPS")                                   \
     X(rack_input, "rack.input")                         \
     X(rack_errors, "rack.errors")                       \
     X(rack_response_finished, "rack.response_finished") \

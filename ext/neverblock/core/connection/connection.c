@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "connection/connection_internal.h"
+#include "connection/handshake.h"
 #include "intake/body.h"
 #include "os/net.h"
 
@@ -26,8 +27,9 @@ bool nb_connection_answers_pile_up(const nb_connection *connection) {
     return nb_connection_owed(connection) >= UNREAD_ANSWERS_BYTES;
 }
 
-static bool wants_read(const nb_connection *connection) {
+bool nb_connection_wants_read(const nb_connection *connection) {
     if (connection->read_ended) return false;
+    if (connection->state == NB_CONNECTION_HANDSHAKE) return !connection->handshake->with_worker;
     if (connection->state == NB_CONNECTION_OPEN) return connection->protocol->wants_input(connection);
     return connection->state == NB_CONNECTION_LINGER;
 }
@@ -46,15 +48,20 @@ static void set_interest(nb_connections *connections, nb_connection *connection,
  * Mostly none comes before reading is wanted again, and a system call is saved. */
 static void watch(nb_connections *connections, nb_connection *connection) {
     uint8_t interest = connection->interest & NB_POLL_READ;
-    if (wants_read(connection)) interest |= NB_POLL_READ;
+    if (nb_connection_wants_read(connection)) interest |= NB_POLL_READ;
     if (connection->waits == NB_WAITS_CLIENT) interest |= NB_POLL_WRITE;
     /* Kept, as writing is often wanted again soon. */
     if (connection->waits == NB_WAITS_TURN) interest |= connection->interest & NB_POLL_WRITE;
     set_interest(connections, connection, interest);
+    /* The poller does not tell of them. */
+    if (connection->transport.unread && nb_connection_wants_read(connection))
+        nb_connection_mark_dirty(connections, connection);
 }
 
 nb_phase nb_connection_phase(const nb_connection *connection) {
     switch (connection->state) {
+    case NB_CONNECTION_HANDSHAKE:
+        return NB_PHASE_HANDSHAKE;
     case NB_CONNECTION_OPEN:
         return connection->protocol->phase(connection);
     case NB_CONNECTION_LAST:
@@ -71,6 +78,7 @@ bool nb_connection_is_idle(const nb_connection *connection) { return nb_connecti
 
 static nb_timeout_class timeout_class(const nb_connection *connection) {
     if (connection->state == NB_CONNECTION_ENDED) return NB_TIMEOUT_NONE;
+    if (connection->state == NB_CONNECTION_HANDSHAKE) return NB_TIMEOUT_HANDSHAKE;
     if (connection->waits == NB_WAITS_RATE) return NB_TIMEOUT_RATE;
     if (connection->waits != NB_WAITS_NOT) return NB_TIMEOUT_TRANSFER;
     if (connection->state == NB_CONNECTION_LINGER) return NB_TIMEOUT_LINGER;
@@ -131,34 +139,62 @@ static void count_end(nb_connections *connections, bool admin) {
     }
 }
 
-void nb_connection_open(nb_connections *connections, int fd, const nb_peer *peer, uint16_t listener, bool admin) {
+static nb_status open_transport(nb_transport *transport, const nb_accepted *accepted) {
+    if (accepted->tls) return nb_transport_tls_init(transport, accepted->fd, accepted->tls);
+    nb_transport_tcp_init(transport, accepted->fd);
+    return NB_OK;
+}
+
+/* Makes a connection of what was accepted and adds it to the poller. NULL: it was closed. */
+static nb_connection *new_connection(nb_connections *connections, const nb_accepted *accepted) {
     nb_connection *connection = nb_alloc_zero(1, sizeof(*connection));
-    if (!connection) {
-        nb_net_close(fd, true);
-        count_end(connections, admin);
-        return;
-    }
-    nb_transport_tcp_init(&connection->transport, fd);
-    connection->interest = NB_POLL_READ;
-    if (nb_poll_add(connections->poll, fd, connection->interest, (uint64_t)(uintptr_t)connection) != NB_OK) {
-        connection->transport.kind->close(&connection->transport, 1);
+    if (!connection || open_transport(&connection->transport, accepted) != NB_OK) {
+        nb_net_close(accepted->fd, true);
         nb_free(connection);
-        count_end(connections, admin);
+        return NULL;
+    }
+    connection->state = NB_CONNECTION_OPEN;
+    connection->interest = NB_POLL_READ;
+    uint64_t cookie = (uint64_t)(uintptr_t)connection;
+    if ((!accepted->tls || nb_handshake_begin(connections, connection) == NB_OK) &&
+        nb_poll_add(connections->poll, accepted->fd, connection->interest, cookie) == NB_OK)
+        return connection;
+    nb_handshake_drop(connection->handshake);
+    connection->transport.kind->close(&connection->transport, 1);
+    nb_free(connection);
+    return NULL;
+}
+
+void nb_connection_open(nb_connections *connections, const nb_accepted *accepted) {
+    nb_connection *connection = new_connection(connections, accepted);
+    if (!connection) {
+        count_end(connections, accepted->admin);
         return;
     }
-    connection->peer = *peer;
-    connection->listener = listener;
-    connection->admin = admin;
+    connection->peer = accepted->peer;
+    connection->listener = accepted->listener;
+    connection->admin = accepted->admin;
     connection->began_ns = connections->time->now_ns;
     connection->protocol = connections->protocol;
     nb_timeout_init(&connection->timeout);
     nb_send_queue_init(&connection->send_queue);
-    connection->protocol->open(connection);
+    if (!connection->handshake) connection->protocol->open(connection);
     nb_connection **first = list_of(connections, connection);
     connection->next = *first;
     if (*first) (*first)->previous = connection;
     *first = connection;
     retime(connections, connection);
+}
+
+void nb_connection_start(nb_connections *connections, nb_connection *connection) {
+    connection->state = NB_CONNECTION_OPEN;
+    connection->began_ns = connections->time->now_ns;
+    connection->protocol->open(connection);
+    if (connections->draining) {
+        nb_connection_drain(connections, connection);
+    } else {
+        nb_connection_follow(connections, connection);
+    }
 }
 
 /* --- exchanges --- */
@@ -262,12 +298,14 @@ void nb_connection_tell_drained(nb_connections *connections, nb_exchange *exchan
 /* --- the end --- */
 
 void nb_connection_leave(nb_connections *connections, nb_connection *connection) {
+    bool opened = connection->state != NB_CONNECTION_HANDSHAKE;
+    if (!opened) nb_handshake_end(connections, connection, NB_HANDSHAKE_left);
     connection->state = NB_CONNECTION_ENDED;
     count_phase(connections, connection);
     nb_timeouts_set(&connections->timeouts, &connection->timeout, NB_TIMEOUT_NONE, connections->time->now_ns);
     (void)nb_poll_remove(connections->poll, connection->transport.fd);
     nb_connection_abort_exchanges(connections, connection);
-    connection->protocol->close(connection);
+    if (opened) connection->protocol->close(connection);
     nb_stages_connection_end(connections->responses->stages, &connection->leaving);
     nb_downloads_connection_end(connections->downloads, &connection->downloads, connection->sent);
     nb_buffer_release(&connection->input, connections->pool);
@@ -291,10 +329,37 @@ void nb_connection_end(nb_connections *connections, nb_connection *connection, b
     nb_connection_leave(connections, connection);
     if (connection->sending) {
         nb_connection_end_sending(connections, connection, reset);
-        return;
+    } else if (connection->handshake) {
+        nb_connection_await_worker(connections, connection, reset);
+        connection->transport.kind->abort(&connection->transport, reset);
+    } else {
+        nb_connection_close(connections, connection, reset);
     }
+}
+
+void nb_connection_close(nb_connections *connections, nb_connection *connection, bool reset) {
     connection->transport.kind->close(&connection->transport, reset);
     nb_connection_bury(connections, connection);
+}
+
+void nb_connection_await_worker(nb_connections *connections, nb_connection *connection, bool reset) {
+    connection->reset = reset;
+    connection->previous = NULL;
+    connection->next = connections->with_workers;
+    if (connections->with_workers) connections->with_workers->previous = connection;
+    connections->with_workers = connection;
+}
+
+void nb_connection_take_from_workers(nb_connections *connections, nb_connection *connection) {
+    *(connection->previous ? &connection->previous->next : &connections->with_workers) = connection->next;
+    if (connection->next) connection->next->previous = connection->previous;
+}
+
+void nb_connection_returned_after_end(nb_connections *connections, nb_connection *connection) {
+    nb_handshake_drop(connection->handshake);
+    connection->handshake = NULL;
+    nb_connection_take_from_workers(connections, connection);
+    nb_connection_close(connections, connection, connection->reset);
 }
 
 void nb_connection_free(nb_connections *connections, nb_connection *connection) {
@@ -357,8 +422,8 @@ static void input_ended(nb_connections *connections, nb_connection *connection) 
     }
 }
 
-static void read_some(nb_connections *connections, nb_connection *connection) {
-    for (int i = 0; i < READS_IN_A_TURN && wants_read(connection); i++) {
+void nb_connection_read(nb_connections *connections, nb_connection *connection) {
+    for (int i = 0; i < READS_IN_A_TURN && nb_connection_wants_read(connection); i++) {
         size_t room = 0, moved = 0;
         size_t capacity_max = connections->settings.header_bytes_max + NB_READ_BUFFER_BYTES;
         nb_status status = nb_buffer_room(&connection->input, connections->pool, capacity_max, &room);
@@ -384,14 +449,28 @@ static void read_some(nb_connections *connections, nb_connection *connection) {
     }
 }
 
+static void handshake_ready(nb_connections *connections, nb_connection *connection, uint32_t events) {
+    if (events & (NB_POLL_HANGUP | NB_POLL_ERROR)) {
+        nb_connection_end(connections, connection, false);
+    } else if (connection->handshake->with_worker) {
+        set_interest(connections, connection, 0);
+    } else {
+        nb_handshake_ready(connections, connection);
+    }
+}
+
 void nb_connection_ready(nb_connections *connections, nb_connection *connection, uint32_t events) {
     if (connection->state == NB_CONNECTION_ENDED) return;
+    if (connection->state == NB_CONNECTION_HANDSHAKE) {
+        handshake_ready(connections, connection, events);
+        return;
+    }
     if (events & NB_POLL_READ) {
-        if (wants_read(connection)) {
-            read_some(connections, connection);
+        if (nb_connection_wants_read(connection)) {
+            nb_connection_read(connections, connection);
         } else {
             bool last = connection->state == NB_CONNECTION_LAST && !connection->read_ended;
-            if (last && nb_net_peer_finished(connection->transport.fd)) input_ended(connections, connection);
+            if (last && connection->transport.kind->peer_finished(&connection->transport)) input_ended(connections, connection);
             set_interest(connections, connection, connection->interest & (uint8_t)~NB_POLL_READ);
         }
     }
@@ -436,6 +515,9 @@ void nb_connection_timed_out(nb_connections *connections, nb_connection *connect
         NB_COUNT(connections->counters, timed_out, 1);
         connection->protocol->timed_out(connections, connection, kind);
         break;
+    case NB_TIMEOUT_HANDSHAKE:
+        nb_handshake_timed_out(connections, connection);
+        return;
     case NB_TIMEOUT_RATE:
         connection->waits = NB_WAITS_TURN;
         nb_connection_mark_dirty(connections, connection);
@@ -452,8 +534,9 @@ void nb_connection_timed_out(nb_connections *connections, nb_connection *connect
 }
 
 void nb_connection_drain(nb_connections *connections, nb_connection *connection) {
+    if (connection->state == NB_CONNECTION_HANDSHAKE) nb_handshake_drain(connections, connection);
     if (!nb_connection_is_idle(connection)) return;
-    read_some(connections, connection); /* a request that has already arrived is served */
+    nb_connection_read(connections, connection); /* a request that has already arrived is served */
     if (nb_connection_is_idle(connection)) nb_connection_end(connections, connection, false);
     nb_connection_follow(connections, connection);
 }

@@ -2,6 +2,7 @@
  * connection.h - one client: its transport, the bytes read from it and to be sent to it, and its
  * exchanges. What the bytes mean is decided by its protocol (protocol.h).
  *
+ *   HANDSHAKE  of TLS (handshake.h)                         -> OPEN or ENDED
  *   OPEN    the protocol reads                              -> LAST
  *   LAST    nothing more is read; the rest is sent          -> LINGER or ENDED
  *   LINGER  all is sent, and our side of the socket is shut down. Bytes of the client are read and
@@ -30,6 +31,7 @@
 #include "transport/transport.h"
 
 typedef enum nb_connection_state {
+    NB_CONNECTION_HANDSHAKE,
     NB_CONNECTION_OPEN,
     NB_CONNECTION_LAST,
     NB_CONNECTION_LINGER,
@@ -57,6 +59,7 @@ struct nb_connection {
     nb_buffer input;                /* read from the client, not consumed by the protocol */
     nb_exchange *first, *last;      /* requests, oldest first */
     nb_sending *sending;            /* owned: the files being sent now; NULL: none */
+    nb_handshake *handshake;        /* owned; NULL: done, or a plain connection */
     nb_send_queue send_queue;       /* what is sent after them */
     int64_t paid_until_ns;          /* of its rate (send/pace.h) */
     uint64_t address_key;           /* for the rate of an address; 0: not computed yet */
@@ -86,9 +89,11 @@ struct nb_connection {
 
 /* The phase to count it under. */
 nb_phase nb_connection_phase(const nb_connection *connection);
-/* Takes the descriptor. The caller has counted the connection as open. admin: it came to an admin
- * listener. */
-void nb_connection_open(nb_connections *connections, int fd, const nb_peer *peer, uint16_t listener, bool admin);
+/* Takes the descriptor, and shares the TLS context. The caller has counted the connection as
+ * open. */
+void nb_connection_open(nb_connections *connections, const nb_accepted *accepted);
+/* Its handshake is done: the protocol begins. */
+void nb_connection_start(nb_connections *connections, nb_connection *connection);
 /* The poller reported NB_POLL_ events. */
 void nb_connection_ready(nb_connections *connections, nb_connection *connection, uint32_t events);
 /* Its timeout of class `queue` has passed, and is disarmed. */
@@ -98,6 +103,8 @@ uint64_t nb_connection_owed(const nb_connection *connection);
 static inline bool nb_connection_owes(const nb_connection *connection) {
     return connection->sending || !nb_send_queue_empty(&connection->send_queue);
 }
+/* A worker has returned the handshake of a connection that has ended: closes it. */
+void nb_connection_returned_after_end(nb_connections *connections, nb_connection *connection);
 /* A file worker has returned its sending. The connection may have ended meanwhile. */
 void nb_connection_returned(nb_connections *connections, nb_connection *connection);
 /* Gives the protocol what was read, again. */

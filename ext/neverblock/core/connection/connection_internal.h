@@ -11,6 +11,16 @@
 void nb_connection_leave(nb_connections *connections, nb_connection *connection);
 /* Puts it into the graveyard: it is freed at the turn's end. */
 void nb_connection_bury(nb_connections *connections, nb_connection *connection);
+/* A worker still uses what is the connection's, which has ended. It stays in
+ * connections->with_workers until it is taken from there. */
+void nb_connection_await_worker(nb_connections *connections, nb_connection *connection, bool reset);
+void nb_connection_take_from_workers(nb_connections *connections, nb_connection *connection);
+/* Reads what the client has sent, as much as there is time for in one turn. */
+void nb_connection_read(nb_connections *connections, nb_connection *connection);
+/* More should be read from the client now. */
+bool nb_connection_wants_read(const nb_connection *connection);
+/* Ends the transport and buries the connection. */
+void nb_connection_close(nb_connections *connections, nb_connection *connection, bool reset);
 /* Ends the sending and the transport of a connection that nb_connection_leave has ended. When a
  * file worker has the sending, that is done when it is returned. */
 void nb_connection_end_sending(nb_connections *connections, nb_connection *connection, bool reset);

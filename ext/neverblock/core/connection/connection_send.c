@@ -162,17 +162,12 @@ static nb_status send_owed(nb_connections *connections, nb_connection *connectio
 
 void nb_connection_end_sending(nb_connections *connections, nb_connection *connection, bool reset) {
     if (connection->sending->with_worker) {
-        connection->reset = reset;
-        connection->previous = NULL;
-        connection->next = connections->with_workers;
-        if (connections->with_workers) connections->with_workers->previous = connection;
-        connections->with_workers = connection;
+        nb_connection_await_worker(connections, connection, reset);
         nb_sending_cancel(connection->sending, reset);
         return;
     }
     end_sending(connection);
-    connection->transport.kind->close(&connection->transport, reset);
-    nb_connection_bury(connections, connection);
+    nb_connection_close(connections, connection, reset);
 }
 
 void nb_connection_returned(nb_connections *connections, nb_connection *connection) {
@@ -184,8 +179,7 @@ void nb_connection_returned(nb_connections *connections, nb_connection *connecti
         nb_connection_mark_dirty(connections, connection);
         return;
     }
-    *(connection->previous ? &connection->previous->next : &connections->with_workers) = connection->next;
-    if (connection->next) connection->next->previous = connection->previous;
+    nb_connection_take_from_workers(connections, connection);
     nb_connection_end_sending(connections, connection, connection->reset);
 }
 
@@ -237,6 +231,9 @@ static void tell_shrunk(nb_connections *connections, const nb_connection *connec
 
 void nb_connection_flush(nb_connections *connections, nb_connection *connection) {
     connection->dirty = false;
+    if (connection->state == NB_CONNECTION_ENDED || connection->state == NB_CONNECTION_HANDSHAKE) return;
+    if (connection->transport.unread && nb_connection_wants_read(connection))
+        nb_connection_read(connections, connection);
     if (connection->state == NB_CONNECTION_ENDED) return;
     if (connection->protocol->fill) connection->protocol->fill(connections, connection);
     if (connection->state == NB_CONNECTION_ENDED) return;

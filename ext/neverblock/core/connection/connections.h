@@ -24,6 +24,24 @@
 #include "send/pace.h"
 #include "send/sending.h"
 
+typedef struct nb_handshake nb_handshake;
+
+/* What the handshakes of a loop share (handshake.h). */
+typedef struct nb_handshakes {
+    nb_workers *workers;
+    uint32_t under_way, under_way_max;
+    void (*returned)(nb_handshake *handshake);
+} nb_handshakes;
+
+/* A connection that was accepted. */
+typedef struct nb_accepted {
+    int fd;
+    uint16_t listener; /* number of the listener */
+    bool admin;        /* it came to an admin listener */
+    nb_peer peer;
+    struct nb_tls_context *tls; /* NULL: a plain connection */
+} nb_accepted;
+
 /* Copied from nb_server_config (loop/settings.h), which explains each. */
 typedef struct nb_connection_settings {
     uint64_t body_bytes_max, send_rate;
@@ -48,6 +66,7 @@ struct nb_connections {
     nb_exchanges exchanges;
     nb_spool spool;
     nb_senders senders;
+    nb_handshakes handshakes;
     nb_uploads uploads;
     nb_request_log request_log;
     nb_head head;         /* scratch: valid within one step of one connection */
@@ -56,7 +75,7 @@ struct nb_connections {
     nb_connection *dirty; /* to be flushed at the turn's end */
     /* ended in this turn; freed at its end, as they may still be on the stack */
     nb_connection *graveyard;
-    nb_connection *with_workers; /* ended, but a file worker still has their sending */
+    nb_connection *with_workers; /* ended, but a worker still has their sending or handshake */
     uint32_t admin_count;
     bool draining; /* idle connections end */
     /* This turn runs on a thread that holds Ruby's lock, which others want: it sends no files. */

@@ -87,11 +87,12 @@ typedef struct nb_executor_figures {
 typedef struct nb_channel_listener {
     char address[NB_ADDRESS_TEXT_BYTES]; /* numeric; "" for a UNIX socket */
     uint16_t port;
+    uint16_t secure; /* 1: it speaks TLS */
 } nb_channel_listener;
 
 /* Version of the shared layout. Attaching fails unless both sides have the same, as the rings trust
    each other's layout. */
-#define NB_CHANNEL_LAYOUT 9u
+#define NB_CHANNEL_LAYOUT 10u
 
 /* What the executor says to all loops, once. */
 typedef struct nb_board {

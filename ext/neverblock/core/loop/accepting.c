@@ -14,6 +14,7 @@
 #include "os/descriptors.h"
 #include "os/net.h"
 #include "poll/wake.h"
+#include "tls/tls.h"
 #include "connection/connection.h"
 #include "loop/loops.h"
 
@@ -100,20 +101,21 @@ static int64_t patience_ns(nb_loop *loop) {
     return loop->full_since_ns + most_ns - loop->time.now_ns;
 }
 
-static void refuse(nb_loop *loop, int fd) {
+/* A client that speaks TLS would not understand the answer. */
+static void refuse(nb_loop *loop, const nb_listener *listener, int fd) {
     char sent[REFUSED_READ_BYTES];
     struct iovec part = {(void *)(uintptr_t)overload_answer, sizeof(overload_answer) - 1};
     size_t moved;
     /* Counted before the answer, so that a client that has it finds it counted. */
     NB_COUNT(&loop->counters, connections_refused, 1);
-    (void)nb_net_writev(fd, &part, 1, &moved);
+    if (!listener->secure) (void)nb_net_writev(fd, &part, 1, &moved);
     nb_net_finish(fd);
     for (int i = 0; i < REFUSED_READS && nb_net_read(fd, sent, sizeof(sent), &moved) == NB_OK; i++) {
     }
     nb_net_close(fd, false);
 }
 
-static void open_connection(nb_loop *loop, int fd, const nb_peer *peer, uint16_t listener);
+static void open_connection(nb_loop *loop, int fd, const nb_peer *peer, const nb_listener *listener);
 
 /* Accepts one waiting client and tells it 503, by the reserved descriptor where there is no other.
    Where descriptors were short and no longer are, serves it. Returns as nb_net_accept. */
@@ -130,9 +132,9 @@ static nb_status turn_away_one(nb_loop *loop, nb_listener *listener) {
     if (status != NB_OK) return status;
     bool room = !by_spare && fd < loop->descriptors_high;
     if (room && nb_loops_connections(loop->all) < loop->config.connections_max) {
-        open_connection(loop, fd, &peer, (uint16_t)(listener - loop->listeners));
+        open_connection(loop, fd, &peer, listener);
     } else {
-        refuse(loop, fd);
+        refuse(loop, listener, fd);
     }
     open_spare(loop);
     return NB_OK;
@@ -214,6 +216,16 @@ static void poll_listener(nb_loop *loop, uint16_t number, bool polled) {
     if (status == NB_OK) listener->polled = polled;
 }
 
+static nb_accepted accepted_by(const nb_loop *loop, const nb_listener *listener, int fd, const nb_peer *peer) {
+    return (nb_accepted){
+        .fd = fd,
+        .listener = (uint16_t)(listener - loop->listeners),
+        .admin = listener->admin,
+        .peer = *peer,
+        .tls = listener->tls,
+    };
+}
+
 /* Accepts an admin client, who wants to know why others are not served. True: another one may be
    tried. */
 static bool accept_admin(nb_loop *loop, nb_listener *listener) {
@@ -238,17 +250,19 @@ static bool accept_admin(nb_loop *loop, nb_listener *listener) {
         nb_net_close(fd, true);
     } else {
         loop->connections.admin_count++;
-        nb_connection_open(&loop->connections, fd, &peer, (uint16_t)(listener - loop->listeners), true);
+        nb_accepted accepted = accepted_by(loop, listener, fd, &peer);
+        nb_connection_open(&loop->connections, &accepted);
     }
     return true;
 }
 
 /* Passes a connection to another loop. It counts as that loop's, and is in none of its lists yet.
    False: no memory, serve it here. */
-static bool hand_over(nb_loop *other, int fd, const nb_peer *peer, uint16_t listener) {
+static bool hand_over(nb_loop *other, const nb_accepted *accepted) {
     nb_arrival *arrival = nb_alloc(sizeof(*arrival));
     if (!arrival) return false;
-    *arrival = (nb_arrival){.fd = fd, .listener = listener, .peer = *peer};
+    *arrival = (nb_arrival){.accepted = *accepted};
+    if (accepted->tls) arrival->accepted.tls = nb_tls_context_share(accepted->tls);
     nb_count(&other->connections.opened, 1);
     pthread_mutex_lock(&other->inbox_lock);
     bool first = other->arrivals == NULL;
@@ -259,12 +273,13 @@ static bool hand_over(nb_loop *other, int fd, const nb_peer *peer, uint16_t list
     return true;
 }
 
-static void open_connection(nb_loop *loop, int fd, const nb_peer *peer, uint16_t listener) {
+static void open_connection(nb_loop *loop, int fd, const nb_peer *peer, const nb_listener *listener) {
     nb_loop *next = nb_loops_next(loop->all);
+    nb_accepted accepted = accepted_by(loop, listener, fd, peer);
     NB_COUNT(&loop->counters, accepted, 1);
-    if (next == loop || !hand_over(next, fd, peer, listener)) {
+    if (next == loop || !hand_over(next, &accepted)) {
         nb_count(&loop->connections.opened, 1);
-        nb_connection_open(&loop->connections, fd, peer, listener, false);
+        nb_connection_open(&loop->connections, &accepted);
     }
     note_descriptor(loop, fd);
 }
@@ -298,7 +313,7 @@ static bool accept_one(nb_loop *loop, nb_listener *listener, bool told) {
     nb_status status = nb_net_accept(listener->fd, &fd, &peer);
     if (status == NB_OK) {
         if (at_limit && !is_short) make_room(loop);
-        open_connection(loop, fd, &peer, (uint16_t)(listener - loop->listeners));
+        open_connection(loop, fd, &peer, listener);
         return true;
     }
     if (status == NB_AGAIN) return false;
@@ -363,7 +378,8 @@ void nb_listeners_take_arrivals(nb_loop *loop) {
     pthread_mutex_unlock(&loop->inbox_lock);
     while (arrival) {
         nb_arrival *next = arrival->next;
-        nb_connection_open(&loop->connections, arrival->fd, &arrival->peer, arrival->listener, false);
+        nb_connection_open(&loop->connections, &arrival->accepted);
+        nb_tls_context_release(arrival->accepted.tls);
         nb_free(arrival);
         arrival = next;
     }

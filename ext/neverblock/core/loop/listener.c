@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "tls/tls.h"
 
 /* Removes the socket file only while it is still ours: a successor may have put its own there. */
 static void remove_path(nb_listener *listener) {
@@ -22,6 +23,8 @@ static void remove_path(nb_listener *listener) {
 
 void nb_listener_close(nb_listener *listener) {
     remove_path(listener);
+    nb_tls_context_release(listener->tls);
+    listener->tls = NULL;
     nb_net_close(listener->fd, false);
     listener->fd = -1;
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "connection/connections.h"
 #include "os/net.h"
 
 typedef struct nb_listener {
@@ -21,15 +22,15 @@ typedef struct nb_listener {
     char url[NB_ADDRESS_TEXT_BYTES + 96];
     char *path; /* file of a UNIX socket, to be removed; NULL for TCP */
     uint64_t path_device, path_inode;
+    struct nb_tls_context *tls; /* NULL: plain. Shared; loop 0's alone. */
+    bool secure;                /* it speaks TLS */
 } nb_listener;
 
 /* A connection on its way to the loop that will own it. */
 typedef struct nb_arrival nb_arrival;
 struct nb_arrival {
     nb_arrival *next;
-    int fd;
-    uint16_t listener;
-    nb_peer peer;
+    nb_accepted accepted; /* with a share of its TLS context */
 };
 
 /* Closes a listener that is not in the poller, and removes its socket file. */

@@ -18,6 +18,7 @@
 #include "connection/responding.h"
 #include "connection/connection.h"
 #include "connection/delivery.h"
+#include "connection/handshake.h"
 #include "intake/body.h"
 #include "protocols/http1_session.h"
 #include "loop/accepting.h"
@@ -87,6 +88,17 @@ static void sending_returned(nb_sending *sending) {
     if (first) nb_wake_signal(&loop->wake);
 }
 
+/* Called by a thread that takes the steps of handshakes. */
+static void handshake_returned(nb_handshake *handshake) {
+    nb_loop *loop = (nb_loop *)(void *)((char *)handshake->handshakes - offsetof(nb_loop, connections.handshakes));
+    pthread_mutex_lock(&loop->inbox_lock);
+    handshake->next = loop->handshakes;
+    loop->handshakes = handshake;
+    bool first = handshake->next == NULL;
+    pthread_mutex_unlock(&loop->inbox_lock);
+    if (first) nb_wake_signal(&loop->wake);
+}
+
 static const char *spool_directory(const nb_server_config *config) {
     const char *directory = config->spool_directory ? config->spool_directory : getenv("TMPDIR");
     return directory && *directory ? directory : "/tmp";
@@ -102,6 +114,7 @@ static char *copy_text(const char *text) {
 static void set_timeouts(nb_loop *loop) {
     nb_timeouts_init(&loop->connections.timeouts);
     int64_t *length_ns = loop->connections.timeouts.length_ns;
+    length_ns[NB_TIMEOUT_HANDSHAKE] = loop->config.handshake_timeout_ms * NB_NS_PER_MS;
     length_ns[NB_TIMEOUT_HEADER] = loop->config.header_timeout_ms * NB_NS_PER_MS;
     length_ns[NB_TIMEOUT_TRANSFER] = loop->config.body_timeout_ms * NB_NS_PER_MS;
     length_ns[NB_TIMEOUT_IDLE] = loop->config.idle_timeout_ms * NB_NS_PER_MS;
@@ -145,6 +158,9 @@ static nb_status open_parts(nb_loop *loop, const nb_server_config *config) {
         status = nb_senders_init(&loop->connections.senders, (uint16_t)config->sendfile_algorithm,
                                  share_of(loop, config->file_send_workers), config->sendfile_buffer,
                                  config->connections_max, &loop->pool, sending_returned);
+    if (status == NB_OK)
+        status = nb_handshakes_init(&loop->connections.handshakes, share_of(loop, config->handshake_workers),
+                                    config->handshakes_max, handshake_returned);
     if (status != NB_OK) return status;
     loop->connections.spool.directory = copy_text(spool_directory(config));
     loop->config.version = copy_text(config->version);
@@ -317,6 +333,18 @@ static void take_returned(nb_loop *loop) {
     }
 }
 
+static void take_handshakes(nb_loop *loop) {
+    pthread_mutex_lock(&loop->inbox_lock);
+    nb_handshake *handshake = loop->handshakes;
+    loop->handshakes = NULL;
+    pthread_mutex_unlock(&loop->inbox_lock);
+    while (handshake) {
+        nb_handshake *next = handshake->next;
+        nb_handshake_returned(&loop->connections, handshake);
+        handshake = next;
+    }
+}
+
 static void flush_dirty(nb_loop *loop) {
     nb_connection *connection = loop->connections.dirty;
     loop->connections.dirty = NULL;
@@ -335,8 +363,10 @@ void nb_loop_deinit(nb_loop *loop) {
     end_all(&loop->connections.admin, loop);
     nb_workers_destroy(loop->connections.spool.workers);
     nb_senders_stop(&loop->connections.senders);
+    nb_handshakes_stop(&loop->connections.handshakes);
     take_written(loop);
     take_returned(loop);
+    take_handshakes(loop);
     nb_openings_take(&loop->responses.openings);
     nb_openings_deinit(&loop->responses.openings);
     flush_dirty(loop);
@@ -639,6 +669,7 @@ static bool run_turn(nb_loop *loop) {
     bool more = nb_parts_take(loop);
     take_written(loop);
     take_returned(loop);
+    take_handshakes(loop);
     nb_openings_take(&loop->responses.openings);
     flush_dirty(loop);
     allow_responses(loop);

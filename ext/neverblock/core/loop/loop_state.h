@@ -88,9 +88,10 @@ struct nb_loop {
     pthread_mutex_t calls_lock;
     pthread_cond_t calls_done;
     nb_loop_call *_Atomic calls;
-    pthread_mutex_t inbox_lock; /* protects the next three, which other threads fill */
+    pthread_mutex_t inbox_lock; /* protects the next four, which other threads fill */
     nb_body *written;           /* bodies whose write has ended */
     nb_sending *returned;       /* returned by file workers; newest first */
+    nb_handshake *handshakes;   /* whose step has been taken; newest first */
     nb_arrival *arrivals;       /* connections accepted by loop 0 for this one; newest first */
     _Atomic bool running;       /* its thread runs */
     nb_counters counters;

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/counter.h"
+#include "transport/transport.h"
 
 /* Since the start, but for those that say "now". Connections and requests of admin listeners count
  * in admin_requests alone.
@@ -38,6 +39,7 @@ typedef enum nb_phase {
     NB_PHASE_READING,   /* a head or a body is being received */
     NB_PHASE_ANSWERING, /* a request runs, or its response is being sent */
     NB_PHASE_CLOSING,
+    NB_PHASE_HANDSHAKE, /* of TLS */
     NB_PHASES
 } nb_phase;
 
@@ -48,6 +50,7 @@ typedef struct nb_counters {
     _Atomic uint64_t answered[5];       /* responses by class of status, 1xx first */
     _Atomic uint64_t broken;            /* responses that were cut off */
     _Atomic uint64_t phases[NB_PHASES]; /* connections by phase */
+    _Atomic uint64_t handshakes[NB_HANDSHAKE_OUTCOMES];
 } nb_counters;
 
 #define NB_COUNT(counters, name, by) nb_count(&(counters)->name, (uint64_t)(by))

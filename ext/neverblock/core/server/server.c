@@ -22,6 +22,7 @@
 #include "loop/parts.h"
 #include "connection/connection.h"
 #include "loop/accepting.h"
+#include "tls/tls.h"
 
 /* Requests handed ahead to one of several executors, or to a slow one: enough to keep it busy for a
    turn, few enough to bind requests late. */
@@ -148,9 +149,21 @@ void nb_server_reports_count(nb_server *server, unsigned fate, uint64_t count) {
     if (fate < NB_REPORT_FATE_COUNT) atomic_fetch_add(&server->loops.reports.fates[fate], count);
 }
 
+typedef struct tls_call {
+    uint16_t listener;
+    nb_tls_context *context;
+} tls_call;
+
+static void call(nb_loop *loop, void (*work)(nb_loop *, void *), void *argument);
+
 static void write_url(nb_listener *listener, const char *address, const char *path) {
-    const char *form = path ? "unix://%s" : strchr(address, ':') ? "http://[%s]:%u" : "http://%s:%u";
-    (void)snprintf(listener->url, sizeof(listener->url), form, path ? path : address, listener->port);
+    const char *scheme = listener->secure ? "https" : "http";
+    if (path) {
+        (void)snprintf(listener->url, sizeof(listener->url), "unix://%s", path);
+    } else {
+        const char *form = strchr(address, ':') ? "%s://[%s]:%u" : "%s://%s:%u";
+        (void)snprintf(listener->url, sizeof(listener->url), form, scheme, address, listener->port);
+    }
 }
 
 static nb_status add_listener(nb_server *server, int fd, const char *address, uint16_t port, const char *path,
@@ -214,6 +227,28 @@ nb_status nb_server_listen_admin_tcp(nb_server *server, const char *address, uin
 
 nb_status nb_server_listen_admin_unix(nb_server *server, const char *path, unsigned mode) {
     return listen_unix(server, path, mode, NB_ADMIN_CONNECTIONS_MAX, true);
+}
+
+uint16_t nb_server_listeners(const nb_server *server) { return server->loops.each[0].listener_count; }
+
+/* Runs on loop 0. */
+static void set_tls(nb_loop *loop, void *argument) {
+    const tls_call *wanted = argument;
+    nb_listener *listener = &loop->listeners[wanted->listener];
+    nb_tls_context_release(listener->tls);
+    listener->tls = nb_tls_context_share(wanted->context);
+}
+
+nb_status nb_server_listener_tls(nb_server *server, uint16_t listener, nb_tls_context *context) {
+    nb_loop *loop = first(server);
+    if (listener >= loop->listener_count) return NB_NOT_FOUND;
+    nb_listener *found = &loop->listeners[listener];
+    if (!found->secure && (server->started || found->path || found->admin)) return NB_FULL;
+    tls_call wanted = {listener, context};
+    found->secure = true;
+    if (!server->started) write_url(found, found->address, NULL);
+    call(loop, set_tls, &wanted);
+    return NB_OK;
 }
 
 void nb_server_listen_undo(nb_server *server) {
@@ -345,6 +380,7 @@ static void fill_board(nb_server *server, nb_board *board, bool alone) {
     for (uint16_t i = 0; i < loop->listener_count; i++) {
         memcpy(board->listeners[i].address, loop->listeners[i].address, sizeof(board->listeners[i].address));
         board->listeners[i].port = loop->listeners[i].port;
+        board->listeners[i].secure = loop->listeners[i].secure;
     }
     atomic_store_explicit(&board->figures.enabled, loop->figures != NULL, memory_order_relaxed);
 }
@@ -453,6 +489,7 @@ static void share_listeners(nb_server *server) {
             loop->listeners[j] = from->listeners[j];
             loop->listeners[j].fd = -1;
             loop->listeners[j].path = NULL;
+            loop->listeners[j].tls = NULL; /* connections bring theirs */
         }
     }
 }
@@ -786,7 +823,7 @@ static void abandon(nb_loop *loop) {
     close_inherited(loop->connections.admin);
     close_inherited(loop->connections.with_workers);
     for (const nb_arrival *arrival = loop->arrivals; arrival; arrival = arrival->next) {
-        close(arrival->fd);
+        close(arrival->accepted.fd);
     }
     for (uint32_t i = 0; i < loop->connections.exchanges.count; i++) {
         if (loop->connections.exchanges.slots[i]->handover) close(loop->connections.exchanges.slots[i]->handover->fd);

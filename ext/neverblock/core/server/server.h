@@ -32,6 +32,7 @@ typedef struct nb_server_counters {
 
 typedef struct nb_server nb_server;
 struct nb_report;
+struct nb_tls_context;
 struct nb_document_roots;
 
 nb_status nb_server_create(const nb_server_config *config, nb_server **server);
@@ -44,6 +45,12 @@ nb_status nb_server_listen_unix(nb_server *server, const char *path, unsigned mo
    are kept. */
 nb_status nb_server_listen_admin_tcp(nb_server *server, const char *address, uint16_t port, uint16_t *bound_port);
 nb_status nb_server_listen_admin_unix(nb_server *server, const char *path, unsigned mode);
+/* How many listeners were opened. */
+uint16_t nb_server_listeners(const nb_server *server);
+/* Has a listener of TCP speak TLS with this context, which is shared. Before start; with another
+   context at any time, for the connections that come from then on. NB_NOT_FOUND: no such listener.
+   NB_FULL: it has started as a plain one, or is a UNIX socket or the admin's. */
+nb_status nb_server_listener_tls(nb_server *server, uint16_t listener, struct nb_tls_context *context);
 /* Closes the last listener, as if it had never been opened: for a host with several addresses,
    which gets all or none. Before start; does nothing where there is none. */
 void nb_server_listen_undo(nb_server *server);

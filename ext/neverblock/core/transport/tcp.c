@@ -22,6 +22,8 @@ static nb_status tcp_wait(nb_transport *transport, int timeout_ms) {
     return nb_net_wait_writable(transport->fd, timeout_ms);
 }
 
+static bool tcp_peer_finished(nb_transport *transport) { return nb_net_peer_finished(transport->fd); }
+
 static void tcp_abort(nb_transport *transport, int reset) { nb_net_abort(transport->fd, reset != 0); }
 
 static void tcp_finish(nb_transport *transport) { nb_net_finish(transport->fd); }
@@ -37,12 +39,12 @@ static const nb_transport_kind tcp_kind = {
     .writev = tcp_writev,
     .sendfile = tcp_sendfile,
     .wait = tcp_wait,
+    .peer_finished = tcp_peer_finished,
     .finish = tcp_finish,
     .abort = tcp_abort,
     .close = tcp_close,
 };
 
 void nb_transport_tcp_init(nb_transport *transport, int fd) {
-    transport->kind = &tcp_kind;
-    transport->fd = fd;
+    *transport = (nb_transport){.kind = &tcp_kind, .fd = fd};
 }

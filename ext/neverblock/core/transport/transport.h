@@ -9,6 +9,7 @@
 #ifndef NB_TRANSPORT_TRANSPORT_H
 #define NB_TRANSPORT_TRANSPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
@@ -16,6 +17,8 @@
 #include "base/status.h"
 
 typedef struct nb_transport nb_transport;
+struct nb_tls_context;
+struct nb_tls_session;
 
 typedef struct nb_transport_kind {
     const char *name;
@@ -26,6 +29,8 @@ typedef struct nb_transport_kind {
     nb_status (*sendfile)(nb_transport *transport, int file_fd, uint64_t offset, size_t bytes, size_t *moved);
     /* Blocks until more can be sent, as nb_net_wait_writable. */
     nb_status (*wait)(nb_transport *transport, int timeout_ms);
+    /* True: the client has finished sending, and all that it sent was read. */
+    bool (*peer_finished)(nb_transport *transport);
     /* Shuts down our side: nothing more will be sent. */
     void (*finish)(nb_transport *transport);
     /* Ends the connection while another thread is in writev, sendfile or wait. That thread is woken
@@ -37,9 +42,58 @@ typedef struct nb_transport_kind {
 struct nb_transport {
     const nb_transport_kind *kind;
     int fd;
+    /* The last read has left bytes here which the poller does not tell of: read again. */
+    bool unread;
+    struct nb_tls_session *tls; /* private to the kind */
 };
 
 /* Takes the descriptor, which is connected and does not block. */
 void nb_transport_tcp_init(nb_transport *transport, int fd);
+
+/*
+ * TLS. Bytes move once the handshake is done. Bytes that are sent count as moved when their record
+ * has left; a record has at most 16 KB. After NB_AGAIN the next call has to offer the same bytes
+ * again, as a send queue does. A file is read by the thread that sends, a record at a time.
+ */
+
+/* How a handshake has ended. X(name, text for logs) */
+#define NB_HANDSHAKE_LIST(X)                                                                   \
+    X(full, "done")                                                                            \
+    X(resumed, "done, by a session ticket")                                                    \
+    X(left, "the client has left")                                                             \
+    X(late, "the client was too slow")                                                         \
+    X(shed, "too many handshakes are under way")                                               \
+    X(plain, "the client spoke HTTP without TLS")                                              \
+    X(version, "the client's TLS versions are too old")                                        \
+    X(cipher, "no cipher or key exchange that both sides have")                                \
+    X(protocol, "no protocol (ALPN) that both sides have")                                     \
+    X(alert, "the client has refused it by an alert")                                          \
+    X(broken, "the client's messages break the rules of TLS")                                  \
+    X(failed, "the server could not do it")
+
+typedef enum nb_handshake_outcome {
+#define NB_HANDSHAKE_ENUM(name, text) NB_HANDSHAKE_##name,
+    NB_HANDSHAKE_LIST(NB_HANDSHAKE_ENUM)
+#undef NB_HANDSHAKE_ENUM
+        NB_HANDSHAKE_OUTCOMES
+} nb_handshake_outcome;
+
+/* What a client and the server have agreed upon. */
+typedef struct nb_tls_facts {
+    nb_handshake_outcome outcome;
+    bool heard;            /* the client has sent something */
+    bool wants_write;      /* NB_AGAIN: the handshake goes on when the socket is writable */
+    uint16_t version;      /* as NB_TLS_1_2 */
+    char protocol[16];     /* by ALPN; "": none */
+    char reason[80];       /* OpenSSL's, of a failure; "": none */
+} nb_tls_facts;
+
+/* Takes the descriptor and shares the context. NB_NO_MEMORY: the descriptor stays the caller's.
+ * NB_UNSUPPORTED. */
+nb_status nb_transport_tls_init(nb_transport *transport, int fd, struct nb_tls_context *context);
+/* Takes the next step of the handshake. It computes, for about a millisecond with some keys, and
+ * does not wait. Any thread, one at a time. NB_OK: done. NB_AGAIN: when the client has sent more,
+ * or takes more. NB_SYSTEM: it has failed for facts->outcome, and the client was told. */
+nb_status nb_transport_tls_handshake(nb_transport *transport, nb_tls_facts *facts);
 
 #endif

@@ -1,0 +1,114 @@
+/*
+ * handshake.c - see handshake.h.
+ */
+#include "connection/handshake.h"
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "connection/connection_internal.h"
+
+static nb_handshake *of_job(nb_job *job) {
+    return (nb_handshake *)(void *)((char *)job - offsetof(nb_handshake, job));
+}
+
+static void run(nb_job *job) {
+    nb_handshake *handshake = of_job(job);
+    handshake->status = nb_transport_tls_handshake(&handshake->connection->transport, &handshake->facts);
+}
+
+static void done(nb_job *job) {
+    nb_handshake *handshake = of_job(job);
+    handshake->handshakes->returned(handshake);
+}
+
+nb_status nb_handshakes_init(nb_handshakes *handshakes, uint32_t workers, uint32_t under_way_max,
+                             void (*returned)(nb_handshake *handshake)) {
+    *handshakes = (nb_handshakes){.under_way_max = under_way_max, .returned = returned};
+    return nb_workers_create("nb-tls", workers ? workers : 1, under_way_max, &handshakes->workers);
+}
+
+void nb_handshakes_stop(nb_handshakes *handshakes) {
+    nb_workers_destroy(handshakes->workers);
+    handshakes->workers = NULL;
+}
+
+nb_status nb_handshake_begin(nb_connections *connections, nb_connection *connection) {
+    nb_handshake *handshake = nb_alloc_zero(1, sizeof(*handshake));
+    if (!handshake) return NB_NO_MEMORY;
+    handshake->job = (nb_job){.run = run, .done = done};
+    handshake->handshakes = &connections->handshakes;
+    handshake->connection = connection;
+    connection->handshake = handshake;
+    connection->state = NB_CONNECTION_HANDSHAKE;
+    return NB_OK;
+}
+
+void nb_handshake_drop(nb_handshake *handshake) {
+    if (!handshake) return;
+    NB_ASSERT(!handshake->with_worker);
+    if (handshake->begun) handshake->handshakes->under_way--;
+    nb_free(handshake);
+}
+
+void nb_handshake_end(nb_connections *connections, nb_connection *connection, nb_handshake_outcome how) {
+    nb_handshake *handshake = connection->handshake;
+    if (!handshake) return;
+    if (!handshake->counted) nb_count(&connections->counters->handshakes[how], 1);
+    handshake->counted = true;
+    if (handshake->with_worker) return;
+    nb_handshake_drop(handshake);
+    connection->handshake = NULL;
+}
+
+static void give_up(nb_connections *connections, nb_connection *connection, nb_handshake_outcome how, bool reset) {
+    nb_handshake_end(connections, connection, how);
+    nb_connection_end(connections, connection, reset);
+}
+
+/* False: there are too many. */
+static bool may_go_on(nb_handshake *handshake) {
+    nb_handshakes *handshakes = handshake->handshakes;
+    if (handshake->begun) return true;
+    if (handshakes->under_way >= handshakes->under_way_max) return false;
+    handshakes->under_way++;
+    handshake->begun = true;
+    return true;
+}
+
+void nb_handshake_ready(nb_connections *connections, nb_connection *connection) {
+    nb_handshake *handshake = connection->handshake;
+    if (handshake->with_worker) return;
+    connection->waits = NB_WAITS_NOT;
+    handshake->with_worker = true;
+    if (may_go_on(handshake) && nb_workers_submit(connections->handshakes.workers, &handshake->job) == NB_OK) return;
+    handshake->with_worker = false;
+    give_up(connections, connection, NB_HANDSHAKE_shed, true);
+}
+
+void nb_handshake_returned(nb_connections *connections, nb_handshake *handshake) {
+    nb_connection *connection = handshake->connection;
+    handshake->with_worker = false;
+    if (connection->state == NB_CONNECTION_ENDED) {
+        nb_connection_returned_after_end(connections, connection);
+        return;
+    }
+    nb_handshake_outcome how = handshake->facts.outcome;
+    if (handshake->status == NB_OK) {
+        nb_handshake_end(connections, connection, how);
+        nb_connection_start(connections, connection);
+    } else if (handshake->status == NB_AGAIN && (handshake->facts.heard || !connections->draining)) {
+        if (handshake->facts.wants_write) connection->waits = NB_WAITS_CLIENT;
+        nb_connection_follow(connections, connection);
+    } else {
+        give_up(connections, connection, how, false);
+    }
+}
+
+void nb_handshake_drain(nb_connections *connections, nb_connection *connection) {
+    if (!connection->handshake->begun) nb_handshake_ready(connections, connection);
+}
+
+void nb_handshake_timed_out(nb_connections *connections, nb_connection *connection) {
+    NB_COUNT(connections->counters, timed_out, 1);
+    give_up(connections, connection, NB_HANDSHAKE_late, true);
+}

@@ -1,0 +1,94 @@
+/*
+ * tls.h - what a listener serves TLS with: certificates by host name, versions, ciphers, and the
+ * protocols of ALPN. The work is OpenSSL's (1.1.1 to 3.x). Without it (no NB_HAVE_TLS) every
+ * creation is NB_UNSUPPORTED.
+ *
+ * A context does not change once a listener has it. A renewed certificate comes with another
+ * context, and connections keep the one that they began with.
+ *
+ * Ownership: contexts are counted. Each holder releases its share.
+ * Threads: nb_tls_context_add belongs to the creator, before others have the context. All else: any
+ * thread.
+ */
+#ifndef NB_TLS_TLS_H
+#define NB_TLS_TLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+#include "base/status.h"
+
+struct ssl_st; /* SSL of OpenSSL */
+
+typedef struct nb_tls_context nb_tls_context;
+
+/* Why a context could not be made. `detail` is OpenSSL's reason, such as "bad decrypt"; "": none. */
+typedef enum nb_tls_fault {
+    NB_TLS_FAULT_NONE,
+    NB_TLS_FAULT_CERTIFICATE, /* no PEM certificate, or one that OpenSSL refuses */
+    NB_TLS_FAULT_CHAIN,       /* a certificate after the first is refused */
+    NB_TLS_FAULT_KEY,         /* no PEM key without a passphrase, or one that OpenSSL refuses */
+    NB_TLS_FAULT_MISMATCH,    /* the key is not the certificate's */
+    NB_TLS_FAULT_VERSIONS,
+    NB_TLS_FAULT_CIPHERS,
+    NB_TLS_FAULT_SUITES,
+    NB_TLS_FAULT_GROUPS,
+} nb_tls_fault;
+
+#define NB_TLS_DETAIL_BYTES 160u
+typedef struct nb_tls_error {
+    nb_tls_fault fault;
+    char detail[NB_TLS_DETAIL_BYTES];
+} nb_tls_error;
+
+/* Numbers of protocol versions (RFC 8446 section 4.2.1). */
+#define NB_TLS_1_2 0x0303
+#define NB_TLS_1_3 0x0304
+
+typedef struct nb_tls_settings {
+    uint16_t version_min, version_max;
+    const char *ciphers; /* of TLS 1.2, in OpenSSL's form */
+    const char *suites;  /* of TLS 1.3 */
+    const char *groups;  /* for the key exchange */
+    /* Protocols for ALPN, the best first, each with a byte of length before it (RFC 7301 section
+     * 3.1). */
+    nb_slice protocols;
+} nb_tls_settings;
+
+/* Mozilla's intermediate list without the slow finite-field Diffie-Hellman; http/1.1. */
+void nb_tls_settings_default(nb_tls_settings *settings);
+
+/* The settings are copied. NB_INVALID: *error says why. NB_NO_MEMORY. NB_UNSUPPORTED. */
+nb_status nb_tls_context_create(const nb_tls_settings *settings, nb_tls_context **context, nb_tls_error *error);
+/* Adds a certificate. The first one serves clients that name no host, or an unknown one. Two
+ * certificates with the same names and keys of two kinds (RSA, EC) stand side by side.
+ * names: of hosts, "*.example.org" for all of one level; `count` of them.
+ * chain: PEM, the server's certificate first. key: PEM, without a passphrase.
+ * NB_INVALID: *error says why, or a name is none. NB_FULL: too many names. NB_NO_MEMORY. After a
+ * failure the context can only be released. */
+nb_status nb_tls_context_add(nb_tls_context *context, const nb_slice *names, size_t count, nb_slice chain, nb_slice key,
+                             nb_tls_error *error);
+nb_tls_context *nb_tls_context_share(nb_tls_context *context);
+/* NULL is fine. */
+void nb_tls_context_release(nb_tls_context *context);
+
+/* A server's side of a new connection. NULL: out of memory. The caller frees it (SSL_free). */
+struct ssl_st *nb_tls_context_open(nb_tls_context *context);
+
+/* "OpenSSL 3.0.19 ..."; NULL: this build has no TLS. */
+const char *nb_tls_library(void);
+
+/* --- session tickets (RFC 8446 section 4.6.1, RFC 5077) ---
+ *
+ * One set of keys serves all contexts and loops of the process, so that a session resumes on every
+ * connection. A key seals tickets for NB_TLS_TICKET_KEY_NS, and opens them for as long again. */
+#define NB_TLS_TICKET_KEY_NS (INT64_C(8) * 3600 * 1000000000)
+/* Makes the next ticket be sealed with a new key. For tests. */
+void nb_tls_tickets_rotate(void);
+/* Installs the keys in a SSL_CTX. NB_SYSTEM: no random bytes. */
+struct ssl_ctx_st;
+nb_status nb_tls_tickets_install(struct ssl_ctx_st *context);
+
+#endif

@@ -1,0 +1,357 @@
+/*
+ * tls_context.c - see tls.h.
+ */
+#include "tls/tls.h"
+
+#ifdef NB_HAVE_TLS
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+/* Names of all certificates together. */
+#define NAMES_MAX 65536u
+/* A host name (RFC 1035 section 2.3.4). */
+#define NAME_BYTES_MAX 255u
+
+/* Seconds for which a session may be resumed. */
+#define SESSION_SECONDS 14400
+
+static const unsigned char session_context[] = "neverblock";
+
+typedef struct host {
+    const char *name; /* in lower case; one of context->given */
+    uint16_t certificate;
+} host;
+
+/* Certificates for the same names: one for each kind of key. */
+typedef struct certificate {
+    SSL_CTX *ssl;
+    size_t first_host, host_count; /* its names in context->given */
+} certificate;
+
+struct nb_tls_context {
+    _Atomic uint32_t references;
+    nb_tls_settings settings;
+    certificate *certificates;
+    uint16_t count;
+    char **given; /* all names, in the order in which they were added; owned */
+    host *hosts;  /* sorted by name, each name once */
+    size_t given_count, host_count;
+};
+
+static nb_status fail(nb_tls_error *error, nb_tls_fault fault) {
+    unsigned long code = ERR_peek_last_error();
+    const char *reason = code ? ERR_reason_error_string(code) : NULL;
+    error->fault = fault;
+    error->detail[0] = '\0';
+    if (reason) {
+        size_t size = strlen(reason);
+        if (size >= sizeof(error->detail)) size = sizeof(error->detail) - 1;
+        memcpy(error->detail, reason, size);
+        error->detail[size] = '\0';
+    }
+    ERR_clear_error();
+    return NB_INVALID;
+}
+
+void nb_tls_settings_default(nb_tls_settings *settings) {
+    *settings = (nb_tls_settings){
+        .version_min = NB_TLS_1_2,
+        .version_max = NB_TLS_1_3,
+        .ciphers = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"
+                   "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305",
+        .suites = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256",
+        .groups = "X25519:P-256:P-384",
+        .protocols = NB_SLICE("\x08http/1.1"),
+    };
+}
+
+/* --- choosing by name and protocol --- */
+
+static int compare_hosts(const void *left, const void *right) {
+    return strcmp(((const host *)left)->name, ((const host *)right)->name);
+}
+
+/* Looks among the first `count` hosts. */
+static const host *find(const nb_tls_context *context, size_t count, const char *name) {
+    host wanted = {.name = name};
+    if (count == 0) return NULL;
+    return bsearch(&wanted, context->hosts, count, sizeof(host), compare_hosts);
+}
+
+/* False: it is no host name. */
+static bool lower(char out[NAME_BYTES_MAX + 1], const char *name, size_t size) {
+    if (size > 1 && name[size - 1] == '.') size--;
+    if (size == 0 || size > NAME_BYTES_MAX) return false;
+    for (size_t i = 0; i < size; i++) {
+        if (name[i] == '\0') return false;
+        out[i] = (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] + ('a' - 'A') : name[i]);
+    }
+    out[size] = '\0';
+    return true;
+}
+
+/* A wildcard stands for one level (RFC 6125 section 6.4.3). */
+static const host *find_host(const nb_tls_context *context, const char *asked) {
+    char name[NAME_BYTES_MAX + 1];
+    if (!lower(name, asked, strlen(asked))) return NULL;
+    const host *found = find(context, context->host_count, name);
+    char *dot = strchr(name, '.');
+    if (found || !dot || dot == name) return found;
+    dot[-1] = '*';
+    return find(context, context->host_count, dot - 1);
+}
+
+static int choose_certificate(SSL *ssl, int *alert, void *argument) {
+    const nb_tls_context *context = argument;
+    const char *asked = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+    const host *found = asked ? find_host(context, asked) : NULL;
+    (void)alert;
+    if (found) SSL_set_SSL_CTX(ssl, context->certificates[found->certificate].ssl);
+    return SSL_TLSEXT_ERR_OK;
+}
+
+/* RFC 7301 section 3.2: a client whose protocols are all unknown gets an alert. */
+static int choose_protocol(SSL *ssl, const unsigned char **chosen, unsigned char *size, const unsigned char *offered,
+                           unsigned int offered_size, void *argument) {
+    const nb_slice *known = argument;
+    unsigned char *found = NULL;
+    (void)ssl;
+    int result = SSL_select_next_proto(&found, size, (const unsigned char *)known->data, (unsigned int)known->size,
+                                       offered, offered_size);
+    *chosen = found;
+    return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+/* --- a SSL_CTX by the settings --- */
+
+static nb_status apply(nb_tls_context *context, SSL_CTX *ssl, nb_tls_error *error) {
+    const nb_tls_settings *settings = &context->settings;
+    uint64_t options = SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION;
+#ifdef SSL_OP_IGNORE_UNEXPECTED_EOF
+    options |= SSL_OP_IGNORE_UNEXPECTED_EOF; /* requests have a length of their own */
+#endif
+    SSL_CTX_set_options(ssl, options);
+    SSL_CTX_set_mode(ssl, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                              SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_read_ahead(ssl, 1);
+    SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_timeout(ssl, SESSION_SECONDS);
+    if (!SSL_CTX_set_min_proto_version(ssl, settings->version_min) ||
+        !SSL_CTX_set_max_proto_version(ssl, settings->version_max))
+        return fail(error, NB_TLS_FAULT_VERSIONS);
+    if (!SSL_CTX_set_cipher_list(ssl, settings->ciphers)) return fail(error, NB_TLS_FAULT_CIPHERS);
+    if (!SSL_CTX_set_ciphersuites(ssl, settings->suites)) return fail(error, NB_TLS_FAULT_SUITES);
+    if (!SSL_CTX_set1_groups_list(ssl, settings->groups)) return fail(error, NB_TLS_FAULT_GROUPS);
+    if (!SSL_CTX_set_session_id_context(ssl, session_context, sizeof(session_context) - 1)) return NB_NO_MEMORY;
+    SSL_CTX_set_tlsext_servername_callback(ssl, choose_certificate);
+    SSL_CTX_set_tlsext_servername_arg(ssl, context);
+    SSL_CTX_set_alpn_select_cb(ssl, choose_protocol, &context->settings.protocols);
+    return nb_tls_tickets_install(ssl);
+}
+
+static nb_status make_ssl(nb_tls_context *context, SSL_CTX **result, nb_tls_error *error) {
+    ERR_clear_error();
+    SSL_CTX *ssl = SSL_CTX_new(TLS_server_method());
+    if (!ssl) return NB_NO_MEMORY;
+    nb_status status = apply(context, ssl, error);
+    if (status != NB_OK) SSL_CTX_free(ssl);
+    *result = status == NB_OK ? ssl : NULL;
+    return status;
+}
+
+/* --- certificates --- */
+
+/* A key with a passphrase is an error: nobody is asked on a terminal. */
+static int no_passphrase(char *buffer, int size, int writes, void *argument) {
+    (void)buffer, (void)size, (void)writes, (void)argument;
+    return -1;
+}
+
+static nb_status add_chain(SSL_CTX *ssl, BIO *from, nb_tls_error *error) {
+    X509 *next;
+    SSL_CTX_clear_chain_certs(ssl); /* of the certificate just set */
+    while ((next = PEM_read_bio_X509(from, NULL, no_passphrase, NULL))) {
+        bool added = SSL_CTX_add1_chain_cert(ssl, next) == 1;
+        X509_free(next);
+        if (!added) return fail(error, NB_TLS_FAULT_CHAIN);
+    }
+    bool at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+    if (!at_end) return fail(error, NB_TLS_FAULT_CHAIN);
+    ERR_clear_error();
+    return NB_OK;
+}
+
+static nb_status use_certificate(SSL_CTX *ssl, nb_slice pem, nb_tls_error *error) {
+    BIO *from = BIO_new_mem_buf(pem.data, (int)pem.size);
+    if (!from) return NB_NO_MEMORY;
+    X509 *first = PEM_read_bio_X509_AUX(from, NULL, no_passphrase, NULL);
+    nb_status status = first && SSL_CTX_use_certificate(ssl, first) ? NB_OK : fail(error, NB_TLS_FAULT_CERTIFICATE);
+    X509_free(first);
+    if (status == NB_OK) status = add_chain(ssl, from, error);
+    BIO_free(from);
+    return status;
+}
+
+static nb_status use_key(SSL_CTX *ssl, nb_slice pem, nb_tls_error *error) {
+    BIO *from = BIO_new_mem_buf(pem.data, (int)pem.size);
+    if (!from) return NB_NO_MEMORY;
+    EVP_PKEY *key = PEM_read_bio_PrivateKey(from, NULL, no_passphrase, NULL);
+    BIO_free(from);
+    if (!key) return fail(error, NB_TLS_FAULT_KEY);
+    bool mine = X509_check_private_key(SSL_CTX_get0_certificate(ssl), key) == 1;
+    nb_status status = NB_OK;
+    if (!mine) {
+        status = fail(error, NB_TLS_FAULT_MISMATCH);
+    } else if (!SSL_CTX_use_PrivateKey(ssl, key)) {
+        status = fail(error, NB_TLS_FAULT_KEY);
+    }
+    EVP_PKEY_free(key);
+    return status;
+}
+
+static nb_status load(SSL_CTX *ssl, nb_slice chain, nb_slice key, nb_tls_error *error) {
+    ERR_clear_error();
+    if (chain.size > INT32_MAX || key.size > INT32_MAX) return NB_OVER_LIMIT;
+    nb_status status = use_certificate(ssl, chain, error);
+    return status == NB_OK ? use_key(ssl, key, error) : status;
+}
+
+/* The certificates that were added for exactly these names. NULL: none. */
+static certificate *same_names(const nb_tls_context *context, const nb_slice *names, size_t count) {
+    for (uint16_t i = 0; i < context->count; i++) {
+        certificate *found = &context->certificates[i];
+        bool same = found->host_count == count;
+        for (size_t j = 0; same && j < count; j++) {
+            char name[NAME_BYTES_MAX + 1];
+            same = lower(name, names[j].data, names[j].size) &&
+                   strcmp(name, context->given[found->first_host + j]) == 0;
+        }
+        if (same && count > 0) return found;
+    }
+    return NULL;
+}
+
+static char *copy_of(const char *name) {
+    size_t size = strlen(name) + 1;
+    char *copy = nb_alloc(size);
+    if (copy) memcpy(copy, name, size);
+    return copy;
+}
+
+/* A name that another certificate has already stays that one's. */
+static nb_status add_names(nb_tls_context *context, const nb_slice *names, size_t count) {
+    certificate *added = &context->certificates[context->count - 1];
+    size_t known = context->host_count;
+    added->first_host = context->given_count;
+    for (size_t i = 0; i < count; i++) {
+        char name[NAME_BYTES_MAX + 1];
+        if (!lower(name, names[i].data, names[i].size)) return NB_INVALID;
+        char *copy = copy_of(name);
+        if (!copy) return NB_NO_MEMORY;
+        context->given[context->given_count++] = copy;
+        added->host_count++;
+        if (find(context, known, name)) continue;
+        context->hosts[context->host_count++] = (host){copy, (uint16_t)(context->count - 1)};
+    }
+    qsort(context->hosts, context->host_count, sizeof(host), compare_hosts);
+    return NB_OK;
+}
+
+static nb_status make_room(nb_tls_context *context, size_t count) {
+    size_t total = context->given_count + count;
+    if (total > NAMES_MAX || context->count == UINT16_MAX) return NB_FULL;
+    certificate *certificates = nb_realloc(context->certificates, (context->count + 1u) * sizeof(certificate));
+    if (certificates) context->certificates = certificates;
+    char **given = nb_realloc(context->given, (total + 1) * sizeof(char *));
+    if (given) context->given = given;
+    host *hosts = nb_realloc(context->hosts, (total + 1) * sizeof(host));
+    if (hosts) context->hosts = hosts;
+    return certificates && given && hosts ? NB_OK : NB_NO_MEMORY;
+}
+
+nb_status nb_tls_context_add(nb_tls_context *context, const nb_slice *names, size_t count, nb_slice chain, nb_slice key,
+                             nb_tls_error *error) {
+    error->fault = NB_TLS_FAULT_NONE;
+    error->detail[0] = '\0';
+    const certificate *beside = same_names(context, names, count);
+    if (beside) return load(beside->ssl, chain, key, error);
+    nb_status status = make_room(context, count);
+    SSL_CTX *ssl = NULL;
+    if (status == NB_OK) status = make_ssl(context, &ssl, error);
+    if (status == NB_OK) status = load(ssl, chain, key, error);
+    if (status != NB_OK) {
+        SSL_CTX_free(ssl);
+        return status;
+    }
+    context->certificates[context->count++] = (certificate){.ssl = ssl};
+    return add_names(context, names, count);
+}
+
+/* --- life --- */
+
+nb_status nb_tls_context_create(const nb_tls_settings *settings, nb_tls_context **result, nb_tls_error *error) {
+    error->fault = NB_TLS_FAULT_NONE;
+    error->detail[0] = '\0';
+    nb_tls_context *context = nb_alloc_zero(1, sizeof(*context));
+    if (!context) return NB_NO_MEMORY;
+    atomic_init(&context->references, 1);
+    context->settings = *settings;
+    context->settings.ciphers = copy_of(settings->ciphers);
+    context->settings.suites = copy_of(settings->suites);
+    context->settings.groups = copy_of(settings->groups);
+    char *protocols = nb_alloc(settings->protocols.size + 1);
+    if (protocols) memcpy(protocols, settings->protocols.data, settings->protocols.size);
+    context->settings.protocols = nb_slice_of(protocols, settings->protocols.size);
+    bool copied = context->settings.ciphers && context->settings.suites && context->settings.groups && protocols;
+    SSL_CTX *trial = NULL;
+    nb_status status = copied ? make_ssl(context, &trial, error) : NB_NO_MEMORY;
+    SSL_CTX_free(trial);
+    if (status != NB_OK) {
+        nb_tls_context_release(context);
+        context = NULL;
+    }
+    *result = context;
+    return status;
+}
+
+nb_tls_context *nb_tls_context_share(nb_tls_context *context) {
+    atomic_fetch_add_explicit(&context->references, 1, memory_order_relaxed);
+    return context;
+}
+
+static void free_text(const char *text) { nb_free((char *)(uintptr_t)text); }
+
+void nb_tls_context_release(nb_tls_context *context) {
+    if (!context || atomic_fetch_sub_explicit(&context->references, 1, memory_order_acq_rel) > 1) return;
+    for (uint16_t i = 0; i < context->count; i++) {
+        SSL_CTX_free(context->certificates[i].ssl);
+    }
+    for (size_t i = 0; i < context->given_count; i++) {
+        nb_free(context->given[i]);
+    }
+    nb_free(context->certificates);
+    nb_free(context->given);
+    nb_free(context->hosts);
+    free_text(context->settings.ciphers);
+    free_text(context->settings.suites);
+    free_text(context->settings.groups);
+    free_text(context->settings.protocols.data);
+    nb_free(context);
+}
+
+struct ssl_st *nb_tls_context_open(nb_tls_context *context) {
+    if (context->count == 0) return NULL;
+    return SSL_new(context->certificates[0].ssl);
+}
+
+const char *nb_tls_library(void) { return OpenSSL_version(OPENSSL_VERSION); }
+
+#endif

@@ -1,0 +1,424 @@
+/*
+ * tls.c - TLS over a stream socket, by OpenSSL. See transport.h and tls/tls.h.
+ *
+ * A session is used by two threads: the loop reads while a file worker sends. OpenSSL allows one at
+ * a time, hence the lock. It is held for one record at most.
+ */
+#include "transport/transport.h"
+
+#include "tls/tls.h"
+
+#ifndef NB_HAVE_TLS
+
+nb_status nb_transport_tls_init(nb_transport *transport, int fd, nb_tls_context *context) {
+    (void)transport, (void)fd, (void)context;
+    return NB_UNSUPPORTED;
+}
+
+nb_status nb_transport_tls_handshake(nb_transport *transport, nb_tls_facts *facts) {
+    (void)transport, (void)facts;
+    return NB_UNSUPPORTED;
+}
+
+#else
+
+#include <errno.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "os/net.h"
+
+/* The most plain bytes in a record (RFC 8446 section 5.1). */
+#define RECORD_BYTES 16384
+
+static const char plain_answer[] =
+    "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
+    "400 this port speaks HTTPS: write https://\n";
+
+typedef struct nb_tls_session {
+    SSL *ssl; /* made by the first step of the handshake */
+    nb_tls_context *context;
+    pthread_mutex_t lock;
+    int socket_error; /* errno of the last call of the socket; 0: none */
+    size_t pending;   /* the sender's: plain bytes of a record that is sealed and not sent */
+    size_t ahead;     /* the sender's: plain bytes that were sent and not reported as moved yet */
+    bool done;        /* the handshake is */
+    bool broken;      /* nothing more may be sent, not even an alert */
+} session;
+
+/* --- the socket, as OpenSSL sees it --- */
+
+static BIO_METHOD *method;
+static pthread_once_t method_once = PTHREAD_ONCE_INIT;
+
+static int follow(BIO *bio, nb_status status, size_t moved, int retry) {
+    const nb_transport *transport = BIO_get_data(bio);
+    BIO_clear_retry_flags(bio);
+    if (status == NB_OK) return (int)moved;
+    if (status == NB_AGAIN) BIO_set_flags(bio, retry | BIO_FLAGS_SHOULD_RETRY);
+    if (status == NB_SYSTEM) transport->tls->socket_error = errno;
+    return status == NB_EOF ? 0 : -1;
+}
+
+static int socket_read(BIO *bio, char *buffer, int bytes) {
+    const nb_transport *transport = BIO_get_data(bio);
+    size_t moved = 0;
+    if (bytes <= 0) return 0;
+    nb_status status = nb_net_read(transport->fd, buffer, (size_t)bytes, &moved);
+    return follow(bio, status, moved, BIO_FLAGS_READ);
+}
+
+static int socket_write(BIO *bio, const char *bytes, int size) {
+    const nb_transport *transport = BIO_get_data(bio);
+    struct iovec part = {(char *)(uintptr_t)bytes, (size_t)size};
+    size_t moved = 0;
+    if (size <= 0) return 0;
+    nb_status status = nb_net_writev(transport->fd, &part, 1, &moved);
+    return follow(bio, status, moved, BIO_FLAGS_WRITE);
+}
+
+static long socket_ctrl(BIO *bio, int command, long number, void *pointer) {
+    (void)bio, (void)number, (void)pointer;
+    return command == BIO_CTRL_FLUSH;
+}
+
+static void make_method(void) {
+    method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "neverblock socket");
+    if (!method) return;
+    BIO_meth_set_read(method, socket_read);
+    BIO_meth_set_write(method, socket_write);
+    BIO_meth_set_ctrl(method, socket_ctrl);
+}
+
+static BIO *new_socket(nb_transport *transport) {
+    pthread_once(&method_once, make_method);
+    BIO *bio = method ? BIO_new(method) : NULL;
+    if (!bio) return NULL;
+    BIO_set_data(bio, transport);
+    BIO_set_init(bio, 1);
+    return bio;
+}
+
+/* --- reading and writing --- */
+
+static void lock(nb_transport *transport) {
+    pthread_mutex_lock(&transport->tls->lock);
+    ERR_clear_error();
+    transport->tls->socket_error = 0;
+}
+
+static void unlock(nb_transport *transport) { pthread_mutex_unlock(&transport->tls->lock); }
+
+/* The status of a call of OpenSSL that has returned `result` <= 0. */
+static nb_status status_of(session *tls, int result) {
+    switch (SSL_get_error(tls->ssl, result)) {
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE:
+        return NB_AGAIN;
+    case SSL_ERROR_ZERO_RETURN:
+        return NB_EOF;
+    default:
+        break;
+    }
+    tls->broken = true;
+    errno = tls->socket_error ? tls->socket_error : EPROTO;
+    return NB_SYSTEM;
+}
+
+/* Fills the buffer, or empties the session. */
+static nb_status read_records(nb_transport *transport, char *buffer, size_t bytes, size_t *moved) {
+    session *tls = transport->tls;
+    size_t total = 0;
+    nb_status status = NB_OK;
+    while (status == NB_OK && total < bytes) {
+        size_t most = bytes - total < INT32_MAX ? bytes - total : INT32_MAX;
+        int got = SSL_read(tls->ssl, buffer + total, (int)most);
+        if (got > 0) {
+            total += (size_t)got;
+        } else {
+            status = status_of(tls, got);
+        }
+    }
+    transport->unread = status == NB_OK && SSL_has_pending(tls->ssl);
+    if (total == 0) return status;
+    /* What has ended the reading is met again by the next one. */
+    if (status != NB_OK && status != NB_AGAIN) transport->unread = true;
+    *moved = total;
+    return NB_OK;
+}
+
+static nb_status tls_read(nb_transport *transport, void *buffer, size_t bytes, size_t *moved) {
+    lock(transport);
+    nb_status status = read_records(transport, buffer, bytes, moved);
+    unlock(transport);
+    return status;
+}
+
+/* Sends one record. A record that OpenSSL has kept is sent first: it has the bytes, so what is
+ * passed does not matter. */
+static nb_status send_record(session *tls, const void *bytes, size_t size) {
+    size_t offered = tls->pending ? tls->pending : size;
+    int sent = SSL_write(tls->ssl, bytes, (int)offered);
+    if (sent > 0) {
+        tls->pending = 0;
+        tls->ahead += (size_t)sent;
+        return NB_OK;
+    }
+    nb_status status = status_of(tls, sent);
+    if (status == NB_AGAIN) tls->pending = offered;
+    return status == NB_EOF ? NB_SYSTEM : status;
+}
+
+/* Bytes that were sent before they were offered again. */
+static size_t take_ahead(session *tls, size_t offered) {
+    size_t taken = tls->ahead < offered ? tls->ahead : offered;
+    tls->ahead -= taken;
+    return taken;
+}
+
+/* Copies bytes from the parts, after the first `skip` of them. */
+static size_t gather(char *record, const struct iovec *parts, int count, size_t skip) {
+    size_t total = 0;
+    for (int i = 0; i < count && total < RECORD_BYTES; i++) {
+        size_t from = skip < parts[i].iov_len ? skip : parts[i].iov_len;
+        skip -= from;
+        size_t bytes = parts[i].iov_len - from;
+        if (bytes > RECORD_BYTES - total) bytes = RECORD_BYTES - total;
+        if (bytes) memcpy(record + total, (const char *)parts[i].iov_base + from, bytes);
+        total += bytes;
+    }
+    return total;
+}
+
+/* Where a record's bytes come from: memory, or a file. */
+typedef struct source {
+    const struct iovec *parts;
+    int count;
+    int file;
+    uint64_t offset;
+    size_t bytes;
+} source;
+
+/* *size: 0 at the end of the file. */
+static nb_status fill(const source *from, size_t skip, char *record, size_t *size) {
+    if (from->parts) {
+        *size = gather(record, from->parts, from->count, skip);
+        return NB_OK;
+    }
+    size_t most = from->bytes - skip < RECORD_BYTES ? from->bytes - skip : RECORD_BYTES;
+    ssize_t got;
+    do {
+        got = pread(from->file, record, most, (off_t)(from->offset + skip));
+    } while (got < 0 && errno == EINTR);
+    if (got < 0) return NB_SYSTEM;
+    *size = (size_t)got;
+    return got == 0 ? NB_EOF : NB_OK;
+}
+
+static nb_status send_from(nb_transport *transport, const source *from, size_t *moved) {
+    session *tls = transport->tls;
+    char record[RECORD_BYTES];
+    size_t total = 0;
+    nb_status status = NB_OK;
+    while (status == NB_OK && total < from->bytes) {
+        size_t size = 0;
+        /* Before the lock is taken, as the disk may be slow. */
+        if (!tls->pending && !tls->ahead) status = fill(from, total, record, &size);
+        lock(transport);
+        if (status == NB_OK && !tls->ahead) status = send_record(tls, record, size);
+        total += take_ahead(tls, from->bytes - total);
+        unlock(transport);
+    }
+    *moved = total;
+    return status;
+}
+
+static nb_status tls_writev(nb_transport *transport, const struct iovec *parts, int count, int more, size_t *moved) {
+    source from = {.parts = parts, .count = count};
+    (void)more;
+    for (int i = 0; i < count; i++) {
+        from.bytes += parts[i].iov_len;
+    }
+    return send_from(transport, &from, moved);
+}
+
+static nb_status tls_sendfile(nb_transport *transport, int file_fd, uint64_t offset, size_t bytes, size_t *moved) {
+    source from = {.file = file_fd, .offset = offset, .bytes = bytes};
+    return send_from(transport, &from, moved);
+}
+
+static nb_status tls_wait(nb_transport *transport, int timeout_ms) {
+    return nb_net_wait_writable(transport->fd, timeout_ms);
+}
+
+static bool tls_peer_finished(nb_transport *transport) {
+    char byte;
+    session *tls = transport->tls;
+    if (!tls->done) return nb_net_peer_finished(transport->fd);
+    lock(transport);
+    int got = SSL_peek(tls->ssl, &byte, 1);
+    bool finished = got <= 0 && status_of(tls, got) != NB_AGAIN;
+    unlock(transport);
+    return finished;
+}
+
+/* --- the end --- */
+
+/* Says that we send nothing more (close_notify). Does not wait for the client's. */
+static void say_end(nb_transport *transport) {
+    session *tls = transport->tls;
+    lock(transport);
+    if (tls->done && !tls->broken && !tls->pending) (void)SSL_shutdown(tls->ssl);
+    ERR_clear_error();
+    unlock(transport);
+}
+
+static void tls_finish(nb_transport *transport) {
+    say_end(transport);
+    nb_net_finish(transport->fd);
+}
+
+static void tls_abort(nb_transport *transport, int reset) { nb_net_abort(transport->fd, reset != 0); }
+
+static void free_session(session *tls) {
+    SSL_free(tls->ssl);
+    nb_tls_context_release(tls->context);
+    pthread_mutex_destroy(&tls->lock);
+    nb_free(tls);
+}
+
+static void tls_close(nb_transport *transport, int reset) {
+    if (!reset) say_end(transport);
+    free_session(transport->tls);
+    nb_net_close(transport->fd, reset != 0);
+    *transport = (nb_transport){.kind = transport->kind, .fd = -1};
+}
+
+static const nb_transport_kind tls_kind = {
+    .name = "tls",
+    .read = tls_read,
+    .writev = tls_writev,
+    .sendfile = tls_sendfile,
+    .wait = tls_wait,
+    .peer_finished = tls_peer_finished,
+    .finish = tls_finish,
+    .abort = tls_abort,
+    .close = tls_close,
+};
+
+nb_status nb_transport_tls_init(nb_transport *transport, int fd, nb_tls_context *context) {
+    session *tls = nb_alloc_zero(1, sizeof(*tls));
+    if (!tls) return NB_NO_MEMORY;
+    if (pthread_mutex_init(&tls->lock, NULL) != 0) {
+        nb_free(tls);
+        return NB_NO_MEMORY;
+    }
+    tls->context = nb_tls_context_share(context);
+    *transport = (nb_transport){.kind = &tls_kind, .fd = fd, .tls = tls};
+    return NB_OK;
+}
+
+/* --- the handshake --- */
+
+static nb_handshake_outcome outcome_of(int reason, int result) {
+    switch (reason) {
+    case SSL_R_HTTP_REQUEST:
+        return NB_HANDSHAKE_plain;
+    case SSL_R_UNSUPPORTED_PROTOCOL:
+    case SSL_R_UNKNOWN_PROTOCOL:
+    case SSL_R_VERSION_TOO_LOW:
+    case SSL_R_WRONG_VERSION_NUMBER:
+        return NB_HANDSHAKE_version;
+    case SSL_R_NO_SHARED_CIPHER:
+    case SSL_R_NO_SUITABLE_KEY_SHARE:
+    case SSL_R_NO_SHARED_SIGNATURE_ALGORITHMS:
+    case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
+        return NB_HANDSHAKE_cipher;
+    case SSL_R_NO_APPLICATION_PROTOCOL:
+        return NB_HANDSHAKE_protocol;
+    case ERR_R_MALLOC_FAILURE:
+        return NB_HANDSHAKE_failed;
+    default:
+        break;
+    }
+    if (reason >= SSL_AD_REASON_OFFSET) return NB_HANDSHAKE_alert;
+    return reason == 0 || result == 0 ? NB_HANDSHAKE_left : NB_HANDSHAKE_broken;
+}
+
+static void note_failure(const session *tls, int result, nb_tls_facts *facts) {
+    unsigned long code = ERR_peek_error();
+    const char *reason = code ? ERR_reason_error_string(code) : NULL;
+    facts->outcome = tls->socket_error ? NB_HANDSHAKE_left : outcome_of(ERR_GET_REASON(code), result);
+    if (!reason) return;
+    size_t size = strnlen(reason, sizeof(facts->reason) - 1);
+    memcpy(facts->reason, reason, size);
+}
+
+/* nginx answers so too: a browser shows it to whoever has written http:// for https://. */
+static void answer_plain(const nb_transport *transport) {
+    struct iovec part = {(char *)(uintptr_t)plain_answer, sizeof(plain_answer) - 1};
+    size_t moved;
+    (void)nb_net_writev(transport->fd, &part, 1, &moved);
+}
+
+static nb_status begin(nb_transport *transport) {
+    session *tls = transport->tls;
+    SSL *ssl = nb_tls_context_open(tls->context);
+    BIO *bio = ssl ? new_socket(transport) : NULL;
+    if (!bio) {
+        SSL_free(ssl);
+        return NB_NO_MEMORY;
+    }
+    SSL_set_bio(ssl, bio, bio);
+    SSL_set_accept_state(ssl);
+    tls->ssl = ssl;
+    return NB_OK;
+}
+
+static void note_agreement(const SSL *ssl, nb_tls_facts *facts) {
+    const unsigned char *protocol = NULL;
+    unsigned int size = 0;
+    facts->outcome = SSL_session_reused(ssl) ? NB_HANDSHAKE_resumed : NB_HANDSHAKE_full;
+    facts->version = (uint16_t)SSL_version(ssl);
+    SSL_get0_alpn_selected(ssl, &protocol, &size);
+    if (size && size < sizeof(facts->protocol)) memcpy(facts->protocol, protocol, size);
+}
+
+static nb_status take_step(nb_transport *transport, nb_tls_facts *facts) {
+    session *tls = transport->tls;
+    if (!tls->ssl && begin(transport) != NB_OK) {
+        facts->outcome = NB_HANDSHAKE_failed;
+        return NB_SYSTEM;
+    }
+    int result = SSL_do_handshake(tls->ssl);
+    if (result == 1) {
+        tls->done = true;
+        note_agreement(tls->ssl, facts);
+        transport->unread = SSL_has_pending(tls->ssl);
+        return NB_OK;
+    }
+    int error = SSL_get_error(tls->ssl, result);
+    facts->wants_write = error == SSL_ERROR_WANT_WRITE;
+    facts->heard = !SSL_in_before(tls->ssl);
+    if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return NB_AGAIN;
+    note_failure(tls, result, facts);
+    tls->broken = true;
+    if (facts->outcome == NB_HANDSHAKE_plain) answer_plain(transport);
+    return NB_SYSTEM;
+}
+
+nb_status nb_transport_tls_handshake(nb_transport *transport, nb_tls_facts *facts) {
+    memset(facts, 0, sizeof(*facts));
+    lock(transport);
+    nb_status status = take_step(transport, facts);
+    ERR_clear_error();
+    unlock(transport);
+    return status;
+}
+
+#endif

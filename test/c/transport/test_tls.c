@@ -1,0 +1,501 @@
+/*
+ * test_tls.c - the TLS transport: handshakes, bytes both ways, small windows, the end, and what a
+ * client may do wrong. The client is OpenSSL's, over a pair of sockets that do not block.
+ */
+#include "transport/transport.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "support/test.h"
+
+#ifdef NB_HAVE_TLS
+
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "os/file.h"
+#include "support/tls_peer.h"
+#include "tls/tls.h"
+
+typedef struct pair {
+    nb_tls_context *context;
+    nb_transport near;
+    tls_client client;
+    int far;
+    nb_tls_facts facts;
+} pair;
+
+static tls_identity identity, other, rsa;
+
+static void open_pair(pair *p, nb_tls_context *context) {
+    int ends[2];
+    assert_int_equal(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends));
+    p->context = context;
+    p->far = ends[1];
+    assert_status(NB_OK, nb_transport_tls_init(&p->near, ends[0], context));
+}
+
+/* Until both sides are done, or the server's has failed. */
+static nb_status shake(pair *p) {
+    nb_status status = NB_AGAIN;
+    bool client_done = false;
+    for (int i = 0; i < 100 && (status == NB_AGAIN || (status == NB_OK && !client_done)); i++) {
+        client_done = tls_client_step(&p->client);
+        if (status == NB_AGAIN) status = nb_transport_tls_handshake(&p->near, &p->facts);
+    }
+    return status;
+}
+
+static void open_to(pair *p, nb_tls_context *context, const char *name) {
+    open_pair(p, context);
+    tls_client_open(&p->client, p->far, name);
+    assert_status(NB_OK, shake(p));
+}
+
+static void close_pair(pair *p) {
+    tls_client_free(&p->client);
+    if (p->near.fd >= 0) p->near.kind->close(&p->near, 0);
+    close(p->far);
+    nb_tls_context_release(p->context);
+}
+
+static void send_text(pair *p, const char *text) {
+    size_t moved = 0;
+    struct iovec parts[] = {{(char *)(uintptr_t)text, 1}, {(char *)(uintptr_t)text + 1, strlen(text) - 1}};
+    assert_status(NB_OK, p->near.kind->writev(&p->near, parts, 2, 0, &moved));
+    assert_int_equal(strlen(text), moved);
+}
+
+static void expect(pair *p, const char *text) {
+    char got[256] = "";
+    assert_int_equal(strlen(text), SSL_read(p->client.ssl, got, sizeof(got) - 1));
+    assert_string_equal(text, got);
+}
+
+static void bytes_go_and_come(void **state) {
+    (void)state;
+    pair p;
+    char bytes[16];
+    size_t moved = 99;
+    open_to(&p, tls_identity_context(&identity), "one.example");
+    assert_int_equal(NB_HANDSHAKE_full, p.facts.outcome);
+    assert_int_equal(NB_TLS_1_3, p.facts.version);
+    assert_status(NB_AGAIN, p.near.kind->read(&p.near, bytes, sizeof bytes, &moved));
+    assert_int_equal(99, moved);
+    send_text(&p, "hello");
+    expect(&p, "hello");
+    assert_int_equal(3, SSL_write(p.client.ssl, "xyz", 3));
+    assert_status(NB_OK, p.near.kind->read(&p.near, bytes, 2, &moved));
+    assert_int_equal(2, moved);
+    assert_true(p.near.unread); /* nothing is left in the socket, and one byte here */
+    assert_status(NB_OK, p.near.kind->read(&p.near, bytes, 2, &moved));
+    assert_int_equal(1, moved);
+    assert_false(p.near.unread);
+    close_pair(&p);
+}
+
+/* Sends `size` bytes of a pattern through a socket that is often full, with limits that change from
+ * call to call, and checks that the client gets each byte once. */
+static void sends_through_a_narrow_socket(pair *p, uint8_t *bytes, size_t size, int file) {
+    int small = 4096;
+    nb_test_random random = {7};
+    size_t sent = 0, seen = 0;
+    uint8_t got[3000];
+    (void)setsockopt(p->near.fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+    while (seen < size) {
+        size_t most = size - sent, moved = 0;
+        size_t limit = 1 + nb_test_random_below(&random, 40000);
+        if (most > limit) most = limit;
+        if (most > 0) {
+            size_t half = most / 2;
+            struct iovec parts[] = {{bytes + sent, half}, {bytes + sent + half, most - half}};
+            bool by_file = file >= 0 && nb_test_random_below(&random, 2);
+            nb_status status = by_file ? p->near.kind->sendfile(&p->near, file, sent, most, &moved)
+                                       : p->near.kind->writev(&p->near, parts, 2, 0, &moved);
+            assert_true(status == NB_OK || status == NB_AGAIN);
+            assert_true(moved <= most);
+            sent += moved;
+        }
+        int read = SSL_read(p->client.ssl, got, (int)nb_test_random_below(&random, sizeof(got)) + 1);
+        if (read <= 0) continue;
+        assert_memory_equal(bytes + seen, got, (size_t)read);
+        seen += (size_t)read;
+    }
+    assert_int_equal(size, sent);
+}
+
+static void every_byte_leaves_once(void **state) {
+    (void)state;
+    pair p;
+    size_t size = 700000;
+    int file;
+    uint8_t *bytes = malloc(size);
+    assert_non_null(bytes);
+    for (size_t i = 0; i < size; i++) bytes[i] = (uint8_t)(i * 31 + i / 251);
+    assert_status(NB_OK, nb_file_temporary("/tmp", &file));
+    assert_status(NB_OK, nb_file_write_all(file, (const char *)bytes, size));
+    open_to(&p, tls_identity_context(&identity), NULL);
+    sends_through_a_narrow_socket(&p, bytes, size, -1);
+    sends_through_a_narrow_socket(&p, bytes, size, file);
+    close_pair(&p);
+    free(bytes);
+    close(file);
+}
+
+static void a_file_that_ends_early_is_told(void **state) {
+    (void)state;
+    pair p;
+    int file;
+    size_t moved;
+    assert_status(NB_OK, nb_file_temporary("/tmp", &file));
+    assert_status(NB_OK, nb_file_write_all(file, "0123456789", 10));
+    open_to(&p, tls_identity_context(&identity), NULL);
+    assert_status(NB_EOF, p.near.kind->sendfile(&p.near, file, 3, 100, &moved));
+    assert_int_equal(7, moved);
+    expect(&p, "3456789");
+    assert_status(NB_EOF, p.near.kind->sendfile(&p.near, file, 10, 1, &moved));
+    assert_int_equal(0, moved);
+    close_pair(&p);
+    close(file);
+}
+
+static void the_client_ends_in_order(void **state) {
+    (void)state;
+    pair p;
+    char byte;
+    size_t moved;
+    open_to(&p, tls_identity_context(&identity), NULL);
+    assert_false(p.near.kind->peer_finished(&p.near));
+    assert_int_equal(1, SSL_write(p.client.ssl, "z", 1));
+    SSL_shutdown(p.client.ssl);
+    assert_false(p.near.kind->peer_finished(&p.near));
+    assert_status(NB_OK, p.near.kind->read(&p.near, &byte, 1, &moved));
+    assert_true(p.near.unread);
+    assert_true(p.near.kind->peer_finished(&p.near));
+    assert_status(NB_EOF, p.near.kind->read(&p.near, &byte, 1, &moved));
+    send_text(&p, "still sent");
+    close_pair(&p);
+}
+
+static void our_end_is_told(void **state) {
+    (void)state;
+    pair p;
+    char byte;
+    open_to(&p, tls_identity_context(&identity), NULL);
+    p.near.kind->finish(&p.near);
+    assert_int_equal(0, SSL_read(p.client.ssl, &byte, 1));
+    assert_int_equal(SSL_RECEIVED_SHUTDOWN, SSL_get_shutdown(p.client.ssl) & SSL_RECEIVED_SHUTDOWN);
+    close_pair(&p);
+}
+
+static void a_cut_connection_is_an_end(void **state) {
+    (void)state;
+    pair p;
+    char byte = 'x';
+    size_t moved;
+    struct iovec part = {&byte, 1};
+    open_to(&p, tls_identity_context(&identity), NULL);
+    close(p.far);
+    p.far = -1;
+    nb_status status = p.near.kind->read(&p.near, &byte, 1, &moved);
+    assert_true(status == NB_EOF || status == NB_SYSTEM);
+    /* And no SIGPIPE. */
+    assert_status(NB_SYSTEM, p.near.kind->writev(&p.near, &part, 1, 0, &moved));
+    close_pair(&p);
+}
+
+static void sessions_resume_also_after_a_new_key(void **state) {
+    (void)state;
+    pair p;
+    nb_tls_context *context = tls_identity_context(&identity);
+    char bytes[16];
+    open_to(&p, context, "one.example");
+    for (int i = 0; i < 4; i++) {
+        int ends[2];
+        send_text(&p, "x");
+        assert_int_equal(1, SSL_read(p.client.ssl, bytes, sizeof(bytes))); /* the tickets come before it */
+        assert_non_null(p.client.session);
+        tls_client_close(&p.client);
+        p.near.kind->close(&p.near, 0);
+        close(p.far);
+        if (i == 1) nb_tls_tickets_rotate();
+        assert_int_equal(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends));
+        p.far = ends[1];
+        assert_status(NB_OK, nb_transport_tls_init(&p.near, ends[0], context));
+        tls_client_again(&p.client, p.far, "one.example");
+        assert_status(NB_OK, shake(&p));
+        assert_int_equal(NB_HANDSHAKE_resumed, p.facts.outcome);
+    }
+    close_pair(&p);
+}
+
+static void an_old_ticket_is_a_full_handshake(void **state) {
+    (void)state;
+    pair p;
+    int ends[2];
+    char byte;
+    open_to(&p, tls_identity_context(&identity), "one.example");
+    send_text(&p, "x");
+    assert_int_equal(1, SSL_read(p.client.ssl, &byte, 1) == 1);
+    tls_client_close(&p.client);
+    p.near.kind->close(&p.near, 0);
+    close(p.far);
+    nb_tls_tickets_rotate();
+    nb_tls_tickets_rotate();
+    assert_int_equal(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends));
+    p.far = ends[1];
+    assert_status(NB_OK, nb_transport_tls_init(&p.near, ends[0], p.context));
+    tls_client_again(&p.client, p.far, "one.example");
+    assert_status(NB_OK, shake(&p));
+    assert_int_equal(NB_HANDSHAKE_full, p.facts.outcome);
+    close_pair(&p);
+}
+
+static nb_slice pem(const char *text) { return nb_slice_of(text, strlen(text)); }
+
+static void add(nb_tls_context *context, const tls_identity *added) {
+    nb_tls_error error;
+    assert_status(NB_OK, nb_tls_context_add(context, added->names, added->count, pem(added->chain), pem(added->key),
+                                            &error));
+}
+
+static void serves_as(nb_tls_context *context, const char *asked, const char *server) {
+    pair p;
+    char name[64] = "";
+    open_to(&p, nb_tls_context_share(context), asked);
+    tls_client_server(&p.client, name, sizeof(name));
+    assert_string_equal(server, name);
+    close_pair(&p);
+}
+
+static void the_name_chooses_the_certificate(void **state) {
+    (void)state;
+    nb_tls_context *context = tls_identity_context(&identity);
+    add(context, &other);
+    serves_as(context, NULL, "one.example");
+    serves_as(context, "unknown.example", "one.example");
+    serves_as(context, "two.example", "two.example");
+    serves_as(context, "TWO.Example", "two.example");
+    serves_as(context, "any.two.example", "two.example");
+    serves_as(context, "a.b.two.example", "one.example");
+    nb_tls_context_release(context);
+}
+
+/* A client that knows RSA alone gets the RSA certificate of the same name. */
+static void two_kinds_of_keys_stand_side_by_side(void **state) {
+    (void)state;
+    pair p;
+    nb_tls_context *context = tls_identity_context(&identity);
+    add(context, &rsa);
+    open_pair(&p, context);
+    tls_client_open(&p.client, p.far, "one.example");
+    SSL_set_max_proto_version(p.client.ssl, TLS1_2_VERSION);
+    assert_int_equal(1, SSL_set_cipher_list(p.client.ssl, "ECDHE-RSA-AES128-GCM-SHA256"));
+    assert_status(NB_OK, shake(&p));
+    assert_int_equal(NB_TLS_1_2, p.facts.version);
+    close_pair(&p);
+}
+
+static void protocols_are_agreed_upon(void **state) {
+    (void)state;
+    pair p;
+    open_pair(&p, tls_identity_context(&identity));
+    tls_client_open(&p.client, p.far, NULL);
+    assert_int_equal(0, SSL_set_alpn_protos(p.client.ssl, (const unsigned char *)"\x02h2\x08http/1.1", 12));
+    assert_status(NB_OK, shake(&p));
+    assert_string_equal("http/1.1", p.facts.protocol);
+    close_pair(&p);
+}
+
+static nb_handshake_outcome fails(pair *p) {
+    assert_status(NB_SYSTEM, shake(p));
+    nb_handshake_outcome outcome = p->facts.outcome;
+    close_pair(p);
+    return outcome;
+}
+
+static void a_failure_says_why(void **state) {
+    (void)state;
+    pair p;
+    open_pair(&p, tls_identity_context(&identity));
+    tls_client_open(&p.client, p.far, NULL);
+    assert_int_equal(0, SSL_set_alpn_protos(p.client.ssl, (const unsigned char *)"\x02h9", 3));
+    assert_int_equal(NB_HANDSHAKE_protocol, fails(&p));
+
+    open_pair(&p, tls_identity_context(&identity));
+    tls_client_open(&p.client, p.far, NULL);
+    SSL_set_security_level(p.client.ssl, 0);
+    SSL_set_min_proto_version(p.client.ssl, TLS1_VERSION);
+    SSL_set_max_proto_version(p.client.ssl, TLS1_1_VERSION);
+    assert_int_equal(NB_HANDSHAKE_version, fails(&p));
+
+    open_pair(&p, tls_identity_context(&identity));
+    tls_client_open(&p.client, p.far, NULL);
+    SSL_set_max_proto_version(p.client.ssl, TLS1_2_VERSION);
+    assert_int_equal(1, SSL_set_cipher_list(p.client.ssl, "ECDHE-RSA-AES128-GCM-SHA256"));
+    assert_int_equal(NB_HANDSHAKE_cipher, fails(&p));
+
+    open_pair(&p, tls_identity_context(&identity));
+    tls_client_open(&p.client, p.far, NULL);
+    SSL_set_verify(p.client.ssl, SSL_VERIFY_PEER, NULL); /* which does not know our certificate */
+    assert_int_equal(NB_HANDSHAKE_alert, fails(&p));
+}
+
+/* The client has written these bytes, and nothing else. */
+static nb_handshake_outcome fails_on(const char *bytes, size_t size, char *answer, size_t room) {
+    pair p = {0};
+    open_pair(&p, tls_identity_context(&identity));
+    assert_int_equal(size, write(p.far, bytes, size));
+    nb_status status = nb_transport_tls_handshake(&p.near, &p.facts);
+    if (status == NB_AGAIN) {
+        shutdown(p.far, SHUT_WR);
+        status = nb_transport_tls_handshake(&p.near, &p.facts);
+    }
+    assert_status(NB_SYSTEM, status);
+    ssize_t got = read(p.far, answer, room - 1);
+    answer[got > 0 ? got : 0] = '\0';
+    nb_handshake_outcome outcome = p.facts.outcome;
+    p.near.kind->close(&p.near, 0);
+    close(p.far);
+    nb_tls_context_release(p.context);
+    return outcome;
+}
+
+static void bytes_that_are_no_tls_are_told_apart(void **state) {
+    (void)state;
+    char answer[512];
+    const char *request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+    assert_int_equal(NB_HANDSHAKE_plain, fails_on(request, strlen(request), answer, sizeof answer));
+    assert_non_null(strstr(answer, "400 Bad Request"));
+    assert_non_null(strstr(answer, "https://"));
+    assert_int_equal(NB_HANDSHAKE_left, fails_on("", 0, answer, sizeof answer));
+    assert_int_equal(NB_HANDSHAKE_left, fails_on("\x16\x03\x01", 3, answer, sizeof answer));
+    assert_int_equal(NB_HANDSHAKE_broken, fails_on("\x16\x03\x01\0\x05hello", 10, answer, sizeof answer));
+}
+
+static nb_tls_fault refused(const char *chain, const char *key) {
+    nb_tls_settings settings;
+    nb_tls_context *context;
+    nb_tls_error error;
+    nb_slice name = NB_SLICE("one.example");
+    nb_tls_settings_default(&settings);
+    assert_status(NB_OK, nb_tls_context_create(&settings, &context, &error));
+    assert_status(NB_INVALID, nb_tls_context_add(context, &name, 1, pem(chain), pem(key), &error));
+    nb_tls_context_release(context);
+    return error.fault;
+}
+
+static void a_bad_certificate_says_why(void **state) {
+    (void)state;
+    char broken[4096];
+    assert_int_equal(NB_TLS_FAULT_CERTIFICATE, refused("", identity.key));
+    assert_int_equal(NB_TLS_FAULT_CERTIFICATE, refused(identity.key, identity.key));
+    assert_int_equal(NB_TLS_FAULT_KEY, refused(identity.chain, ""));
+    assert_int_equal(NB_TLS_FAULT_KEY, refused(identity.chain, identity.chain));
+    assert_int_equal(NB_TLS_FAULT_MISMATCH, refused(identity.chain, other.key));
+    assert_int_equal(NB_TLS_FAULT_MISMATCH, refused(identity.chain, rsa.key));
+    snprintf(broken, sizeof broken, "%s-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", identity.chain);
+    assert_int_equal(NB_TLS_FAULT_CHAIN, refused(broken, identity.key));
+}
+
+static nb_tls_fault setting_refused(nb_tls_settings settings) {
+    nb_tls_context *context = NULL;
+    nb_tls_error error;
+    assert_status(NB_INVALID, nb_tls_context_create(&settings, &context, &error));
+    assert_null(context);
+    return error.fault;
+}
+
+static void a_bad_setting_says_why(void **state) {
+    (void)state;
+    nb_tls_settings settings, wrong;
+    nb_tls_settings_default(&settings);
+    wrong = settings;
+    wrong.ciphers = "NO-SUCH-CIPHER";
+    assert_int_equal(NB_TLS_FAULT_CIPHERS, setting_refused(wrong));
+    wrong = settings;
+    wrong.suites = "TLS_NONE";
+    assert_int_equal(NB_TLS_FAULT_SUITES, setting_refused(wrong));
+    wrong = settings;
+    wrong.groups = "P-1";
+    assert_int_equal(NB_TLS_FAULT_GROUPS, setting_refused(wrong));
+    wrong = settings;
+    wrong.version_min = 9;
+    assert_int_equal(NB_TLS_FAULT_VERSIONS, setting_refused(wrong));
+}
+
+/* Each allocation of the core's own fails once. */
+static void want_of_memory_leaves_nothing(void **state) {
+    (void)state;
+    nb_tls_settings settings;
+    nb_tls_error error;
+    nb_tls_settings_default(&settings);
+    for (unsigned long nth = 1; nth < 30; nth++) {
+        nb_tls_context *context = NULL;
+        nb_alloc_fail_at(nth);
+        nb_status status = nb_tls_context_create(&settings, &context, &error);
+        if (status == NB_OK)
+            status = nb_tls_context_add(context, other.names, other.count, pem(other.chain), pem(other.key), &error);
+        nb_alloc_fail_at(0);
+        assert_true(status == NB_OK || status == NB_NO_MEMORY);
+        nb_tls_context_release(context);
+        if (status == NB_OK) return;
+    }
+    fail_msg("it never succeeded");
+}
+
+static int prepare(void **state) {
+    (void)state;
+    identity = tls_identity_make("one.example", TLS_KEY_EC);
+    other = tls_identity_make("two.example *.two.example", TLS_KEY_EC);
+    rsa = tls_identity_make("one.example", TLS_KEY_RSA);
+    return 0;
+}
+
+static int finish(void **state) {
+    (void)state;
+    tls_identity_free(&identity);
+    tls_identity_free(&other);
+    tls_identity_free(&rsa);
+    return nb_alloc_live() == 0 ? 0 : -1;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_go_and_come),
+        cmocka_unit_test(every_byte_leaves_once),
+        cmocka_unit_test(a_file_that_ends_early_is_told),
+        cmocka_unit_test(the_client_ends_in_order),
+        cmocka_unit_test(our_end_is_told),
+        cmocka_unit_test(a_cut_connection_is_an_end),
+        cmocka_unit_test(sessions_resume_also_after_a_new_key),
+        cmocka_unit_test(an_old_ticket_is_a_full_handshake),
+        cmocka_unit_test(the_name_chooses_the_certificate),
+        cmocka_unit_test(two_kinds_of_keys_stand_side_by_side),
+        cmocka_unit_test(protocols_are_agreed_upon),
+        cmocka_unit_test(a_failure_says_why),
+        cmocka_unit_test(bytes_that_are_no_tls_are_told_apart),
+        cmocka_unit_test(a_bad_certificate_says_why),
+        cmocka_unit_test(a_bad_setting_says_why),
+        cmocka_unit_test(want_of_memory_leaves_nothing),
+    };
+    nb_test_alarm(120);
+    return cmocka_run_group_tests(tests, prepare, finish);
+}
+
+#else
+
+static void nothing_without_openssl(void **state) {
+    (void)state;
+    nb_transport transport;
+    assert_status(NB_UNSUPPORTED, nb_transport_tls_init(&transport, 0, NULL));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_without_openssl)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#endif
