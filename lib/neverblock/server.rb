@@ -105,6 +105,12 @@ module NeverBlock
       @io_loop&.engine&.stop_now
     end
 
+    # Has the files of certificates read anew. Returns at once. Thread-safe.
+    # @return [Boolean] whether there are any
+    def renew_certificates
+      @io_loop&.renew_certificates || false
+    end
+
     # Called before the process exits without waiting for running requests.
     # @return [void]
     def abandon; end

@@ -113,8 +113,7 @@ module NeverBlock
       def not_yet(rows)
         lines = rows.map { |row| entry(row, row.later) }.join
         commands = NotYet::COMMANDS.keys
-        rest = "    https:// binds, and the command#{"s" if commands.size > 1} " \
-               "#{commands.join(", ")}\n"
+        rest = "    the command#{"s" if commands.size > 1} #{commands.join(", ")}\n"
         "\nKnown and not supported yet; each is refused:\n#{lines}#{rest}"
       end
 

@@ -36,6 +36,7 @@ module NeverBlock
       COMPLIANCE = Type::Choice.new(:strict, :common, :lenient)
       PATH = Type::FilePath.new
       ADDRESS = Type::Address.new
+      ADMIN_ADDRESS = Type::Address.new(plain: true)
       NAME = Type::Text.new(/\A[\w.-]+\z/, "a name, such as production")
       # A name with a slash would be a path.
       FILE_NAME = Type::Either.new(
@@ -349,7 +350,7 @@ module NeverBlock
         option(:route, ROUTES, Route::Line.new,
                repeat: true,
                help: "how requests to some paths are served; see Routes"),
-        option(:admin, ROUTES, ADDRESS,
+        option(:admin, ROUTES, ADMIN_ADDRESS,
                flags: %w[--admin], argument: "URL",
                help: "where /health, /ready, /metrics and /status.json are answered, even while " \
                      "the application does not respond; off unless given")

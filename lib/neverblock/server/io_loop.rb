@@ -73,10 +73,10 @@ module NeverBlock
         @lanes_logged = line
       end
 
-      # Looks at the files of certificates now. Thread-safe.
-      # @return [void]
+      # Has the files of certificates read anew. Returns at once. Thread-safe.
+      # @return [Boolean] whether there are any
       def renew_certificates
-        @tls.renew(asked: true)
+        @tls.ask
       end
 
       # Waits for the loop's end and frees it. To be called when no executor uses it any more.

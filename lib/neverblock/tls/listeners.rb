@@ -11,102 +11,137 @@ module NeverBlock
     class Listeners
       # Seconds between two looks at the files.
       LOOK_S = 10
+      # Seconds that #close waits for a look under way: the command of a passphrase may hang.
+      CLOSE_S = 1
 
-      # One address: the numbers of its listeners, its certificates, and the files as they were.
-      Entry = Struct.new(:bind, :numbers, :seen)
+      # One address: the numbers of its listeners, and the files as they were.
+      Entry = Struct.new(:numbers, :seen)
       private_constant :Entry
 
       # @param engine [Engine]
       # @param log [Log]
       # @param native [Module] the module of TLSContext
-      def initialize(engine, log, native: NeverBlock)
+      # @param development [#identity] makes the certificate of an address that names none
+      def initialize(engine, log, native: NeverBlock, development: Development)
         @engine = engine
         @log = log
         @native = native
-        @entries = []
-        @lock = Mutex.new
-        @waiting = Mutex.new
-        @closed = ConditionVariable.new
-        @closing = false
+        @development = development
+        @entries = {}.compare_by_identity # by Config::Bind
+        @renewing = Mutex.new
+        @lock = Mutex.new # of @asked and @closing
+        @woken = ConditionVariable.new
+        @asked = @closing = false
       end
 
+      # Reads the certificates of an address. Blocks.
       # @param bind [Config::Bind] an https address
       # @return [TLSContext]
       # @raise [Unusable] a certificate cannot be used
       def context(bind)
         refuse unless @native::TLSContext::LIBRARY
-        identities = identities_of(bind)
-        identities.each_with_object(@native::TLSContext.new(*[nil] * 6)) do |identity, context|
-          context.add(identity.names, identity.chain, identity.key)
-        end
-      rescue @native::TLSContext::Refused => e
-        raise Unusable, "OpenSSL refuses the #{e.fault} (#{e.message})"
+        seen = stamps(bind) # first: a file that changes while it is read is looked at again
+        made = make(bind)
+        @entries[bind] = Entry.new([], seen)
+        made
       end
 
       # Has a listener, just opened, speak TLS.
-      # @param bind [Config::Bind]
+      # @param bind [Config::Bind] as #context got it
       # @param number [Integer] of the listener
       # @param context [TLSContext]
       # @return [void]
       def add(bind, number, context)
         @engine.listener_tls(number, context)
-        entry = @entries.find { |one| one.bind.equal?(bind) }
-        return entry.numbers << number if entry
-
-        @entries << Entry.new(bind, [number], stamps(bind))
+        @entries.fetch(bind).numbers << number
       end
 
       # Looks at the files from time to time, on a thread of its own, until #close.
       # @return [self]
       def follow
-        return self unless @entries.any? { |entry| entry.bind.identities.any? }
+        return self unless files?
 
-        @thread = Thread.new { renew until pause }
-        @thread.name = "neverblock tls"
+        @thread = Thread.new { look_until_closed }
+        @thread.name = "nb-certificates"
         self
       end
 
-      # Looks at the files, and takes what is new. Thread-safe.
+      # Has the thread of #follow read all files now. Returns at once. Thread-safe.
+      # @return [Boolean] whether there are files
+      def ask
+        @lock.synchronize do
+          @asked = true
+          @woken.signal
+        end
+        files?
+      end
+
+      # Takes files that have changed. Blocks while it reads. Thread-safe.
       # @param asked [Boolean] also files that look unchanged
       # @return [void]
       def renew(asked: false)
-        @lock.synchronize { @entries.each { |entry| renew_entry(entry, asked) } }
+        @renewing.synchronize do
+          @entries.each { |bind, entry| renew_entry(bind, entry, asked) }
+        end
       end
 
       # @return [void]
       def close
-        @waiting.synchronize do
+        @lock.synchronize do
           @closing = true
-          @closed.signal
+          @woken.signal
         end
-        @thread&.join
+        @thread&.join(CLOSE_S)
       end
 
       private
-
-      # @return [Boolean] whether it was closed
-      def pause
-        @waiting.synchronize do
-          @closed.wait(@waiting, LOOK_S) unless @closing
-          @closing
-        end
-      end
 
       def refuse
         raise Unusable, "this build has no TLS: install OpenSSL's development files " \
                         "(libssl-dev), and install the gem again; or put a proxy in front"
       end
 
+      def files?
+        @entries.each_key.any? { |bind| bind.identities.any? }
+      end
+
+      def look_until_closed
+        while (cause = pause)
+          renew(asked: cause == :asked)
+        end
+      end
+
+      # @return [Symbol, nil] :asked, or :due; nil: it was closed
+      def pause
+        @lock.synchronize do
+          @woken.wait(@lock, LOOK_S) unless @closing || @asked
+          next if @closing
+
+          asked = @asked
+          @asked = false
+          asked ? :asked : :due
+        end
+      end
+
+      def make(bind)
+        identities_of(bind).each_with_object(@native::TLSContext.new(*[nil] * 6)) do |one, context|
+          context.add(one.names, one.chain, one.key)
+        rescue @native::TLSContext::Refused => e
+          raise Unusable, "OpenSSL refuses the #{e.fault} of #{one.files&.cert || bind} " \
+                          "(#{e.message})"
+        end
+      end
+
       def identities_of(bind)
-        return [development(bind)] if bind.identities.empty?
+        return [made_here(bind)] if bind.identities.empty?
 
         bind.identities.map do |files|
           Identity.read(files).tap { |one| one.warning&.then { |line| @log.warn(line) } }
         end
       end
 
-      def development(bind)
-        identity, line = Development.identity(bind.host)
+      def made_here(bind)
+        identity, line = @development.identity(bind.host)
         @log.info(line)
         identity
       end
@@ -121,17 +156,24 @@ module NeverBlock
         end
       end
 
-      def renew_entry(entry, asked)
-        now = stamps(entry.bind)
-        return if entry.bind.identities.empty? || (now == entry.seen && !asked)
+      # Whatever is wrong with the new files, the thread goes on.
+      def renew_entry(bind, entry, asked)
+        now = stamps(bind)
+        return if now.empty? || (now == entry.seen && !asked)
 
-        changed = now.reject { |path, stamp| entry.seen[path] == stamp }.keys
+        changed = now.keys.reject { |path| now[path] == entry.seen[path] }
         entry.seen = now
-        made = context(entry.bind)
+        serve(bind, entry, changed)
+      rescue StandardError => e
+        @log.warn("#{bind} goes on with its old certificate: #{e.message}")
+      end
+
+      def serve(bind, entry, changed)
+        made = make(bind)
         entry.numbers.each { |number| @engine.listener_tls(number, made) }
-        @log.info("#{entry.bind}: serves the certificate of #{changed.join(", ")} from now on") if changed.any?
-      rescue Unusable => e
-        @log.warn("#{entry.bind} goes on with its old certificate: #{e.message}")
+        return if changed.empty?
+
+        @log.info("#{bind}: serves the certificate of #{changed.join(", ")} from now on")
       end
     end
   end

@@ -78,7 +78,11 @@ class BindTest < Minitest::Test
     "http://a b:80" => "characters that a host name cannot have",
     "tcp://127.0.0.1:80" => "write http://",
     "gopher://127.0.0.1:80" => "gopher",
-    "https://127.0.0.1:443?cert=F&key=F" => "https is not supported yet"
+    "http://127.0.0.1:80?cert=F&key=F" => "write https://",
+    "https://127.0.0.1:443/app?cert=F" => "a path has no meaning here",
+    "https://127.0.0.1?cert=F" => "the port is missing: https://127.0.0.1:9292",
+    "https://:443?cert=F" => "the host is missing",
+    "https://127.0.0.1:443?key=F" => "key stands before its certificate"
   }.freeze
 
   WRONG.each do |text, words|
