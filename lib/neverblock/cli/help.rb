@@ -31,7 +31,8 @@ module NeverBlock
         Precedence: a command-line option, then the environment ($NAME), then
         #{Catalog[:config].default}, then the default.
         Signals: TERM and INT let running requests end, then stop the server; a second one
-        aborts them. With workers, HUP reloads, TTIN and TTOU add and remove a worker.
+        aborts them. HUP reads certificates anew. With workers, HUP reloads too, TTIN and TTOU
+        add and remove a worker.
         NB_DEBUG=1 shows the trace of a failed start.
 
         Examples:
