@@ -115,7 +115,8 @@ module NeverBlock
       end
 
       # Reads certificates anew, and starts new workers with new code. Without a block it returns at
-      # once, and the log reports the result; with one it waits. Thread-safe, but with a block not in a signal handler.
+      # once, and the log reports the result; with one it waits. Thread-safe, but with a block not
+      # in a signal handler.
       # @yieldparam line [String] progress, on a thread of the server
       # @return [Array(Boolean, String), nil] whether the new version serves, and a line about it
       def reload(&progress)

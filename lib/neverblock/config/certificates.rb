@@ -29,7 +29,9 @@ module NeverBlock
       def identities
         found = []
         pairs.each do |name, value|
-          name == "cert" ? found << TLS::Identity::Files.new(path(value)) : add(found.last, name, value)
+          if name == "cert" then found << TLS::Identity::Files.new(path(value))
+          else add(found.last, name, value)
+          end
         end
         found.each { |files| files.key ||= files.cert }.each(&:freeze)
       end

@@ -58,7 +58,7 @@ module NeverBlock
       end
 
       # @param now [Time]
-      # @return [String, nil] a log line where clients refuse the certificate of a file for its dates
+      # @return [String, nil] a log line where clients refuse a file's certificate for its dates
       def warning(now = Time.now)
         return if files.nil?
 
@@ -75,7 +75,7 @@ module NeverBlock
       # @return [Array<String>]
       def self.names_of(certificate)
         extension = certificate.extensions.find { |one| one.oid == "subjectAltName" }
-        names = extension ? extension.value.scan(/DNS:([^,\s]+)/).flatten : common_names(certificate)
+        names = extension&.value&.scan(/DNS:([^,\s]+)/)&.flatten || common_names(certificate)
         names.map(&:downcase).uniq.grep(HOST_NAME)
       end
 
@@ -179,13 +179,13 @@ module NeverBlock
           place = certificates.index { |certificate| certificate.check_private_key(key) }
           return if place&.zero?
 
-          raise Unusable, place ? late(place + 1) : "the key #{@files.key} does not belong to the " \
-                                                    "certificate #{@files.cert}"
+          wrong_order(place + 1) if place
+          raise Unusable, "the key #{@files.key} does not belong to the certificate #{@files.cert}"
         end
 
-        def late(number)
-          "#{@files.cert}: the certificate of the key is number #{number} in it; it has to be the " \
-            "first, before those that sign it"
+        def wrong_order(number)
+          raise Unusable, "#{@files.cert}: the certificate of the key is number #{number} in it; " \
+                          "it has to be the first, before those that sign it"
         end
       end
       private_constant :Reader

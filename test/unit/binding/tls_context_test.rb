@@ -3,8 +3,8 @@
 require_relative "binding_case"
 require_relative "../../support/certificates"
 
-# Tests NeverBlock::TLSContext and Engine#listener_tls as Ruby objects: whatever they are given, they
-# answer or raise. What they serve is test/integration's.
+# Tests NeverBlock::TLSContext and Engine#listener_tls as Ruby objects: whatever they are given,
+# they answer or raise. What they serve is test/integration's.
 class TLSContextTest < BindingCase
   Context = NeverBlock::TLSContext
   AUTHORITY = Certificates.new
@@ -99,7 +99,9 @@ class TLSContextTest < BindingCase
 
   # A compaction moves strings that nothing on a stack refers to.
   def test_texts_stay_where_they_are_until_they_are_used
-    texts = %w[ECDHE-ECDSA-AES128-GCM-SHA256 TLS_AES_128_GCM_SHA256 P-256].map { |text| Naming.new(text) }
+    texts = %w[ECDHE-ECDSA-AES128-GCM-SHA256 TLS_AES_128_GCM_SHA256 P-256].map do |text|
+      Naming.new(text)
+    end
     GC.stress = true
     assert Context.new(nil, nil, *texts, Naming.new("\x08http/1.1"))
   ensure

@@ -100,8 +100,8 @@ class BindTest < Minitest::Test
   def test_an_address_of_admin_pages_is_not_https
     assert_equal "http://[::1]:1", Bind.parse_plain("http://[::1]:1").url
     error = assert_raises(NeverBlock::ConfigError) { Bind.parse_plain("https://[::1]:1", "ask") }
-    assert_equal "cannot ask \"https://[::1]:1\": the admin pages have no TLS; an address of theirs " \
-                 "must be http://HOST:PORT, http://[IPV6]:PORT or unix:///PATH?mode=0660",
+    assert_equal "cannot ask \"https://[::1]:1\": the admin pages have no TLS; an address of " \
+                 "theirs must be http://HOST:PORT, http://[IPV6]:PORT or unix:///PATH?mode=0660",
                  error.message
   end
 

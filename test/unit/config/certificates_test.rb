@@ -29,7 +29,8 @@ class CertificatesTest < Minitest::Test
 
   def test_paths_are_absolute_from_where_the_server_was_started
     files = identities("cert=tls/a.pem&key=../a.key").first
-    assert_equal [File.expand_path("tls/a.pem"), File.expand_path("../a.key")], [files.cert, files.key]
+    assert_equal [File.expand_path("tls/a.pem"), File.expand_path("../a.key")],
+                 [files.cert, files.key]
     assert_equal File.join(Dir.home, "a.pem"), identities("cert=~/a.pem").first.cert
   end
 

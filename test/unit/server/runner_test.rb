@@ -65,7 +65,7 @@ class RunnerTest < Minitest::Test
     assert_match(/SIGUSR2: upgrading in place is not supported yet; nothing is done/, @log.text)
   end
 
-  def test_HUP_reads_certificates_anew_where_there_are_some
+  def test_hup_reads_certificates_anew_where_there_are_some
     run_server do
       @server.define_singleton_method(:renew_certificates) { true }
       send_signal("HUP")

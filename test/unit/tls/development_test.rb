@@ -41,9 +41,9 @@ class DevelopmentTest < Minitest::Test
   end
 
   def test_the_log_says_what_it_is
-    assert_equal "https://localhost has a certificate of its own making, for development: browsers " \
-                 "warn; the gem localhost makes one that a machine can trust, cert=F&key=F name " \
-                 "real ones", line("localhost")
+    assert_equal "https://localhost has a certificate of its own making, for development: " \
+                 "browsers warn; the gem localhost makes one that a machine can trust, " \
+                 "cert=F&key=F name real ones", line("localhost")
     assert_match(%r{\Ahttps://\[::1\] has}, line("::1"))
   end
 

@@ -14,10 +14,10 @@
 static VALUE refused_class;
 
 static const char *const fault_names[] = {
-    [NB_TLS_FAULT_NONE] = "name",           [NB_TLS_FAULT_CERTIFICATE] = "certificate",
-    [NB_TLS_FAULT_CHAIN] = "chain",         [NB_TLS_FAULT_KEY] = "key",
-    [NB_TLS_FAULT_MISMATCH] = "mismatch",   [NB_TLS_FAULT_VERSIONS] = "versions",
-    [NB_TLS_FAULT_CIPHERS] = "ciphers",     [NB_TLS_FAULT_SUITES] = "suites",
+    [NB_TLS_FAULT_NONE] = "name",         [NB_TLS_FAULT_CERTIFICATE] = "certificate",
+    [NB_TLS_FAULT_CHAIN] = "chain",       [NB_TLS_FAULT_KEY] = "key",
+    [NB_TLS_FAULT_MISMATCH] = "mismatch", [NB_TLS_FAULT_VERSIONS] = "versions",
+    [NB_TLS_FAULT_CIPHERS] = "ciphers",   [NB_TLS_FAULT_SUITES] = "suites",
     [NB_TLS_FAULT_GROUPS] = "groups",
 };
 
