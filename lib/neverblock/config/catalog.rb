@@ -194,6 +194,10 @@ module NeverBlock
       ].freeze
 
       TIMING = [
+        option(:handshake, TIMEOUTS, SECONDS,
+               group: :timeouts, default: 10, unit: "seconds", engine: :handshake_timeout_ms,
+               factor: MS,
+               help: "time for a TLS handshake, from when its connection is accepted"),
         option(:header, TIMEOUTS, SECONDS,
                group: :timeouts, default: 10, unit: "seconds", engine: :header_timeout_ms,
                factor: MS,
@@ -253,6 +257,10 @@ module NeverBlock
                group: :limits, default: 10_000, unit: "connections", engine: :connections_max,
                help: "open connections; beyond it idle ones are closed, or new ones wait in the " \
                      "backlog (timeouts { accept }), then get 503"),
+        option(:handshakes, LIMITS, whole(1..1_000_000),
+               group: :limits, default: 1_000, unit: "handshakes", engine: :handshakes_max,
+               help: "TLS handshakes that have begun, in each I/O loop; beyond it connections " \
+                     "are closed"),
         option(:queue, LIMITS, whole(0..1_000_000),
                group: :limits, default: 1_000, unit: "requests", engine: :queue_max,
                help: "requests that wait for a fiber; a request beyond it gets 503"),
@@ -363,6 +371,9 @@ module NeverBlock
         option(:response_backlog_bytes, INTERNAL, whole(1..U32),
                default: 1_048_576, unit: "bytes", engine: :response_backlog_bytes,
                help: "unsent size of one response at which its writer parks"),
+        option(:handshake_workers, INTERNAL, whole(1..256),
+               default: 2, unit: "threads", engine: :handshake_workers,
+               help: "threads that take the steps of TLS handshakes"),
         option(:file_workers, INTERNAL, whole(1..256),
                default: 2, unit: "threads", engine: :file_workers,
                help: "threads that write request bodies to files"),
