@@ -198,6 +198,11 @@ module NeverBlock
                factor: MS,
                help: "time for a whole request head: the first of a connection from when it " \
                      "is accepted, the others from their first byte"),
+        option(:handshake, TIMEOUTS, SECONDS,
+               group: :timeouts, default: 10, unit: "seconds", engine: :handshake_timeout_ms,
+               factor: MS,
+               help: "time for the TLS handshake of an https address, from when the connection " \
+                     "is accepted"),
         option(:accept, TIMEOUTS, SECONDS_FROM_0,
                group: :timeouts, default: 1, unit: "seconds", engine: :accept_timeout_ms,
                factor: MS,
@@ -232,6 +237,10 @@ module NeverBlock
       ].freeze
 
       BOUNDS = [
+        option(:handshakes, LIMITS, whole(1..1_000_000),
+               group: :limits, default: 1_000, unit: "handshakes", engine: :handshakes_max,
+               help: "TLS handshakes under way in each I/O loop; a connection beyond them is " \
+                     "closed"),
         option(:header_bytes, LIMITS, whole(256..262_144),
                group: :limits, default: 65_536, unit: "bytes", engine: :header_bytes_max,
                help: "size of a request head; a larger one gets 431"),

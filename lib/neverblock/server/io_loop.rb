@@ -73,10 +73,11 @@ module NeverBlock
         @lanes_logged = line
       end
 
-      # Looks at the files of certificates now. Thread-safe.
-      # @return [void]
+      # Looks at the certificates of https addresses now. Thread-safe.
+      # @return [Boolean] whether there are https addresses
       def renew_certificates
         @tls.renew(asked: true)
+        @tls.any?
       end
 
       # Waits for the loop's end and frees it. To be called when no executor uses it any more.

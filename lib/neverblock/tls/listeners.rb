@@ -56,6 +56,11 @@ module NeverBlock
         @entries << Entry.new(bind, [number], stamps(bind))
       end
 
+      # @return [Boolean] whether an address speaks TLS
+      def any?
+        @entries.any?
+      end
+
       # Looks at the files from time to time, on a thread of its own, until #close.
       # @return [self]
       def follow
