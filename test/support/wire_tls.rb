@@ -15,6 +15,7 @@ module Wire
       @tls = OpenSSL::SSL::SSLSocket.new(socket, context)
       @tls.sync_close = true
       @tls.connect
+      @ahead = String.new(encoding: Encoding::BINARY)
     end
 
     def write_nonblock(bytes, exception: true)
@@ -24,16 +25,23 @@ module Wire
     end
 
     def read_nonblock(count, exception: true)
+      return @ahead.slice!(0, count) unless @ahead.empty?
+
       @tls.read_nonblock(count, exception: exception)
     rescue OpenSSL::SSL::SSLError
       raise Errno::ECONNRESET
     end
 
-    # Bytes that OpenSSL has decrypted count as readable.
+    # Readable is what TLS has for the application: session tickets wake the socket and are no
+    # bytes of a response.
     def wait(events, timeout)
-      return self if (events & IO::READABLE).positive? && @tls.pending.positive?
-
-      @tcp.wait(events, timeout) && self
+      limit = now + timeout if timeout
+      loop do
+        return self if (events & IO::READABLE).positive? && readable?
+        @tcp.wait(events, limit && [limit - now, 0].max) or return
+        return self if (events & IO::WRITABLE).positive? && @tcp.wait_writable(0)
+        return if limit && now >= limit && !readable?
+      end
     end
 
     def wait_readable(timeout = nil)
@@ -64,6 +72,24 @@ module Wire
 
     def closed?
       @tcp.closed?
+    end
+
+    private
+
+    def readable?
+      return true unless @ahead.empty?
+
+      part = @tls.read_nonblock(65_536, exception: false)
+      return false if part == :wait_readable
+
+      @ahead << part if part
+      true
+    rescue OpenSSL::SSL::SSLError, SystemCallError
+      true # the next read meets it again
+    end
+
+    def now
+      Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -69,11 +69,17 @@ module NeverBlock
         "a host name or an address, such as 0.0.0.0"
       )
       HTTP_URL = Type::Text.new(%r{\Ahttps?://[^\s/?#]+\S*\z}, "an http:// or https:// URL")
+      CIPHERS = Type::Text.new(
+        /\A[\w+:!@=-]+\z/,
+        "names in OpenSSL's form, such as \"ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-CHACHA20-POLY1305\""
+      )
+      VARIABLE = Type::Text.new(/\A[A-Za-z_]\w*\z/, "the name of an environment variable")
       LOG_REQUESTS = Type::Either.new(FLAG, Type::Choice.new(:json))
 
       LISTEN = "Where to listen"
       RUN = "How to run"
       FILES_OF_PROCESS = "The process and its log"
+      SECURE = "TLS"
       TIMEOUTS = "Timeouts"
       LIMITS = "Limits"
       EXECUTOR = "Executor"
@@ -190,6 +196,37 @@ module NeverBlock
         option(:spool_directory, FILES_OF_PROCESS, PATH,
                help: "the folder for request bodies over 64 KB, which are kept in unlinked " \
                      "files; default $TMPDIR, or /tmp")
+      ].freeze
+
+      TLS_ROWS = [
+        option(:cert, SECURE, PATH,
+               group: :tls, repeat: true,
+               help: "a file in PEM with the certificate, and its chain, of https addresses that " \
+                     "name none; may be given several times, for other names or another kind of " \
+                     "key"),
+        option(:key, SECURE, PATH,
+               group: :tls, repeat: true,
+               help: "the file of its key, once for each cert; none: the keys are in the files " \
+                     "of the certificates"),
+        option(:passphrase_env, SECURE, VARIABLE,
+               group: :tls,
+               help: "the environment variable with the passphrase of the keys"),
+        option(:passphrase_command, SECURE, Type::Text.new(/\A[^\0]+\z/, "a command"),
+               group: :tls,
+               help: "a command that prints the passphrase of the keys"),
+        option(:min_version, SECURE, Type::Choice.new(:"1.2", :"1.3"),
+               group: :tls, default: :"1.2",
+               help: "the oldest version of TLS that clients may use"),
+        option(:ciphers, SECURE, CIPHERS,
+               group: :tls,
+               help: "ciphers of TLS 1.2; default: Mozilla's intermediate list, without " \
+                     "finite-field Diffie-Hellman"),
+        option(:suites, SECURE, CIPHERS,
+               group: :tls,
+               help: "ciphers of TLS 1.3; default: all three that RFC 8446 asks for"),
+        option(:curves, SECURE, CIPHERS,
+               group: :tls,
+               help: "groups for the key exchange, the best first; default: X25519:P-256:P-384")
       ].freeze
 
       TIMING = [
@@ -374,6 +411,9 @@ module NeverBlock
         option(:file_workers, INTERNAL, whole(1..256),
                default: 2, unit: "threads", engine: :file_workers,
                help: "threads that write request bodies to files"),
+        option(:handshake_workers, INTERNAL, whole(1..256),
+               default: 2, unit: "threads", engine: :handshake_workers,
+               help: "threads that take the steps of TLS handshakes"),
         option(:guest_turns, INTERNAL, whole(0..1),
                default: 1, engine: :guest_turns,
                help: "1: an idle executor may run the I/O loop's turns itself"),
@@ -394,7 +434,7 @@ module NeverBlock
 
       # The public settings, in the order of the documents.
       OPTIONS = [
-        *LISTENING, *RUNNING, *PROCESS, *TIMING, *BOUNDS, *EXECUTING, *FILES, *ROUTING
+        *LISTENING, *TLS_ROWS, *RUNNING, *PROCESS, *TIMING, *BOUNDS, *EXECUTING, *FILES, *ROUTING
       ].freeze
       # The settings of the native engine.
       ENGINE = [*OPTIONS, *INTERNALS].select(&:engine).freeze

@@ -47,7 +47,7 @@ module NeverBlock
         add_own_lanes(config, processes)
         Folders.new(@engine).open(config.files)
         @downloads = reader(config, on_download)
-        @tls = TLS::Listeners.new(@engine, @log, native: native)
+        @tls = TLS::Listeners.new(@engine, @log, config, native: native)
         @urls = listen(config.binds, config.backlog, tls: @tls).freeze
         @admin_url = listen([config.admin], config.backlog, admin: true).first if config.admin
         @tls.follow
