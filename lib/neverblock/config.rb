@@ -78,6 +78,8 @@ module NeverBlock
 
     # @return [Files] the folders and rules of the file server
     attr_reader :files
+    # @return [Boolean] whether requests of plain addresses are sent to the first https address
+    attr_reader :redirect_https
     # @return [Secure] what https addresses share
     attr_reader :secure
     # @return [String, nil] URL to which results of downloads are posted
@@ -101,6 +103,7 @@ module NeverBlock
     #   true
     # @param routes [Array<Route, Array(String, Hash)>] see Route.read; default none
     # @param files [Files, Hash] see Files.new; default none
+    # @param redirect_https [Boolean] default false
     # @param secure [Secure] default: none of its settings
     # @param report [String, nil] URL to which results of downloads are posted
     # @param on_download [Array<#call>] called with each Downloads::Report
@@ -114,7 +117,8 @@ module NeverBlock
                    log_fd: 2, log_format: :text, log_requests: false,
                    early_hints: false, own_lanes: true,
                    learn_lanes: Catalog[:learn_lanes].default,
-                   routes: [], files: {}, secure: Secure.new, report: nil, on_download: [],
+                   routes: [], files: {}, secure: Secure.new, redirect_https: false,
+                   report: nil, on_download: [],
                    **settings)
       @binds = Array(binds).map { |bind| Bind.parse(bind) }.freeze
       raise ConfigError, "binds is empty: name at least one address" if @binds.empty?
@@ -140,6 +144,7 @@ module NeverBlock
       @report = report && Catalog[:"sendfile.report"].read(report)
       @on_download = on_download.dup.freeze
       @secure = secure
+      @redirect_https = redirect_https
       @files = files.is_a?(Files) ? files : Files.new(**files)
       freeze
     end

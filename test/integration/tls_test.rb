@@ -329,3 +329,52 @@ class TLSAlgorithmTest < ServerProcessCase
     ["-C", file]
   end
 end
+
+# Requests of the plain address are sent to the other.
+class TLSRedirectTest < ServerProcessCase
+  def self.app = TLSCase::APP
+
+  def self.server_options
+    file = File.join(TLSCase.folder, "redirect.rb")
+    File.write(file, "redirect_https true\n")
+    port = TCPServer.open("127.0.0.1", 0) { |free| free.addr[1] }
+    { binds: ["https://127.0.0.1:#{port}", "http://127.0.0.1:0"], options: ["-C", file] }
+  end
+
+  def test_get_and_head_are_301_and_what_has_a_body_308_without_reading_it
+    Wire::Client.open(server.urls.last) do |one|
+      %w[GET HEAD].each do |verb|
+        one.write("#{verb} /a/b?c=d HTTP/1.1\r\nHost: one.example:80\r\n\r\n")
+        answer = one.response(method: verb)
+
+        assert_equal 301, answer.status
+        assert_equal "https://one.example:#{port}/a/b?c=d", answer["location"]
+      end
+      one.write("POST /a HTTP/1.1\r\nHost: one.example\r\nContent-Length: 5\r\n\r\nabcde")
+      answer = one.response(method: "POST")
+
+      assert_equal 308, answer.status
+      assert_equal "https://one.example:#{port}/a", answer["location"]
+      assert_equal :eof, one.ending
+    end
+  end
+
+  def test_a_request_without_host_is_400
+    Wire::Client.open(server.urls.last) do |one|
+      one.write("GET / HTTP/1.0\r\n\r\n")
+
+      assert_equal 400, one.response(version: "1.0").status
+    end
+  end
+
+  def test_the_secure_address_serves
+    one = TLSClient.new(server.url)
+
+    assert_equal 200, one.get("/env").first
+    one.close
+  end
+
+  def port
+    URI(server.url).port
+  end
+end

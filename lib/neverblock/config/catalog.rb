@@ -112,6 +112,10 @@ module NeverBlock
                default: "127.0.0.1", flags: %w[-o --host], argument: "HOST", env: %w[HOST],
                in_file: false,
                help: "the address that goes with -p or PORT"),
+        option(:redirect_https, LISTEN, FLAG,
+               default: false,
+               help: "send the requests of plain http addresses to the first https address: 301, " \
+                     "and 308 where the method has a body"),
         option(:backlog, LISTEN, whole(1..65_535),
                default: 1_024, unit: "connections",
                help: "connections the kernel queues until they are accepted (listen(2)); " \
@@ -414,6 +418,10 @@ module NeverBlock
         option(:handshake_workers, INTERNAL, whole(1..256),
                default: 2, unit: "threads", engine: :handshake_workers,
                help: "threads that take the steps of TLS handshakes"),
+        option(:redirect_port, INTERNAL, whole(0..Bind::PORT_MAX),
+               default: 0, engine: :redirect_port,
+               help: "the port of https that requests of plain addresses are sent to; 0: they are " \
+                     "served"),
         option(:guest_turns, INTERNAL, whole(0..1),
                default: 1, engine: :guest_turns,
                help: "1: an idle executor may run the I/O loop's turns itself"),

@@ -41,7 +41,7 @@ module NeverBlock
         @native = native
         @log = log
         @core_lines = core_lines(config)
-        @engine = make_engine(config, settings)
+        @engine = make_engine(config, redirect(config).merge(settings))
         @lanes = []
         config.routes.each { |route| add_route(route, config.settings.fetch(:queue_max)) }
         add_own_lanes(config, processes)
@@ -102,6 +102,18 @@ module NeverBlock
         log = { log_fd: @core_lines&.fileno }.compact
         versions = { version: VERSION, ruby_version: RUBY_VERSION }
         @native::Engine.new(**config.engine_options, **settings, **versions, **log)
+      end
+
+      # @raise [ConfigError] where there is no https address
+      def redirect(config)
+        return {} unless config.redirect_https
+
+        secure = config.binds.find(&:https?) or
+          raise ConfigError, "redirect_https is on, and there is no https address to send " \
+                             "requests to; bind one: https://HOST:PORT?cert=FILE&key=FILE"
+        raise ConfigError, "redirect_https needs the port of #{secure}; name it" if secure.port.zero?
+
+        { redirect_port: secure.port }
       end
 
       def reader(config, on_download)

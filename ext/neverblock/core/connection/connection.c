@@ -194,6 +194,7 @@ void nb_connection_open(nb_connections *connections, const nb_accepted *accepted
     connection->peer = accepted->peer;
     connection->listener = accepted->listener;
     connection->admin = accepted->admin;
+    connection->redirects = accepted->redirects;
     connection->began_ns = connections->time->now_ns;
     connection->protocol = connections->protocol;
     nb_timeout_init(&connection->timeout);

@@ -79,6 +79,7 @@ struct nb_connection {
     bool writable;              /* the poller has said so since the last attempt to send */
     bool returned;              /* a worker has returned `sending`, not followed up yet */
     bool admin;                 /* it came to an admin listener, and counts in no figure */
+    bool redirects;             /* its requests are sent to https */
     bool tunnel;                /* hijacked (tunnel.h): it counts in no figure */
     int64_t began_ns;           /* when the first byte of the current head came */
     uint64_t sent;              /* bytes, since the connection began */

@@ -223,6 +223,7 @@ static void set_connections(nb_loop *loop, const nb_connections_events *events) 
         .cancel_on_disconnect = config->cancel_on_disconnect != 0,
         .answer_asterisk = config->answer_asterisk != 0,
         .front = config->front != 0,
+        .redirect_port = config->redirect_port,
     };
     connections->events = events;
     connections->owner = loop;
