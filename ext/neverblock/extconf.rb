@@ -41,7 +41,7 @@ SOURCES = {
   "core/metrics" => %w[downloads reports request_log stages],
   "core/responses" => %w[compose document_roots file_response named opening static],
   "core/connection" => %w[
-    connection connection_send delivery handshake responding timeouts upload
+    connection connection_send delivery handshake responding timeouts tunnel upload
   ],
   "core/protocols" => %w[http1_response http1_session],
   "core/loop" => %w[accepting lease listener loop loops parts snapshot],

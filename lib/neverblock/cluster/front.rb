@@ -102,6 +102,12 @@ module NeverBlock
         @thread&.alive? || false
       end
 
+      # Has the files of certificates read anew. Returns at once. Thread-safe.
+      # @return [Boolean] whether there are any
+      def renew_certificates
+        @io_loop&.renew_certificates || false
+      end
+
       # Adds a worker. Returns at once. Thread-safe.
       # @return [void]
       def add_worker
@@ -120,7 +126,7 @@ module NeverBlock
       # @yieldparam line [String] progress, on a thread of the server
       # @return [Array(Boolean, String), nil] whether the new version serves, and a line about it
       def reload(&progress)
-        @io_loop&.renew_certificates
+        renew_certificates
         return @supervisor&.post(:reload, ->(_) {}, nil) unless progress
 
         answer = Thread::Queue.new

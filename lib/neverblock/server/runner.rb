@@ -116,7 +116,7 @@ module NeverBlock
           when :overdue then return give_up
           when :restart then start_again
           when *STOP then stop(event)
-          when HANGUP then @terminal.gone? ? hang_up : reload
+          when HANGUP then @terminal.gone? ? hang_up : renew
           when *WITH_WORKERS.keys then to_workers(event)
           else not_yet(event)
           end
@@ -143,7 +143,8 @@ module NeverBlock
         stop(HANGUP)
       end
 
-      def reload
+      # A reload reads certificates as well.
+      def renew
         return to_workers(HANGUP) if @server.respond_to?(:reload) || !@server.renew_certificates
 
         @server.log.info("SIGHUP: its certificates are read anew")

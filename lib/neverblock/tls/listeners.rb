@@ -14,17 +14,26 @@ module NeverBlock
       # Seconds that #close waits for a look under way: the command of a passphrase may hang.
       CLOSE_S = 1
 
+      # Settings that OpenSSL may refuse, as users know them.
+      SETTINGS = {
+        versions: "tls { min_version }", ciphers: "tls { ciphers }", suites: "tls { suites }",
+        groups: "tls { curves }"
+      }.freeze
+      private_constant :SETTINGS
+
       # One address: the numbers of its listeners, and the files as they were.
       Entry = Struct.new(:numbers, :seen)
       private_constant :Entry
 
       # @param engine [Engine]
       # @param log [Log]
+      # @param config [Config]
       # @param native [Module] the module of TLSContext
       # @param development [#identity] makes the certificate of an address that names none
-      def initialize(engine, log, native: NeverBlock, development: Development)
+      def initialize(engine, log, config, native: NeverBlock, development: Development)
         @engine = engine
         @log = log
+        @config = config
         @native = native
         @development = development
         @entries = {}.compare_by_identity # by Config::Bind
@@ -102,7 +111,12 @@ module NeverBlock
       end
 
       def files?
-        @entries.each_key.any? { |bind| bind.identities.any? }
+        @entries.each_key.any? { |bind| files_of(bind).any? }
+      end
+
+      # The address's own, else those of `tls { }`.
+      def files_of(bind)
+        bind.identities.empty? ? @config.secure.identities : bind.identities
       end
 
       def look_until_closed
@@ -124,31 +138,53 @@ module NeverBlock
       end
 
       def make(bind)
-        identities_of(bind).each_with_object(@native::TLSContext.new(*[nil] * 6)) do |one, context|
-          context.add(one.names, one.chain, one.key)
-        rescue @native::TLSContext::Refused => e
-          raise Unusable, "OpenSSL refuses the #{e.fault} of #{one.files&.cert || bind} " \
-                          "(#{e.message})"
-        end
+        identities = identities_of(bind)
+        context = new_context
+        identities.each { |identity| add_to(context, identity, bind) }
+        context
+      end
+
+      def new_context
+        @native::TLSContext.new(*@config.secure.context_arguments)
+      rescue @native::TLSContext::Refused => e
+        raise Unusable, "OpenSSL refuses #{SETTINGS.fetch(e.fault)}#{reason(e)}"
+      end
+
+      def add_to(context, identity, bind)
+        context.add(identity.names, identity.chain, identity.key)
+      rescue @native::TLSContext::Refused => e
+        file = identity.files&.cert || bind
+        raise Unusable, "OpenSSL refuses the #{e.fault} of #{file}#{reason(e)}"
+      end
+
+      def reason(refused)
+        " (#{refused.message})" unless refused.message.empty?
       end
 
       def identities_of(bind)
-        return [made_here(bind)] if bind.identities.empty?
+        files = files_of(bind)
+        return [made_here(bind)] if files.empty?
 
-        bind.identities.map do |files|
-          Identity.read(files).tap { |one| one.warning&.then { |line| @log.warn(line) } }
+        files.map do |pair|
+          Identity.read(pair).tap { |one| one.warning&.then { |line| @log.warn(line) } }
         end
       end
 
       def made_here(bind)
+        none_made(bind) unless @config.makes_certificates?
         identity, line = @development.identity(bind.host)
         @log.info(line)
         identity
       end
 
+      def none_made(bind)
+        raise Unusable, "it has no certificate, and one is made in development only; name it: " \
+                        "#{bind}?cert=FILE&key=FILE, or tls { cert \"FILE\"; key \"FILE\" }"
+      end
+
       # Time, size and number of each file: a renewed one differs in one of them.
       def stamps(bind)
-        bind.identities.flat_map { |files| [files.cert, files.key] }.uniq.to_h do |path|
+        files_of(bind).flat_map { |files| [files.cert, files.key] }.uniq.to_h do |path|
           stat = File.stat(path)
           [path, [stat.mtime, stat.size, stat.ino]]
         rescue SystemCallError

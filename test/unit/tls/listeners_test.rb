@@ -17,21 +17,27 @@ class ListenersTest < Minitest::Test
     REFUSES = "refused.test"
 
     class Refused < NeverBlock::Error
-      def fault
-        :certificate
+      attr_reader :fault
+
+      def initialize(fault, message)
+        super(message)
+        @fault = fault
       end
     end
 
     attr_reader :added
 
-    def initialize(*settings)
-      raise ArgumentError unless settings == [nil] * 6
+    attr_reader :settings
 
+    def initialize(*settings)
+      raise Refused.new(:ciphers, "no cipher match") if settings.include?("none")
+
+      @settings = settings
       @added = []
     end
 
     def add(names, chain, key)
-      raise Refused, "ee key too small" if names.include?(REFUSES)
+      raise Refused.new(:certificate, "ee key too small") if names.include?(REFUSES)
 
       @added << [names, chain, key]
       self
@@ -44,6 +50,13 @@ class ListenersTest < Minitest::Test
       const_set(:LIBRARY, nil)
       const_set(:Refused, Class.new(NeverBlock::Error))
     end)
+  end
+
+  # What is asked of a Config.
+  Settings = Struct.new(:secure, :makes) do
+    def makes_certificates?
+      makes
+    end
   end
 
   # Tells a test of each context that a listener gets.
@@ -108,6 +121,38 @@ class ListenersTest < Minitest::Test
     added = listeners(development: development).context(address).added
     assert_equal [["app.test"]], added.map(&:first)
     assert_includes @log.text, "info: made for app.test"
+  end
+
+  def test_outside_of_development_an_address_without_certificate_is_refused
+    address = NeverBlock::Config::Bind.parse("https://app.test:443")
+    error = assert_raises(Unusable) { listeners(config: settings(makes: false)).context(address) }
+    assert_equal "it has no certificate, and one is made in development only; name it: " \
+                 "https://app.test:443?cert=FILE&key=FILE, or tls { cert \"FILE\"; key \"FILE\" }",
+                 error.message
+  end
+
+  def test_an_address_that_names_no_certificate_gets_those_of_all_and_they_are_renewed
+    write("a.test")
+    config = settings(cert: [path("a.test.pem")], key: [path("a.test.key")], min_version: :"1.3")
+    @listeners = listeners(config: config)
+    address = NeverBlock::Config::Bind.parse("https://127.0.0.1:443")
+    context = @listeners.context(address)
+    assert_equal [["a.test"]], context.added.map(&:first)
+    assert_equal [0x0304, nil, nil, nil, nil, nil], context.settings
+    @listeners.add(address, 0, context)
+    renew("a.test", as: "new.test")
+    @listeners.renew
+    assert_equal [["a.test"], ["new.test"]], (@engine.taken.map { |_, names| names.first })
+    write("b.test")
+    assert_equal [["b.test"]], @listeners.context(bind("b.test")).added.map(&:first)
+  end
+
+  def test_a_setting_that_openssl_refuses_is_told_as_users_know_it
+    write("a.test")
+    error = assert_raises(Unusable) do
+      listeners(config: settings(ciphers: "none")).context(bind("a.test"))
+    end
+    assert_equal "OpenSSL refuses tls { ciphers } (no cipher match)", error.message
   end
 
   def test_what_openssl_refuses_is_told_with_the_file
@@ -269,8 +314,13 @@ class ListenersTest < Minitest::Test
 
   private
 
-  def listeners(**options)
-    Listeners.new(@engine, @log, **{ native: NATIVE }.merge(options))
+  def listeners(config: settings, **options)
+    Listeners.new(@engine, @log, config, **{ native: NATIVE }.merge(options))
+  end
+
+  # makes: whether certificates are made. The rest: of `tls { }`.
+  def settings(makes: true, **secure)
+    Settings.new(NeverBlock::Config::Secure.new(**secure), makes)
   end
 
   def path(name)
