@@ -139,6 +139,13 @@ module NeverBlock
       end
 
       EXAMPLES = {
+        "tls.cert": '"/etc/app/cert.pem"',
+        "tls.key": '"/etc/app/key.pem"',
+        "tls.passphrase_env": '"KEY_PASSPHRASE"',
+        "tls.passphrase_command": '"cat /run/secrets/key"',
+        "tls.ciphers": '"ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256"',
+        "tls.suites": '"TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256"',
+        "tls.curves": '"X25519:P-256:P-384"',
         "timeouts.request": "20",
         "timeouts.retire": "600",
         "limits.worker_bytes": "1_073_741_824",

@@ -279,10 +279,6 @@ module NeverBlock
       ].freeze
 
       BOUNDS = [
-        option(:handshakes, LIMITS, whole(1..1_000_000),
-               group: :limits, default: 1_000, unit: "handshakes", engine: :handshakes_max,
-               help: "TLS handshakes under way in each I/O loop; a connection beyond them is " \
-                     "closed"),
         option(:header_bytes, LIMITS, whole(256..262_144),
                group: :limits, default: 65_536, unit: "bytes", engine: :header_bytes_max,
                help: "size of a request head; a larger one gets 431"),
@@ -303,6 +299,10 @@ module NeverBlock
                group: :limits, default: 10_000, unit: "connections", engine: :connections_max,
                help: "open connections; beyond it idle ones are closed, or new ones wait in the " \
                      "backlog (timeouts { accept }), then get 503"),
+        option(:handshakes, LIMITS, whole(1..1_000_000),
+               group: :limits, default: 1_000, unit: "handshakes", engine: :handshakes_max,
+               help: "handshakes of TLS under way in each I/O loop; a connection beyond them " \
+                     "is closed"),
         option(:queue, LIMITS, whole(0..1_000_000),
                group: :limits, default: 1_000, unit: "requests", engine: :queue_max,
                help: "requests that wait for a fiber; a request beyond it gets 503"),

@@ -71,7 +71,7 @@ class UserFileTest < Minitest::Test
          "write the value after the name: fibers VALUE"
     ],
     "fiberz 3\n" => [1, "unknown setting fiberz; did you mean fibers?"],
-    "qwertz 3\n" => [1, "unknown setting qwertz; known are bind, backlog"],
+    "qwertz 3\n" => [1, "unknown setting qwertz; known are bind, redirect_https"],
     "limits {\n  ques 3\n}\n" => [2, "unknown setting limits ques; did you mean queue?"],
     "limits { fibers 3 }\n" => [1, "fibers belongs outside of limits { }"],
     "queue 3\n" => [1, "queue belongs inside limits { }"],
