@@ -72,7 +72,8 @@ module NeverBlock
       HTTP_URL = Type::Text.new(%r{\Ahttps?://[^\s/?#]+\S*\z}, "an http:// or https:// URL")
       CIPHERS = Type::Text.new(
         /\A[\w+:!@=-]+\z/,
-        "names in OpenSSL's form, such as \"ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-CHACHA20-POLY1305\""
+        "names in OpenSSL's form, such as " \
+        "\"ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-CHACHA20-POLY1305\""
       )
       VARIABLE = Type::Text.new(/\A[A-Za-z_]\w*\z/, "the name of an environment variable")
       LOG_REQUESTS = Type::Either.new(FLAG, Type::Choice.new(:json))
@@ -421,8 +422,8 @@ module NeverBlock
                help: "threads that take the steps of TLS handshakes"),
         option(:redirect_port, INTERNAL, whole(0..Bind::PORT_MAX),
                default: 0, engine: :redirect_port,
-               help: "the port of https that requests of plain addresses are sent to; 0: they are " \
-                     "served"),
+               help: "the port of https that requests of plain addresses are sent to; 0: they " \
+                     "are served"),
         option(:guest_turns, INTERNAL, whole(0..1),
                default: 1, engine: :guest_turns,
                help: "1: an idle executor may run the I/O loop's turns itself"),

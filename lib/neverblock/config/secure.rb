@@ -33,8 +33,8 @@ module NeverBlock
 
         passphrase = passphrase_of(passphrase_env, passphrase_command)
         @identities = cert.each_with_index.map do |path, number|
-          TLS::Identity::Files.new(*[path, key[number] || path].map { |name| File.expand_path(name) },
-                                   passphrase)
+          paths = [path, key[number] || path].map { |name| File.expand_path(name) }
+          TLS::Identity::Files.new(*paths, passphrase).freeze
         end.freeze
         @context = [VERSIONS.fetch(min_version), nil, ciphers, suites, curves, nil].freeze
         freeze

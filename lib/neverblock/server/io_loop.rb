@@ -110,7 +110,9 @@ module NeverBlock
         secure = config.binds.find(&:https?) or
           raise ConfigError, "redirect_https is on, and there is no https address to send " \
                              "requests to; bind one: https://HOST:PORT?cert=FILE&key=FILE"
-        raise ConfigError, "redirect_https needs the port of #{secure}; name it" if secure.port.zero?
+        if secure.port.zero?
+          raise ConfigError, "redirect_https needs the port of #{secure}; name it"
+        end
 
         { redirect_port: secure.port }
       end
