@@ -108,7 +108,8 @@ module TLSCase
   end
 
   def test_both_versions_of_tls_serve_many_requests_on_a_connection
-    { OpenSSL::SSL::TLS1_2_VERSION => "TLSv1.2", OpenSSL::SSL::TLS1_3_VERSION => "TLSv1.3" }.each do |version, name|
+    { OpenSSL::SSL::TLS1_2_VERSION => "TLSv1.2",
+OpenSSL::SSL::TLS1_3_VERSION => "TLSv1.3" }.each do |version, name|
       one = client { |context| context.max_version = version }
 
       assert_equal name, one.socket.ssl_version
@@ -127,7 +128,8 @@ module TLSCase
   def test_bodies_go_both_ways
     on_connection do |one|
       sent = Random.bytes(3_000_000)
-      one.write("POST /size HTTP/1.1\r\nHost: a\r\nContent-Length: #{sent.bytesize}\r\n\r\n").write(sent)
+      one.write("POST /size HTTP/1.1\r\nHost: a\r\nContent-Length: #{sent.bytesize}\r\n\r\n")
+      one.write(sent)
 
       assert_equal "3000000", one.response.last
       assert_equal 5_000_000, one.get("/big").last.bytesize
@@ -158,7 +160,8 @@ module TLSCase
 
   def test_requests_in_a_row_are_answered_in_their_order
     on_connection do |one|
-      one.write("GET /small.txt HTTP/1.1\r\nHost: a\r\n\r\nGET /parts HTTP/1.1\r\nHost: a\r\n\r\n" * 20)
+      both = %w[/small.txt /parts].map { |path| "GET #{path} HTTP/1.1\r\nHost: a\r\n\r\n" }
+      one.write(both.join * 20)
       20.times do
         assert_equal "small\n", one.response.last
         assert_equal 200, one.response.first
@@ -181,7 +184,9 @@ module TLSCase
   end
 
   def test_http_1_1_is_agreed_upon_and_an_unknown_protocol_is_refused
-    on_connection(protocols: %w[http/1.1]) { |one| assert_equal "http/1.1", one.socket.alpn_protocol }
+    on_connection(protocols: %w[http/1.1]) { |one|
+      assert_equal "http/1.1", one.socket.alpn_protocol
+    }
     assert_raises(OpenSSL::SSL::SSLError) { client(protocols: %w[spdy/1]) }
   end
 
@@ -285,7 +290,8 @@ class TLSTest < ServerProcessCase
       File.write("#{folder}/key.pem", certificate.key_pem)
       bind = "https://127.0.0.1:0?cert=#{folder}/cert.pem&key=#{folder}/key.pem"
       ServerProcess.run(TLSCase::APP, binds: [bind]) do |one|
-        out, status = Open3.capture2e("curl", "-sS", "--cacert", "#{folder}/cert.pem", "#{one.url}/env")
+        out, status = Open3.capture2e("curl", "-sS", "--cacert", "#{folder}/cert.pem",
+                                      "#{one.url}/env")
 
         assert_predicate status, :success?, out
         assert_match(/https/, out)

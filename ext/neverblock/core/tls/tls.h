@@ -24,7 +24,8 @@ struct ssl_st; /* SSL of OpenSSL */
 
 typedef struct nb_tls_context nb_tls_context;
 
-/* Why a context could not be made. `detail` is OpenSSL's reason, such as "bad decrypt"; "": none. */
+/* Why a context could not be made. `detail` is OpenSSL's reason, such as "bad decrypt"; "": it has
+ * none. */
 typedef enum nb_tls_fault {
     NB_TLS_FAULT_NONE,
     NB_TLS_FAULT_CERTIFICATE, /* no PEM certificate, or one that OpenSSL refuses */

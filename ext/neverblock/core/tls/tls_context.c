@@ -139,8 +139,8 @@ static nb_status apply(nb_tls_context *context, SSL_CTX *ssl, nb_tls_error *erro
     options |= SSL_OP_IGNORE_UNEXPECTED_EOF; /* requests have a length of their own */
 #endif
     SSL_CTX_set_options(ssl, options);
-    SSL_CTX_set_mode(ssl, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                              SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_mode(ssl,
+                     SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_read_ahead(ssl, 1);
     SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_timeout(ssl, SESSION_SECONDS);

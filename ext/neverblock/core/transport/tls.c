@@ -36,9 +36,8 @@ nb_status nb_transport_tls_handshake(nb_transport *transport, nb_tls_facts *fact
 /* The most plain bytes in a record (RFC 8446 section 5.1). */
 #define RECORD_BYTES 16384
 
-static const char plain_answer[] =
-    "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
-    "400 this port speaks HTTPS: write https://\n";
+static const char plain_answer[] = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
+                                   "400 this port speaks HTTPS: write https://\n";
 
 typedef struct nb_tls_session {
     SSL *ssl; /* made by the first step of the handshake */

@@ -57,18 +57,18 @@ void nb_transport_tcp_init(nb_transport *transport, int fd);
  */
 
 /* How a handshake has ended. X(name, text for logs) */
-#define NB_HANDSHAKE_LIST(X)                                                                   \
-    X(full, "done")                                                                            \
-    X(resumed, "done, by a session ticket")                                                    \
-    X(left, "the client has left")                                                             \
-    X(late, "the client was too slow")                                                         \
-    X(shed, "too many handshakes are under way")                                               \
-    X(plain, "the client spoke HTTP without TLS")                                              \
-    X(version, "the client's TLS versions are too old")                                        \
-    X(cipher, "no cipher or key exchange that both sides have")                                \
-    X(protocol, "no protocol (ALPN) that both sides have")                                     \
-    X(alert, "the client has refused it by an alert")                                          \
-    X(broken, "the client's messages break the rules of TLS")                                  \
+#define NB_HANDSHAKE_LIST(X)                                    \
+    X(full, "done")                                             \
+    X(resumed, "done, by a session ticket")                     \
+    X(left, "the client has left")                              \
+    X(late, "the client was too slow")                          \
+    X(shed, "too many handshakes are under way")                \
+    X(plain, "the client spoke HTTP without TLS")               \
+    X(version, "the client's TLS versions are too old")         \
+    X(cipher, "no cipher or key exchange that both sides have") \
+    X(protocol, "no protocol (ALPN) that both sides have")      \
+    X(alert, "the client has refused it by an alert")           \
+    X(broken, "the client's messages break the rules of TLS")   \
     X(failed, "the server could not do it")
 
 typedef enum nb_handshake_outcome {
@@ -81,11 +81,11 @@ typedef enum nb_handshake_outcome {
 /* What a client and the server have agreed upon. */
 typedef struct nb_tls_facts {
     nb_handshake_outcome outcome;
-    bool heard;            /* the client has sent something */
-    bool wants_write;      /* NB_AGAIN: the handshake goes on when the socket is writable */
-    uint16_t version;      /* as NB_TLS_1_2 */
-    char protocol[16];     /* by ALPN; "": none */
-    char reason[80];       /* OpenSSL's, of a failure; "": none */
+    bool heard;        /* the client has sent something */
+    bool wants_write;  /* NB_AGAIN: the handshake goes on when the socket is writable */
+    uint16_t version;  /* as NB_TLS_1_2 */
+    char protocol[16]; /* by ALPN; "": none */
+    char reason[80];   /* OpenSSL's, of a failure; "": none */
 } nb_tls_facts;
 
 /* Takes the descriptor and shares the context. NB_NO_MEMORY: the descriptor stays the caller's.
