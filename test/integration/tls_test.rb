@@ -9,6 +9,7 @@ require "json"
 require "net/http"
 require "open3"
 
+require_relative "../support/certificates"
 require_relative "../support/self_signed_certificate"
 require_relative "../support/server_process_case"
 require_relative "../support/tls_client"
@@ -382,5 +383,86 @@ class TLSRedirectTest < ServerProcessCase
 
   def port
     URI(server.url).port
+  end
+end
+
+# Clients show certificates of an authority.
+class TLSClientCertificateTest < ServerProcessCase
+  AUTHORITY = Certificates.new
+  APP = <<~'RACKUP'
+    run lambda { |env|
+      found = env.select { |name, _| name.start_with?("SSL_CLIENT_") }
+      peer = env["puma.peercert"]
+      [200, {}, [{ **found, "peer" => peer && peer.subject.to_s }.inspect]]
+    }
+  RACKUP
+
+  def self.app = APP
+
+  def self.server_options
+    File.write(File.join(TLSCase.folder, "ca.pem"), AUTHORITY.ca_pem)
+    file = File.join(TLSCase.folder, "verify.rb")
+    File.write(file, "tls { verify :#{verify}; ca #{File.join(TLSCase.folder, "ca.pem").inspect} }\n")
+    { binds: ["https://127.0.0.1:0"], options: ["-C", file, *more_options] }
+  end
+
+  def self.verify = :optional
+  def self.more_options = []
+
+  def ask(issued)
+    one = TLSClient.new(server.url) do |context|
+      context.add_certificate(issued.certificate, issued.key, issued.chain) if issued
+    end
+    one.get("/").last
+  ensure
+    one&.close
+  end
+
+  def test_the_environment_has_what_the_client_has_shown
+    issued = AUTHORITY.issue("alice")
+    3.times do
+      body = ask(issued)
+
+      assert_match(/"SSL_CLIENT_VERIFY"=>"SUCCESS"/, body)
+      assert_match(/"SSL_CLIENT_S_DN"=>"CN=alice"/, body)
+      assert_match(/"SSL_CLIENT_I_DN"=>"CN=test authority"/, body)
+      assert_match(/"SSL_CLIENT_M_SERIAL"=>"0?#{issued.certificate.serial.to_s(16)}"/, body)
+      assert_includes body, issued.certificate.to_pem.dump[1..-2]
+      assert_match(%r{"peer"=>"/CN=alice"}, body)
+    end
+    assert_match(/CN=bob/, ask(AUTHORITY.issue("bob", intermediate: true)))
+  end
+
+  def test_a_certificate_of_somebody_else_ends_the_connection
+    assert_raises(OpenSSL::SSL::SSLError, Errno::ECONNRESET, Errno::EPIPE, NoMethodError) do
+      ask(Certificates.new.issue("mallory"))
+    end
+  end
+
+  def test_none_is_told
+    assert_match(/"SSL_CLIENT_VERIFY"=>"NONE"/, ask(nil))
+  end
+
+  # A field of the client's cannot say so.
+  def test_a_field_of_that_name_changes_nothing
+    one = TLSClient.new(server.url)
+    one.write("GET / HTTP/1.1\r\nHost: a\r\nSSL-CLIENT-VERIFY: SUCCESS\r\nSSL_CLIENT_VERIFY: SUCCESS\r\n\r\n")
+
+    assert_match(/\A\{"SSL_CLIENT_VERIFY"=>"NONE"/, one.response.last)
+    one.close
+  end
+end
+
+# The same where each client has to show one, behind a front.
+class TLSClientCertificateRequiredTest < TLSClientCertificateTest
+  def self.verify = :required
+  def self.more_options = ["-w", "2"]
+
+  def test_none_is_told
+    assert_raises(OpenSSL::SSL::SSLError, Errno::ECONNRESET, Errno::EPIPE, NoMethodError) { ask(nil) }
+  end
+
+  def test_a_field_of_that_name_changes_nothing
+    assert_raises(OpenSSL::SSL::SSLError, Errno::ECONNRESET, Errno::EPIPE, NoMethodError) { super }
   end
 end

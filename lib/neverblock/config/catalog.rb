@@ -220,6 +220,13 @@ module NeverBlock
         option(:passphrase_command, SECURE, Type::Text.new(/\A[^\0]+\z/, "a command"),
                group: :tls,
                help: "a command that prints the passphrase of the keys"),
+        option(:verify, SECURE, Type::Choice.new(:none, :optional, :required),
+               group: :tls, default: :none,
+               help: "whether clients show a certificate; one that is not valid ends the " \
+                     "handshake; SSL_CLIENT_VERIFY and its like in env tell of it"),
+        option(:ca, SECURE, PATH,
+               group: :tls,
+               help: "a file in PEM with the certificates that those of clients are verified by"),
         option(:min_version, SECURE, Type::Choice.new(:"1.2", :"1.3"),
                group: :tls, default: :"1.2",
                help: "the oldest version of TLS that clients may use"),

@@ -90,6 +90,19 @@ module NeverBlock
         time.getutc.strftime("%Y-%m-%d %H:%M UTC")
       end
 
+      # @param path [String]
+      # @param what [String] what the file is, for the message
+      # @return [String] its bytes
+      # @raise [Unusable] it cannot be read
+      def self.text_of(path, what)
+        File.binread(path)
+      rescue SystemCallError => e
+        reason = { Errno::ENOENT => "there is no such file", Errno::EISDIR => "it is a folder",
+                   Errno::EACCES => "user #{::Process.euid} may not read it" }
+        raise Unusable, "cannot read the #{what} #{path}: " \
+                        "#{reason.fetch(e.class) { e.message.lines.first.to_s.strip }}"
+      end
+
       # Reads one pair of files.
       class Reader
         CERTIFICATE = "-----BEGIN CERTIFICATE-----"
@@ -116,18 +129,7 @@ module NeverBlock
         private
 
         def text_of(path, what)
-          File.binread(path)
-        rescue SystemCallError => e
-          raise Unusable, "cannot read the #{what} #{path}: #{reason(e)}"
-        end
-
-        def reason(error)
-          case error
-          when Errno::ENOENT then "there is no such file"
-          when Errno::EACCES then "user #{::Process.euid} may not read it"
-          when Errno::EISDIR then "it is a folder"
-          else error.message.lines.first.to_s.strip
-          end
+          Identity.text_of(path, what)
         end
 
         def certificates_in(text)

@@ -17,7 +17,7 @@ module NeverBlock
       # Settings that OpenSSL may refuse, as users know them.
       SETTINGS = {
         versions: "tls { min_version }", ciphers: "tls { ciphers }", suites: "tls { suites }",
-        groups: "tls { curves }"
+        groups: "tls { curves }", authorities: "the certificates of tls { ca }"
       }.freeze
       private_constant :SETTINGS
 
@@ -145,7 +145,9 @@ module NeverBlock
       end
 
       def new_context
-        @native::TLSContext.new(*@config.secure.context_arguments)
+        path = @config.secure.authorities
+        text = Identity.text_of(path, "file of authorities") if path
+        @native::TLSContext.new(*@config.secure.context_arguments(text))
       rescue @native::TLSContext::Refused => e
         raise Unusable, "OpenSSL refuses #{SETTINGS.fetch(e.fault)}#{reason(e)}"
       end
@@ -184,7 +186,8 @@ module NeverBlock
 
       # Time, size and number of each file: a renewed one differs in one of them.
       def stamps(bind)
-        files_of(bind).flat_map { |files| [files.cert, files.key] }.uniq.to_h do |path|
+        paths = files_of(bind).flat_map { |files| [files.cert, files.key] }
+        [*paths, *@config.secure.authorities].uniq.to_h do |path|
           stat = File.stat(path)
           [path, [stat.mtime, stat.size, stat.ino]]
         rescue SystemCallError

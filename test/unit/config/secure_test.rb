@@ -9,7 +9,7 @@ class SecureTest < Minitest::Test
   def test_without_settings_all_is_the_librarys_default
     secure = Secure.new
     assert_empty secure.identities
-    assert_equal [0x0303, nil, nil, nil, nil, nil], secure.context_arguments
+    assert_equal [0x0303, nil, nil, nil, nil, nil, 0, nil], secure.context_arguments(nil)
   end
 
   def test_certificates_have_their_keys_in_their_order
@@ -27,7 +27,7 @@ class SecureTest < Minitest::Test
 
   def test_what_clients_may_use_is_passed_on
     secure = Secure.new(min_version: :"1.3", ciphers: "A", suites: "B", curves: "C")
-    assert_equal [0x0304, nil, "A", "B", "C", nil], secure.context_arguments
+    assert_equal [0x0304, nil, "A", "B", "C", nil, 0, nil], secure.context_arguments(nil)
   end
 
   WRONG = {
@@ -42,6 +42,21 @@ class SecureTest < Minitest::Test
     define_method("test_#{settings} is refused") do
       error = assert_raises(NeverBlock::ConfigError) { Secure.new(**settings) }
       assert_equal message, error.message
+    end
+  end
+
+  def test_clients_are_verified_by_the_certificates_of_a_file
+    secure = NeverBlock::Config::Secure.new(verify: :required, ca: "ca.pem")
+
+    assert_equal File.expand_path("ca.pem"), secure.authorities
+    assert_equal [2, "PEM"], secure.context_arguments("PEM").last(2)
+    assert_equal 1, NeverBlock::Config::Secure.new(verify: :optional, ca: "a").context_arguments("")[-2]
+  end
+
+  def test_verify_and_ca_go_together
+    [{ verify: :required }, { verify: :optional }, { ca: "ca.pem" }].each do |words|
+      error = assert_raises(NeverBlock::ConfigError) { NeverBlock::Config::Secure.new(**words) }
+      assert_match(/verify :optional or :required needs ca/, error.message)
     end
   end
 end

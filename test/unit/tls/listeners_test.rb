@@ -138,7 +138,7 @@ class ListenersTest < Minitest::Test
     address = NeverBlock::Config::Bind.parse("https://127.0.0.1:443")
     context = @listeners.context(address)
     assert_equal [["a.test"]], context.added.map(&:first)
-    assert_equal [0x0304, nil, nil, nil, nil, nil], context.settings
+    assert_equal [0x0304, nil, nil, nil, nil, nil, 0, nil], context.settings
     @listeners.add(address, 0, context)
     renew("a.test", as: "new.test")
     @listeners.renew

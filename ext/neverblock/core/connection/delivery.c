@@ -66,6 +66,7 @@ static void fill_in(nb_connections *connections, nb_exchange *exchange, nb_reque
     facts->listener = connection->listener;
     facts->streams = route && route->stream_input && facts->has_body;
     facts->cancellable = exchange->cancellable;
+    facts->client = nb_transport_tls_client(&connection->transport);
 }
 
 /* A request with a body that belongs to https: the body is not read. */
