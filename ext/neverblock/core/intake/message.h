@@ -137,7 +137,7 @@ typedef struct nb_request_message {
     int64_t body_fd;
     uint64_t body_bytes; /* of the whole body, decoded; UINT64_MAX: streamed in chunks, not known */
     uint16_t method;     /* nb_method */
-    uint8_t minor_version;
+    uint8_t minor_version; /* as in nb_head */
     uint8_t has_body; /* the request was framed with a body, even an empty one */
     uint16_t peer_port;
     uint16_t listener; /* number of the listener that accepted it */
