@@ -388,6 +388,7 @@ VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request) {
     rb_hash_aset(env, nb_env_keys.rack_after_reply, rb_ary_new());
     if (request->minor_version == NB_HTTP_2) { /* whose connection is not one request's to take */
         rb_hash_aset(env, nb_env_keys.rack_can_hijack, Qfalse);
+        rb_hash_delete(env, nb_env_keys.rack_hijack);
     } else {
         rb_hash_aset(env, nb_env_keys.rack_hijack, nb_hijack_new(request->message.exchange));
     }
