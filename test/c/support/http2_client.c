@@ -41,7 +41,10 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
                    void *argument) {
     (void)session, (void)flags;
     nb_test_h2_answer *answer = nb_test_h2_of(argument, id);
-    answer->body = realloc(answer->body, answer->bytes + size + 1);
+    if (answer->bytes + size > answer->capacity) {
+        answer->capacity = (answer->bytes + size) * 2;
+        answer->body = realloc(answer->body, answer->capacity);
+    }
     memcpy(answer->body + answer->bytes, bytes, size);
     answer->bytes += size;
     return 0;

@@ -17,7 +17,7 @@
 typedef struct nb_test_h2_answer {
     unsigned status, interim;
     char *body;
-    size_t bytes;
+    size_t bytes, capacity;
     char fields[1024]; /* "name: value\n" each, cut */
     bool ended, reset; /* reset: with error_code; `ended` too if the answer was whole */
     uint32_t error_code;
