@@ -6,6 +6,7 @@
 require "neverblock/errors"
 require "neverblock/config/catalog"
 require "neverblock/config/files"
+require "neverblock/config/secure"
 
 module NeverBlock
   class Config
@@ -77,6 +78,10 @@ module NeverBlock
 
     # @return [Files] the folders and rules of the file server
     attr_reader :files
+    # @return [Boolean] whether requests of plain addresses are sent to the first https address
+    attr_reader :redirect_https
+    # @return [Secure] what https addresses share
+    attr_reader :secure
     # @return [String, nil] URL to which results of downloads are posted
     attr_reader :report
     # @return [Array<#call>] called with each result of a download
@@ -98,6 +103,8 @@ module NeverBlock
     #   true
     # @param routes [Array<Route, Array(String, Hash)>] see Route.read; default none
     # @param files [Files, Hash] see Files.new; default none
+    # @param redirect_https [Boolean] default false
+    # @param secure [Secure] default: none of its settings
     # @param report [String, nil] URL to which results of downloads are posted
     # @param on_download [Array<#call>] called with each Downloads::Report
     # @param settings [Hash] any of SETTINGS
@@ -110,7 +117,9 @@ module NeverBlock
                    log_fd: 2, log_format: :text, log_requests: false,
                    early_hints: false, own_lanes: true,
                    learn_lanes: Catalog[:learn_lanes].default,
-                   routes: [], files: {}, report: nil, on_download: [], **settings)
+                   routes: [], files: {}, secure: Secure.new, redirect_https: false,
+                   report: nil, on_download: [],
+                   **settings)
       @binds = Array(binds).map { |bind| Bind.parse(bind) }.freeze
       raise ConfigError, "binds is empty: name at least one address" if @binds.empty?
 
@@ -134,6 +143,8 @@ module NeverBlock
       @routes = routes.map { |route| Catalog[:route].read(route) }.freeze
       @report = report && Catalog[:"sendfile.report"].read(report)
       @on_download = on_download.dup.freeze
+      @secure = secure
+      @redirect_https = redirect_https
       @files = files.is_a?(Files) ? files : Files.new(**files)
       freeze
     end
@@ -162,6 +173,12 @@ module NeverBlock
     # @return [Float] seconds
     def shutdown_timeout
       settings.fetch(:shutdown_timeout_ms) / 1000.0
+    end
+
+    # @return [Boolean] whether a certificate may be made for an https address that names none: not
+    #   in production, nor in any environment of another name than these
+    def makes_certificates?
+      (ENV.values_at("RACK_ENV", "RAILS_ENV").compact - %w[development test]).empty?
     end
 
     private

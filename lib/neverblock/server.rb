@@ -105,6 +105,12 @@ module NeverBlock
       @io_loop&.engine&.stop_now
     end
 
+    # Looks at the certificates of https addresses now. Thread-safe.
+    # @return [Boolean] whether there are https addresses
+    def renew_certificates
+      @io_loop&.renew_certificates || false
+    end
+
     # Called before the process exits without waiting for running requests.
     # @return [void]
     def abandon; end

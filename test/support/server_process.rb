@@ -6,7 +6,8 @@
 #
 # NB_TEST_SERVER=puma runs the same suites against Puma, to prove the suites themselves.
 # NB_TEST_WORKERS=2 runs them against a front with two workers, NB_TEST_IO_THREADS=2 with two I/O
-# threads.
+# threads. NB_TEST_TLS=1 runs them over TLS, with the server's certificate for development: clients
+# of Wire speak it.
 
 require "fileutils"
 require "json"
@@ -33,7 +34,7 @@ class ServerProcess
   COMMANDS = {
     "neverblock" => lambda { |rackup, binds, options|
       [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock"), rackup,
-       *binds.flat_map { |url| ["-b", url] }, *workers(options), *io_threads(options), *options]
+       *binds.flat_map { |url| ["-b", over_tls(url)] }, *workers(options), *io_threads(options), *options]
     },
     "puma" => lambda { |rackup, binds, options|
       at = options.index("-w")
@@ -50,6 +51,10 @@ class ServerProcess
   # Whether NB_TEST_WORKERS is what makes this server a front.
   def self.workers?(options)
     ENV.key?("NB_TEST_WORKERS") && (options & %w[-w --workers]).empty?
+  end
+
+  def self.over_tls(url)
+    ENV.key?("NB_TEST_TLS") ? url.sub(/\Ahttp:/, "https:") : url
   end
 
   def self.workers(options)

@@ -12,6 +12,7 @@ require "uri"
 require_relative "patience"
 require_relative "wire_kernel"
 require_relative "wire_response"
+require_relative "wire_tls"
 
 module Wire
   class Error < StandardError; end
@@ -68,7 +69,8 @@ module Wire
     SETTLE_S = 0.02
     SETTLE_MISSES_MAX = 3
 
-    # @param url [String] "http://HOST:PORT", "http://[::1]:PORT" or "unix:///PATH"
+    # @param url [String] "http://HOST:PORT", "https://HOST:PORT", "http://[::1]:PORT" or
+    #   "unix:///PATH"
     # @param deadline_s [Float] how long what is due next may take
     # @param receive_buffer_bytes [Integer] SO_RCVBUF: a small one makes a slow reader
     # @param settle_s [Float] how long #deliver waits for a piece to be read before it sends the
@@ -257,7 +259,7 @@ module Wire
       end
       socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
       socket.connect(address)
-      socket
+      uri.scheme == "https" ? TLSSocket.new(socket) : socket
     end
 
     def settle

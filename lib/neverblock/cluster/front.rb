@@ -102,6 +102,12 @@ module NeverBlock
         @thread&.alive? || false
       end
 
+      # Looks at the certificates of https addresses now. Thread-safe.
+      # @return [Boolean] whether there are https addresses
+      def renew_certificates
+        @io_loop&.renew_certificates || false
+      end
+
       # Adds a worker. Returns at once. Thread-safe.
       # @return [void]
       def add_worker

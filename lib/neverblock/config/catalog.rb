@@ -69,11 +69,17 @@ module NeverBlock
         "a host name or an address, such as 0.0.0.0"
       )
       HTTP_URL = Type::Text.new(%r{\Ahttps?://[^\s/?#]+\S*\z}, "an http:// or https:// URL")
+      CIPHERS = Type::Text.new(
+        /\A[\w+:!@=-]+\z/,
+        "names in OpenSSL's form, such as \"ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-CHACHA20-POLY1305\""
+      )
+      VARIABLE = Type::Text.new(/\A[A-Za-z_]\w*\z/, "the name of an environment variable")
       LOG_REQUESTS = Type::Either.new(FLAG, Type::Choice.new(:json))
 
       LISTEN = "Where to listen"
       RUN = "How to run"
       FILES_OF_PROCESS = "The process and its log"
+      SECURE = "TLS"
       TIMEOUTS = "Timeouts"
       LIMITS = "Limits"
       EXECUTOR = "Executor"
@@ -106,6 +112,10 @@ module NeverBlock
                default: "127.0.0.1", flags: %w[-o --host], argument: "HOST", env: %w[HOST],
                in_file: false,
                help: "the address that goes with -p or PORT"),
+        option(:redirect_https, LISTEN, FLAG,
+               default: false,
+               help: "send the requests of plain http addresses to the first https address: 301, " \
+                     "and 308 where the method has a body"),
         option(:backlog, LISTEN, whole(1..65_535),
                default: 1_024, unit: "connections",
                help: "connections the kernel queues until they are accepted (listen(2)); " \
@@ -192,12 +202,48 @@ module NeverBlock
                      "files; default $TMPDIR, or /tmp")
       ].freeze
 
+      TLS_ROWS = [
+        option(:cert, SECURE, PATH,
+               group: :tls, repeat: true,
+               help: "a file in PEM with the certificate, and its chain, of https addresses that " \
+                     "name none; may be given several times, for other names or another kind of " \
+                     "key"),
+        option(:key, SECURE, PATH,
+               group: :tls, repeat: true,
+               help: "the file of its key, once for each cert; none: the keys are in the files " \
+                     "of the certificates"),
+        option(:passphrase_env, SECURE, VARIABLE,
+               group: :tls,
+               help: "the environment variable with the passphrase of the keys"),
+        option(:passphrase_command, SECURE, Type::Text.new(/\A[^\0]+\z/, "a command"),
+               group: :tls,
+               help: "a command that prints the passphrase of the keys"),
+        option(:min_version, SECURE, Type::Choice.new(:"1.2", :"1.3"),
+               group: :tls, default: :"1.2",
+               help: "the oldest version of TLS that clients may use"),
+        option(:ciphers, SECURE, CIPHERS,
+               group: :tls,
+               help: "ciphers of TLS 1.2; default: Mozilla's intermediate list, without " \
+                     "finite-field Diffie-Hellman"),
+        option(:suites, SECURE, CIPHERS,
+               group: :tls,
+               help: "ciphers of TLS 1.3; default: all three that RFC 8446 asks for"),
+        option(:curves, SECURE, CIPHERS,
+               group: :tls,
+               help: "groups for the key exchange, the best first; default: X25519:P-256:P-384")
+      ].freeze
+
       TIMING = [
         option(:header, TIMEOUTS, SECONDS,
                group: :timeouts, default: 10, unit: "seconds", engine: :header_timeout_ms,
                factor: MS,
                help: "time for a whole request head: the first of a connection from when it " \
                      "is accepted, the others from their first byte"),
+        option(:handshake, TIMEOUTS, SECONDS,
+               group: :timeouts, default: 10, unit: "seconds", engine: :handshake_timeout_ms,
+               factor: MS,
+               help: "time for the TLS handshake of an https address, from when the connection " \
+                     "is accepted"),
         option(:accept, TIMEOUTS, SECONDS_FROM_0,
                group: :timeouts, default: 1, unit: "seconds", engine: :accept_timeout_ms,
                factor: MS,
@@ -232,6 +278,10 @@ module NeverBlock
       ].freeze
 
       BOUNDS = [
+        option(:handshakes, LIMITS, whole(1..1_000_000),
+               group: :limits, default: 1_000, unit: "handshakes", engine: :handshakes_max,
+               help: "TLS handshakes under way in each I/O loop; a connection beyond them is " \
+                     "closed"),
         option(:header_bytes, LIMITS, whole(256..262_144),
                group: :limits, default: 65_536, unit: "bytes", engine: :header_bytes_max,
                help: "size of a request head; a larger one gets 431"),
@@ -365,6 +415,13 @@ module NeverBlock
         option(:file_workers, INTERNAL, whole(1..256),
                default: 2, unit: "threads", engine: :file_workers,
                help: "threads that write request bodies to files"),
+        option(:handshake_workers, INTERNAL, whole(1..256),
+               default: 2, unit: "threads", engine: :handshake_workers,
+               help: "threads that take the steps of TLS handshakes"),
+        option(:redirect_port, INTERNAL, whole(0..Bind::PORT_MAX),
+               default: 0, engine: :redirect_port,
+               help: "the port of https that requests of plain addresses are sent to; 0: they are " \
+                     "served"),
         option(:guest_turns, INTERNAL, whole(0..1),
                default: 1, engine: :guest_turns,
                help: "1: an idle executor may run the I/O loop's turns itself"),
@@ -385,7 +442,7 @@ module NeverBlock
 
       # The public settings, in the order of the documents.
       OPTIONS = [
-        *LISTENING, *RUNNING, *PROCESS, *TIMING, *BOUNDS, *EXECUTING, *FILES, *ROUTING
+        *LISTENING, *TLS_ROWS, *RUNNING, *PROCESS, *TIMING, *BOUNDS, *EXECUTING, *FILES, *ROUTING
       ].freeze
       # The settings of the native engine.
       ENGINE = [*OPTIONS, *INTERNALS].select(&:engine).freeze

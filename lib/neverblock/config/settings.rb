@@ -52,13 +52,14 @@ module NeverBlock
       # @return [Config] for a server
       # @raise [ConfigError]
       def config(**fixed)
-        Config.new(binds: binds, routes: self[:route] || [], files: files,
+        Config.new(binds: binds, routes: self[:route] || [], files: files, secure: secure,
                    report: self[:"sendfile.report"], on_download: self[:on_download] || [],
                    **executing, **plain, **engine, **fixed)
       end
 
       # Settings that have the same name as their keyword.
-      PLAIN = %i[admin fibers backlog spool_directory log_format log_requests early_hints].freeze
+      PLAIN = %i[admin fibers backlog spool_directory log_format log_requests early_hints
+                 redirect_https].freeze
       private_constant :PLAIN
 
       private
@@ -81,6 +82,11 @@ module NeverBlock
         rows = { public_dirs: :public_dir, roots: :"sendfile.roots", accel: :accel, cache: :cache,
                  mime: :mime, index: :index }
         Files.new(**rows.transform_values { |key| Array(self[key]) })
+      end
+
+      def secure
+        rows = Catalog.in_file(:tls)
+        Secure.new(**rows.to_h { |row| [row.name, row.repeat ? Array(self[row.key]) : self[row.key]] })
       end
 
       # Only settings that somebody has set; the engine has its own defaults.

@@ -41,13 +41,13 @@ module NeverBlock
         @native = native
         @log = log
         @core_lines = core_lines(config)
-        @engine = make_engine(config, settings)
+        @engine = make_engine(config, redirect(config).merge(settings))
         @lanes = []
         config.routes.each { |route| add_route(route, config.settings.fetch(:queue_max)) }
         add_own_lanes(config, processes)
         Folders.new(@engine).open(config.files)
         @downloads = reader(config, on_download)
-        @tls = TLS::Listeners.new(@engine, @log, native: native)
+        @tls = TLS::Listeners.new(@engine, @log, config, native: native)
         @urls = listen(config.binds, config.backlog, tls: @tls).freeze
         @admin_url = listen([config.admin], config.backlog, admin: true).first if config.admin
         @tls.follow
@@ -73,10 +73,11 @@ module NeverBlock
         @lanes_logged = line
       end
 
-      # Looks at the files of certificates now. Thread-safe.
-      # @return [void]
+      # Looks at the certificates of https addresses now. Thread-safe.
+      # @return [Boolean] whether there are https addresses
       def renew_certificates
         @tls.renew(asked: true)
+        @tls.any?
       end
 
       # Waits for the loop's end and frees it. To be called when no executor uses it any more.
@@ -101,6 +102,18 @@ module NeverBlock
         log = { log_fd: @core_lines&.fileno }.compact
         versions = { version: VERSION, ruby_version: RUBY_VERSION }
         @native::Engine.new(**config.engine_options, **settings, **versions, **log)
+      end
+
+      # @raise [ConfigError] where there is no https address
+      def redirect(config)
+        return {} unless config.redirect_https
+
+        secure = config.binds.find(&:https?) or
+          raise ConfigError, "redirect_https is on, and there is no https address to send " \
+                             "requests to; bind one: https://HOST:PORT?cert=FILE&key=FILE"
+        raise ConfigError, "redirect_https needs the port of #{secure}; name it" if secure.port.zero?
+
+        { redirect_port: secure.port }
       end
 
       def reader(config, on_download)

@@ -54,7 +54,7 @@ module NeverBlock
       def open_tcp(bind)
         context = @tls.context(bind) if bind.https?
         addresses = addresses_of(bind)
-        first = @engine.listeners
+        first = @engine.listeners if context
         port, opened = open_on_one_port(bind.port, addresses)
         (first...@engine.listeners).each { |number| @tls.add(bind, number, context) } if context
         note_left_out(bind, addresses - opened)

@@ -4,10 +4,10 @@
 # Everything that happens is an event on one queue, which the main thread reads; signal handlers and
 # executor threads only push.
 #
-#   TERM, INT drain; exit status 0 when everything has ended TERM or INT once more close every
-#   connection; exit status 1 HUP replace workers by new ones with new code (Cluster::Front); if the
-#   terminal is
-#                            closed: like TERM
+#   TERM, INT                drain; exit status 0 when everything has ended
+#   TERM or INT once more    close every connection; exit status 1
+#   HUP                      look at certificates; replace workers by new ones with new code
+#                            (Cluster::Front); if the terminal is closed: like TERM
 #   TTIN, TTOU               add a worker, remove a worker (Cluster::Front)
 #   an executor fails        log entry; exit status 1
 
@@ -116,7 +116,7 @@ module NeverBlock
           when :overdue then return give_up
           when :restart then start_again
           when *STOP then stop(event)
-          when HANGUP then @terminal.gone? ? hang_up : to_workers(event)
+          when HANGUP then @terminal.gone? ? hang_up : renew
           when *WITH_WORKERS.keys then to_workers(event)
           else not_yet(event)
           end
@@ -141,6 +141,12 @@ module NeverBlock
 
         @server.log.info("its terminal is closed")
         stop(HANGUP)
+      end
+
+      # New certificates, and new code.
+      def renew
+        renewed = @server.renew_certificates
+        to_workers(HANGUP) if @server.respond_to?(:reload) || !renewed
       end
 
       def to_workers(name)

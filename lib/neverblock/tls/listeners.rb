@@ -12,16 +12,26 @@ module NeverBlock
       # Seconds between two looks at the files.
       LOOK_S = 10
 
+      # What OpenSSL may refuse, as users know it.
+      REFUSED = {
+        certificate: "the certificate", chain: "a certificate of the chain", key: "the key",
+        mismatch: "the key", versions: "tls { min_version }", ciphers: "tls { ciphers }",
+        suites: "tls { suites }", groups: "tls { curves }", name: "a name in the certificate"
+      }.freeze
+      private_constant :REFUSED
+
       # One address: the numbers of its listeners, its certificates, and the files as they were.
       Entry = Struct.new(:bind, :numbers, :seen)
       private_constant :Entry
 
       # @param engine [Engine]
       # @param log [Log]
+      # @param config [Config]
       # @param native [Module] the module of TLSContext
-      def initialize(engine, log, native: NeverBlock)
+      def initialize(engine, log, config, native: NeverBlock)
         @engine = engine
         @log = log
+        @config = config
         @native = native
         @entries = []
         @lock = Mutex.new
@@ -36,11 +46,11 @@ module NeverBlock
       def context(bind)
         refuse unless @native::TLSContext::LIBRARY
         identities = identities_of(bind)
-        identities.each_with_object(@native::TLSContext.new(*[nil] * 6)) do |identity, context|
+        identities.each_with_object(@native::TLSContext.new(*@config.secure.context_arguments)) do |identity, context|
           context.add(identity.names, identity.chain, identity.key)
         end
       rescue @native::TLSContext::Refused => e
-        raise Unusable, "OpenSSL refuses the #{e.fault} (#{e.message})"
+        raise Unusable, "OpenSSL refuses #{REFUSED.fetch(e.fault)} (#{e.message})"
       end
 
       # Has a listener, just opened, speak TLS.
@@ -56,10 +66,15 @@ module NeverBlock
         @entries << Entry.new(bind, [number], stamps(bind))
       end
 
+      # @return [Boolean] whether an address speaks TLS
+      def any?
+        @entries.any?
+      end
+
       # Looks at the files from time to time, on a thread of its own, until #close.
       # @return [self]
       def follow
-        return self unless @entries.any? { |entry| entry.bind.identities.any? }
+        return self unless @entries.any? { |entry| files_of(entry.bind).any? }
 
         @thread = Thread.new { renew until pause }
         @thread.name = "neverblock tls"
@@ -98,14 +113,25 @@ module NeverBlock
       end
 
       def identities_of(bind)
-        return [development(bind)] if bind.identities.empty?
+        files = files_of(bind)
+        return [development(bind)] if files.empty?
 
-        bind.identities.map do |files|
-          Identity.read(files).tap { |one| one.warning&.then { |line| @log.warn(line) } }
+        files.map do |pair|
+          Identity.read(pair).tap { |one| one.warning&.then { |line| @log.warn(line) } }
         end
       end
 
+      # The address's own, else those of `tls { }`.
+      def files_of(bind)
+        bind.identities.empty? ? @config.secure.identities : bind.identities
+      end
+
       def development(bind)
+        unless @config.makes_certificates?
+          raise Unusable, "it has no certificate, and one is made in development only; name it: " \
+                          "#{bind}?cert=FILE&key=FILE, or tls { cert \"FILE\"; key \"FILE\" }"
+        end
+
         identity, line = Development.identity(bind.host)
         @log.info(line)
         identity
@@ -113,7 +139,7 @@ module NeverBlock
 
       # Time, size and number of each file: a renewed one differs in one of them.
       def stamps(bind)
-        bind.identities.flat_map { |files| [files.cert, files.key] }.uniq.to_h do |path|
+        files_of(bind).flat_map { |files| [files.cert, files.key] }.uniq.to_h do |path|
           stat = File.stat(path)
           [path, [stat.mtime, stat.size, stat.ino]]
         rescue SystemCallError
@@ -123,7 +149,7 @@ module NeverBlock
 
       def renew_entry(entry, asked)
         now = stamps(entry.bind)
-        return if entry.bind.identities.empty? || (now == entry.seen && !asked)
+        return if now.empty? || (now == entry.seen && !asked)
 
         changed = now.reject { |path, stamp| entry.seen[path] == stamp }.keys
         entry.seen = now

@@ -179,6 +179,21 @@ static void the_client_ends_in_order(void **state) {
     close_pair(&p);
 }
 
+/* Many clients send no close_notify. */
+static void the_client_ends_without_a_word(void **state) {
+    (void)state;
+    pair p;
+    char byte;
+    size_t moved;
+    open_to(&p, tls_identity_context(&identity), NULL);
+    shutdown(p.far, SHUT_WR);
+    assert_true(p.near.kind->peer_finished(&p.near));
+    assert_status(NB_EOF, p.near.kind->read(&p.near, &byte, 1, &moved));
+    send_text(&p, "still sent");
+    expect(&p, "still sent");
+    close_pair(&p);
+}
+
 static void our_end_is_told(void **state) {
     (void)state;
     pair p;
@@ -200,7 +215,7 @@ static void a_cut_connection_is_an_end(void **state) {
     close(p.far);
     p.far = -1;
     nb_status status = p.near.kind->read(&p.near, &byte, 1, &moved);
-    assert_true(status == NB_EOF || status == NB_SYSTEM);
+    assert_true(status == NB_EOF || status == NB_SYSTEM); /* a reset: the tickets were not read */
     /* And no SIGPIPE. */
     assert_status(NB_SYSTEM, p.near.kind->writev(&p.near, &part, 1, 0, &moved));
     close_pair(&p);
@@ -480,6 +495,7 @@ int main(void) {
         cmocka_unit_test(every_byte_leaves_once),
         cmocka_unit_test(a_file_that_ends_early_is_told),
         cmocka_unit_test(the_client_ends_in_order),
+        cmocka_unit_test(the_client_ends_without_a_word),
         cmocka_unit_test(our_end_is_told),
         cmocka_unit_test(a_cut_connection_is_an_end),
         cmocka_unit_test(sessions_resume_also_after_a_new_key),

@@ -63,11 +63,11 @@ row 32, "Host", "RFC 9112 3.2; RFC 9110 7.2" do
   refuse "empty, with an absolute target", get(host: "", path: "http://test/")
   refuse "empty, and another", get("Host: test", host: "")
   accept "empty port", get(host: "test:"),
-         env: { "HTTP_HOST" => "test:", "SERVER_NAME" => "test", "SERVER_PORT" => "80" }
+         env: { "HTTP_HOST" => "test:", "SERVER_NAME" => "test", "SERVER_PORT" => Conformance::DEFAULT_PORT }
   accept "empty port behind IPv6", get(host: "[::1]:"),
-         env: { "HTTP_HOST" => "[::1]:", "SERVER_NAME" => "[::1]", "SERVER_PORT" => "80" }
+         env: { "HTTP_HOST" => "[::1]:", "SERVER_NAME" => "[::1]", "SERVER_PORT" => Conformance::DEFAULT_PORT }
   accept "zeros before the port", get(host: "test:00080"),
-         env: { "HTTP_HOST" => "test:00080", "SERVER_PORT" => "80" }
+         env: { "HTTP_HOST" => "test:00080", "SERVER_PORT" => Conformance::DEFAULT_PORT }
   accept "empty in HTTP/1.0", request("GET / HTTP/1.0", host: ""),
          version: "1.0", fate: :closed, env: { "HTTP_HOST" => "" }
   refuse "two in HTTP/1.0", request("GET / HTTP/1.0", "Host: other"), version: "1.0"
@@ -88,7 +88,7 @@ row 33, "absolute form", "RFC 9112 3.2.2" do
   accept "the scheme's own port in the target", get(path: "http://test:80/a"),
          path: "/a", env: { "HTTP_HOST" => "test:80" }
   accept "the scheme's own port in Host", get(path: "http://test/a", host: "test:80"),
-         path: "/a", env: { "HTTP_HOST" => "test", "SERVER_PORT" => "80" }
+         path: "/a", env: { "HTTP_HOST" => "test", "SERVER_PORT" => Conformance::DEFAULT_PORT }
   refuse "another authority than Host", get(path: "http://other/a")
   refuse "another port than Host", get(path: "http://test:81/a")
   refuse "no authority", get(path: "http:///a")

@@ -104,11 +104,12 @@ static void add_server(nb_text *text, const nb_loop *loop) {
 static void add_connections(nb_text *text, const nb_loop *loop) {
     family(text, "connections", "gauge",
            "Open client connections by what they do: idle (no request), reading (a head or body comes), "
-           "answering (a request is at work or its response leaves), closing.");
+           "answering (a request is at work or its response leaves), closing, handshake (of TLS).");
     sample(text, "connections", "state=\"idle\"", NB_SUM(loop, counters.phases[NB_PHASE_IDLE]));
     sample(text, "connections", "state=\"reading\"", NB_SUM(loop, counters.phases[NB_PHASE_READING]));
     sample(text, "connections", "state=\"answering\"", NB_SUM(loop, counters.phases[NB_PHASE_ANSWERING]));
     sample(text, "connections", "state=\"closing\"", NB_SUM(loop, counters.phases[NB_PHASE_CLOSING]));
+    sample(text, "connections", "state=\"handshake\"", NB_SUM(loop, counters.phases[NB_PHASE_HANDSHAKE]));
     gauge(text, "connections_limit", "The most client connections that may be open (limits connections).",
           loop->config.connections_max);
     counter(text, "connections_accepted_total", "Client connections accepted.", NB_SUM(loop, counters.accepted));
@@ -123,6 +124,22 @@ static void add_connections(nb_text *text, const nb_loop *loop) {
     counter(text, "received_bytes_total", "Bytes read from clients.", NB_SUM(loop, counters.bytes_received));
     counter(text, "sent_bytes_total", "Bytes sent to clients, heads and files included.",
             NB_SUM(loop, counters.bytes_sent));
+}
+
+/* Where a listener speaks TLS. */
+static void add_handshakes(nb_text *text, const nb_loop *loop) {
+    static const char *const results[] = {
+#define NB_RESULT(name, words) "result=\"" #name "\"",
+        NB_HANDSHAKE_LIST(NB_RESULT)
+#undef NB_RESULT
+    };
+    if (!nb_listeners_secure(loop)) return;
+    family(text, "tls_handshakes_total", "counter",
+           "TLS handshakes by how they ended: full, resumed (by a ticket), or why not (guides/tls.md).");
+    for (size_t i = 0; i < NB_HANDSHAKE_OUTCOMES; i++) {
+        sample(text, "tls_handshakes_total", results[i],
+               nb_loops_sum(loop->all, offsetof(nb_loop, counters.handshakes) + i * sizeof(loop->counters.handshakes[0])));
+    }
 }
 
 static void add_requests(nb_text *text, const nb_loop *loop, const nb_figures_now *now) {
@@ -402,6 +419,7 @@ void nb_admin_write_metrics(nb_loop *loop, nb_text *text) {
     nb_figures_read(loop, &now);
     add_server(text, loop);
     add_connections(text, loop);
+    add_handshakes(text, loop);
     add_requests(text, loop, &now);
     add_latencies(text, loop);
     add_loop(text, loop);

@@ -95,12 +95,30 @@ static void add_connections(nb_text *text, const nb_loop *loop) {
     add_number(text, "reading", NB_SUM(loop, counters.phases[NB_PHASE_READING]));
     add_number(text, "answering", NB_SUM(loop, counters.phases[NB_PHASE_ANSWERING]));
     add_number(text, "closing", NB_SUM(loop, counters.phases[NB_PHASE_CLOSING]));
+    add_number(text, "handshake", NB_SUM(loop, counters.phases[NB_PHASE_HANDSHAKE]));
     add_number(text, "limit", loop->config.connections_max);
     add_number(text, "accepted_total", NB_SUM(loop, counters.accepted));
     add_number(text, "refused_total", NB_SUM(loop, counters.connections_refused));
     add_number(text, "evicted_total", NB_SUM(loop, counters.evicted));
     add_number(text, "accept_errors_total", NB_SUM(loop, counters.accept_errors));
     nb_text_add(text, "}");
+}
+
+static void add_tls(nb_text *text, const nb_loop *loop) {
+    static const char *const results[] = {
+#define NB_RESULT(name, words) #name,
+        NB_HANDSHAKE_LIST(NB_RESULT)
+#undef NB_RESULT
+    };
+    if (!nb_listeners_secure(loop)) return;
+    begin(text, "tls", '{');
+    begin(text, "handshakes", '{');
+    for (size_t i = 0; i < NB_HANDSHAKE_OUTCOMES; i++) {
+        add_number(text, results[i],
+                   nb_loops_sum(loop->all,
+                                offsetof(nb_loop, counters.handshakes) + i * sizeof(loop->counters.handshakes[0])));
+    }
+    nb_text_add(text, "}}");
 }
 
 static void add_requests(nb_text *text, const nb_loop *loop, const nb_figures_now *now) {
@@ -289,6 +307,7 @@ void nb_admin_write_status(nb_loop *loop, nb_text *text) {
     add_identity(text, loop, &now);
     add_binds(text, loop);
     add_connections(text, loop);
+    add_tls(text, loop);
     add_requests(text, loop, &now);
     add_latency(text, loop);
     add_executors(text, &now);

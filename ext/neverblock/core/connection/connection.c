@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "connection/connection_internal.h"
 #include "connection/handshake.h"
+#include "connection/tunnel.h"
 #include "intake/body.h"
 #include "os/net.h"
 
@@ -79,6 +80,7 @@ bool nb_connection_is_idle(const nb_connection *connection) { return nb_connecti
 static nb_timeout_class timeout_class(const nb_connection *connection) {
     if (connection->state == NB_CONNECTION_ENDED) return NB_TIMEOUT_NONE;
     if (connection->state == NB_CONNECTION_HANDSHAKE) return NB_TIMEOUT_HANDSHAKE;
+    if (connection->tunnel && connection->state == NB_CONNECTION_OPEN) return NB_TIMEOUT_NONE;
     if (connection->waits == NB_WAITS_RATE) return NB_TIMEOUT_RATE;
     if (connection->waits != NB_WAITS_NOT) return NB_TIMEOUT_TRANSFER;
     if (connection->state == NB_CONNECTION_LINGER) return NB_TIMEOUT_LINGER;
@@ -86,7 +88,7 @@ static nb_timeout_class timeout_class(const nb_connection *connection) {
 }
 
 static void count_phase(nb_connections *connections, nb_connection *connection) {
-    if (connection->admin) return;
+    if (connection->admin || connection->tunnel) return;
     nb_phase phase = nb_connection_phase(connection);
     if (phase == connection->phase) return;
     nb_counters_phase(connections->counters, (nb_phase)connection->phase, phase);
@@ -128,7 +130,25 @@ bool nb_connection_client_left(const nb_connection *connection) {
 /* --- beginning --- */
 
 static nb_connection **list_of(nb_connections *connections, const nb_connection *connection) {
+    if (connection->tunnel) return &connections->tunnels;
     return connection->admin ? &connections->admin : &connections->open;
+}
+
+static void link_connection(nb_connections *connections, nb_connection *connection) {
+    nb_connection **first = list_of(connections, connection);
+    connection->previous = NULL;
+    connection->next = *first;
+    if (*first) (*first)->previous = connection;
+    *first = connection;
+}
+
+static void unlink_connection(nb_connections *connections, nb_connection *connection) {
+    if (connection->previous) {
+        connection->previous->next = connection->next;
+    } else {
+        *list_of(connections, connection) = connection->next;
+    }
+    if (connection->next) connection->next->previous = connection->previous;
 }
 
 static void count_end(nb_connections *connections, bool admin) {
@@ -174,15 +194,13 @@ void nb_connection_open(nb_connections *connections, const nb_accepted *accepted
     connection->peer = accepted->peer;
     connection->listener = accepted->listener;
     connection->admin = accepted->admin;
+    connection->redirects = accepted->redirects;
     connection->began_ns = connections->time->now_ns;
     connection->protocol = connections->protocol;
     nb_timeout_init(&connection->timeout);
     nb_send_queue_init(&connection->send_queue);
     if (!connection->handshake) connection->protocol->open(connection);
-    nb_connection **first = list_of(connections, connection);
-    connection->next = *first;
-    if (*first) (*first)->previous = connection;
-    *first = connection;
+    link_connection(connections, connection);
     retime(connections, connection);
 }
 
@@ -316,23 +334,28 @@ void nb_connection_leave(nb_connections *connections, nb_connection *connection)
     nb_timeouts_set(&connections->timeouts, &connection->timeout, NB_TIMEOUT_NONE, connections->time->now_ns);
     (void)nb_poll_remove(connections->poll, connection->transport.fd);
     nb_connection_abort_exchanges(connections, connection);
+    if (connection->tunnel) nb_tunnel_end(connections, connection);
     if (opened) connection->protocol->close(connection);
     nb_stages_connection_end(connections->responses->stages, &connection->leaving);
     nb_downloads_connection_end(connections->downloads, &connection->downloads, connection->sent);
     nb_buffer_release(&connection->input, connections->pool);
     nb_send_queue_clear(&connection->send_queue, connections->pool);
-    if (connection->previous) {
-        connection->previous->next = connection->next;
-    } else {
-        *list_of(connections, connection) = connection->next;
-    }
-    if (connection->next) connection->next->previous = connection->previous;
+    unlink_connection(connections, connection);
+}
+
+void nb_connection_leave_lists(nb_connections *connections, nb_connection *connection) {
+    if (!connection->admin) nb_counters_phase(connections->counters, (nb_phase)connection->phase, NB_PHASE_NONE);
+    connection->phase = NB_PHASE_NONE;
+    count_end(connections, connection->admin);
+    unlink_connection(connections, connection);
+    connection->tunnel = true;
+    link_connection(connections, connection);
 }
 
 void nb_connection_bury(nb_connections *connections, nb_connection *connection) {
     connection->next = connections->graveyard;
     connections->graveyard = connection;
-    count_end(connections, connection->admin);
+    if (!connection->tunnel) count_end(connections, connection->admin);
 }
 
 void nb_connection_end(nb_connections *connections, nb_connection *connection, bool reset) {
@@ -380,29 +403,68 @@ void nb_connection_free(nb_connections *connections, nb_connection *connection) 
 
 /* --- handed over --- */
 
-void nb_connection_hand_over(nb_connections *connections, nb_exchange *exchange) {
-    nb_connection *connection = exchange->connection;
-    size_t size = connection->input.data ? nb_buffer_size(&connection->input) : 0;
-    nb_handover *handover = nb_alloc(sizeof(*handover) + size);
-    if (!handover) {
-        nb_connection_end(connections, connection, true);
-        return;
-    }
-    handover->fd = connection->transport.fd;
-    handover->size = size;
-    if (size) memcpy(handover->bytes, nb_buffer_bytes(&connection->input), size);
-    unlink_exchange(connection, exchange);
+/* NULL: out of memory. bytes: what was read of the client and is the application's. */
+static nb_handover *new_handover(int fd, nb_slice bytes) {
+    nb_handover *handover = nb_alloc(sizeof(*handover) + bytes.size);
+    if (!handover) return NULL;
+    handover->fd = fd;
+    handover->size = bytes.size;
+    if (bytes.size) memcpy(handover->bytes, bytes.data, bytes.size);
+    return handover;
+}
+
+static void give_to_executor(nb_connections *connections, nb_exchange *exchange, nb_handover *handover) {
+    exchange->handover = handover;
+    nb_dispatch_hand_over(nb_dispatch_of(connections->dispatch, exchange), exchange);
+    NB_COUNT(connections->counters, hijacked, 1);
+}
+
+static void detach(nb_connections *connections, nb_exchange *exchange) {
+    unlink_exchange(exchange->connection, exchange);
     nb_connection_end_body(connections, exchange);
     nb_stages_dropped(connections->responses->stages, exchange);
     exchange->connection = NULL;
     exchange->out = NULL;
-    exchange->handover = handover;
+}
+
+/* The executor gets the other end of a tunnel. */
+static void hand_over_tunnel(nb_connections *connections, nb_exchange *exchange) {
+    nb_connection *connection = exchange->connection;
+    int ends[2];
+    nb_handover *handover = new_handover(-1, nb_slice_of(NULL, 0));
+    if (!handover || nb_net_pair(ends) != NB_OK) {
+        nb_free(handover);
+        nb_connection_end(connections, connection, true);
+        return;
+    }
+    handover->fd = ends[1];
+    while (exchange->next) {
+        nb_connection_abort_exchange(connections, exchange->next);
+    }
+    detach(connections, exchange);
+    give_to_executor(connections, exchange, handover);
+    nb_tunnel_open(connections, connection, ends[0]);
+}
+
+void nb_connection_hand_over(nb_connections *connections, nb_exchange *exchange) {
+    nb_connection *connection = exchange->connection;
+    if (connection->transport.tls) {
+        hand_over_tunnel(connections, exchange);
+        return;
+    }
+    size_t size = connection->input.data ? nb_buffer_size(&connection->input) : 0;
+    nb_slice bytes = nb_slice_of(size ? nb_buffer_bytes(&connection->input) : NULL, size);
+    nb_handover *handover = new_handover(connection->transport.fd, bytes);
+    if (!handover) {
+        nb_connection_end(connections, connection, true);
+        return;
+    }
+    detach(connections, exchange);
     /* Removed from the poller while the descriptor is still ours. A worker process's duplicate
      * keeps the socket in epoll, and events would come for a freed connection. */
     nb_connection_leave(connections, connection);
     nb_connection_bury(connections, connection);
-    nb_dispatch_hand_over(nb_dispatch_of(connections->dispatch, exchange), exchange);
-    NB_COUNT(connections->counters, hijacked, 1);
+    give_to_executor(connections, exchange, handover);
 }
 
 /* --- reading --- */

@@ -54,7 +54,7 @@ struct nb_connection {
     const nb_protocol *protocol;
     nb_transport transport;
     nb_timeout timeout;
-    nb_connection *previous, *next; /* in nb_connections.open, .admin or .with_workers */
+    nb_connection *previous, *next; /* in nb_connections.open, .admin, .tunnels or .with_workers */
     nb_connection *dirty_next;      /* in nb_connections.dirty or .graveyard */
     nb_buffer input;                /* read from the client, not consumed by the protocol */
     nb_exchange *first, *last;      /* requests, oldest first */
@@ -79,6 +79,8 @@ struct nb_connection {
     bool writable;              /* the poller has said so since the last attempt to send */
     bool returned;              /* a worker has returned `sending`, not followed up yet */
     bool admin;                 /* it came to an admin listener, and counts in no figure */
+    bool redirects;             /* its requests are sent to https */
+    bool tunnel;                /* hijacked (tunnel.h): it counts in no figure */
     int64_t began_ns;           /* when the first byte of the current head came */
     uint64_t sent;              /* bytes, since the connection began */
     nb_download_list downloads; /* file responses whose last byte is not sent */
@@ -150,7 +152,8 @@ bool nb_connection_answers_pile_up(const nb_connection *connection);
  * response window. */
 void nb_connection_tell_drained(nb_connections *connections, nb_exchange *exchange, uint64_t owed);
 /* The exchange's executor takes the connection (hijack): descriptor and unconsumed bytes become the
- * exchange's handover. Other requests are aborted. */
+ * exchange's handover. Other requests are aborted. A connection of TLS becomes a tunnel, and the
+ * executor takes its other end. */
 void nb_connection_hand_over(nb_connections *connections, nb_exchange *exchange);
 /* The client has finished sending, and all its requests are cancelled by that. */
 bool nb_connection_client_left(const nb_connection *connection);

@@ -15,6 +15,8 @@ void nb_connection_bury(nb_connections *connections, nb_connection *connection);
  * connections->with_workers until it is taken from there. */
 void nb_connection_await_worker(nb_connections *connections, nb_connection *connection, bool reset);
 void nb_connection_take_from_workers(nb_connections *connections, nb_connection *connection);
+/* The connection is the application's: it counts in no figure and has no timeout from here on. */
+void nb_connection_leave_lists(nb_connections *connections, nb_connection *connection);
 /* Reads what the client has sent, as much as there is time for in one turn. */
 void nb_connection_read(nb_connections *connections, nb_connection *connection);
 /* More should be read from the client now. */

@@ -38,6 +38,7 @@ typedef struct nb_accepted {
     int fd;
     uint16_t listener; /* number of the listener */
     bool admin;        /* it came to an admin listener */
+    bool redirects;    /* its requests are sent to https (settings.redirect_port) */
     nb_peer peer;
     struct nb_tls_context *tls; /* NULL: a plain connection */
 } nb_accepted;
@@ -45,7 +46,7 @@ typedef struct nb_accepted {
 /* Copied from nb_server_config (loop/settings.h), which explains each. */
 typedef struct nb_connection_settings {
     uint64_t body_bytes_max, send_rate;
-    uint32_t header_bytes_max, body_timeout_ms, request_timeout_ms, rate_min;
+    uint32_t header_bytes_max, body_timeout_ms, request_timeout_ms, rate_min, redirect_port;
     bool cancel_on_disconnect, answer_asterisk, front;
 } nb_connection_settings;
 
@@ -73,6 +74,7 @@ struct nb_connections {
     nb_head head;         /* scratch: valid within one step of one connection */
     nb_connection *open;  /* of clients */
     nb_connection *admin; /* to admin listeners */
+    nb_connection *tunnels; /* hijacked (tunnel.h) */
     nb_connection *dirty; /* to be flushed at the turn's end */
     /* ended in this turn; freed at its end, as they may still be on the stack */
     nb_connection *graveyard;

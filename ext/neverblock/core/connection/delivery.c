@@ -68,6 +68,16 @@ static void fill_in(nb_connections *connections, nb_exchange *exchange, nb_reque
     facts->cancellable = exchange->cancellable;
 }
 
+/* A request with a body that belongs to https: the body is not read. */
+static nb_request_kind refuse_body(nb_connections *connections, nb_exchange *exchange, const nb_request_facts *facts) {
+    nb_connection *connection = exchange->connection;
+    nb_request_log_note(&connections->request_log, facts->raw);
+    connection->protocol->body_stopped(connections, exchange);
+    nb_status status = nb_compose_redirect(connections, exchange, facts);
+    nb_delivery_finish(connections, exchange, status == NB_OK ? NB_DELIVERY_ANSWERED : NB_DELIVERY_FAILED);
+    return NB_REQUEST_REFUSED;
+}
+
 nb_request_kind nb_delivery_begin(nb_connections *connections, nb_exchange *exchange, nb_request_facts *facts) {
     fill_in(connections, exchange, facts);
     if (connections->settings.front) nb_request_line_copy(exchange->line, sizeof(exchange->line) - 1, facts->raw);
@@ -75,6 +85,8 @@ nb_request_kind nb_delivery_begin(nb_connections *connections, nb_exchange *exch
     exchange->connection->had_request = true;
     NB_COUNT(connections->counters, requests, 1);
     nb_stages_head(connections->responses->stages, exchange, connections->time->now_ns);
+    if (exchange->connection->redirects && facts->has_body)
+        return refuse_body(connections, exchange, facts);
     if (facts->streams) return begin_upload(connections, exchange, facts) ? NB_REQUEST_STREAMED : NB_REQUEST_REFUSED;
     if (facts->has_body) return begin_body(connections, exchange, facts) ? NB_REQUEST_COLLECTED : NB_REQUEST_REFUSED;
     return NB_REQUEST_WHOLE;
@@ -98,6 +110,10 @@ static nb_delivery delivery_of(nb_static_result result) {
 }
 
 static nb_delivery deliver(nb_connections *connections, nb_exchange *exchange, const nb_request_facts *facts) {
+    if (exchange->connection->redirects) {
+        nb_status status = nb_compose_redirect(connections, exchange, facts);
+        return status == NB_OK ? NB_DELIVERY_ANSWERED : NB_DELIVERY_FAILED;
+    }
     nb_static_result result = nb_static_respond(connections->responses, exchange, facts);
     if (result != NB_STATIC_NONE) return delivery_of(result);
     if (exchange->asterisk) return NB_DELIVERY_OWN;
@@ -141,6 +157,7 @@ void nb_delivery_finish(nb_connections *connections, nb_exchange *exchange, nb_d
     case NB_DELIVERED:
         break;
     case NB_DELIVERY_ANSWERED:
+        nb_connection_mark_dirty(connections, connection);
         nb_respond_log(connections, connection, exchange->response.status, NB_STATIC_LOGGED);
         connection->protocol->answered(connections, exchange);
         break;

@@ -7,6 +7,8 @@
 
 #include "responses/named.h"
 #include "responses/compose.h"
+#include "base/alloc.h"
+#include "http/host.h"
 #include "intake/body.h"
 
 static const char allow_line[] = "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n";
@@ -14,6 +16,9 @@ static const char busy_reason[] = "the server is busy, try again";
 
 /* "Retry-After: " and seconds. */
 #define RETRY_LINE_BYTES 32
+
+/* What a Location has besides host, path and query. */
+#define LOCATION_REST_BYTES 48
 
 /* --- the server's own --- */
 
@@ -68,6 +73,31 @@ void nb_respond_busy(nb_connections *connections, nb_exchange *exchange, const c
 
 void nb_respond_asterisk(nb_connections *connections, nb_exchange *exchange) {
     nb_respond_own(connections, exchange, (nb_refusal){200, ""}, allow_line);
+}
+
+/* "Location: https://HOST:PORT/PATH?QUERY"; NULL: out of memory. */
+static char *location_line(const nb_request_facts *facts, uint32_t port) {
+    const nb_head *head = facts->head;
+    nb_slice path = head->target_form == NB_TARGET_ASTERISK || head->path.size == 0 ? NB_SLICE("/") : head->path;
+    size_t host = nb_host_size(facts->host), room = host + path.size + head->query.size + LOCATION_REST_BYTES;
+    char *line = nb_alloc(room), number[8] = "";
+    if (!line) return NULL;
+    if (port != 443) (void)snprintf(number, sizeof(number), ":%u", port & 0xffffu);
+    (void)snprintf(line, room, "Location: https://%.*s%s%.*s%s%.*s\r\n", (int)host, facts->host.data, number,
+                   (int)path.size, path.data, head->query.size ? "?" : "", (int)head->query.size, head->query.data);
+    return line;
+}
+
+nb_status nb_compose_redirect(nb_connections *connections, nb_exchange *exchange, const nb_request_facts *facts) {
+    nb_method method = facts->head->method;
+    uint16_t status = method == NB_METHOD_GET || method == NB_METHOD_HEAD ? 301 : 308;
+    if (facts->host.size == 0)
+        return nb_compose_own(connections->responses, exchange, 400, "a Host is needed to be sent to https", "");
+    char *line = location_line(facts, connections->settings.redirect_port);
+    if (!line) return NB_NO_MEMORY;
+    nb_status composed = nb_compose_own(connections->responses, exchange, status, "this is served by https", line);
+    nb_free(line);
+    return composed;
 }
 
 /* --- in place of an executor --- */

@@ -221,6 +221,7 @@ static nb_accepted accepted_by(const nb_loop *loop, const nb_listener *listener,
         .fd = fd,
         .listener = (uint16_t)(listener - loop->listeners),
         .admin = listener->admin,
+        .redirects = loop->config.redirect_port && !listener->secure && !listener->admin && *listener->address,
         .peer = *peer,
         .tls = listener->tls,
     };

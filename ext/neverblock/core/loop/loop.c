@@ -19,6 +19,7 @@
 #include "connection/connection.h"
 #include "connection/delivery.h"
 #include "connection/handshake.h"
+#include "connection/tunnel.h"
 #include "intake/body.h"
 #include "protocols/http1_session.h"
 #include "protocols/http2_session.h"
@@ -31,7 +32,7 @@
 #define EVENTS_IN_A_TURN 256
 
 /* Cookies in the poller: below WAKE_COOKIE the number of a listener, then these two, else the
-   address of a connection. */
+   address of a connection, or of a tunnel (connection/tunnel.h). */
 #define WAKE_COOKIE 1000u
 #define GUEST_COOKIE 1001u
 
@@ -224,6 +225,7 @@ static void set_connections(nb_loop *loop, const nb_connections_events *events) 
         .cancel_on_disconnect = config->cancel_on_disconnect != 0,
         .answer_asterisk = config->answer_asterisk != 0,
         .front = config->front != 0,
+        .redirect_port = config->redirect_port,
     };
     connections->events = events;
     connections->owner = loop;
@@ -363,6 +365,7 @@ void nb_loop_deinit(nb_loop *loop) {
     nb_listeners_take_arrivals(loop);
     end_all(&loop->connections.open, loop);
     end_all(&loop->connections.admin, loop);
+    end_all(&loop->connections.tunnels, loop);
     nb_workers_destroy(loop->connections.spool.workers);
     nb_senders_stop(&loop->connections.senders);
     nb_handshakes_stop(&loop->connections.handshakes);
@@ -572,6 +575,8 @@ static void serve(nb_loop *loop, const nb_loop_events *events) {
             if (!loop->wake_is_edge) nb_wake_clear(&loop->wake);
         } else if (cookie == GUEST_COOKIE) {
             loop->guest_called = true;
+        } else if (nb_tunnel_is_cookie(cookie)) {
+            nb_tunnel_ready(&loop->connections, nb_tunnel_of_cookie(cookie), events->each[i].events);
         } else {
             nb_connection_ready(&loop->connections, (nb_connection *)(uintptr_t)cookie, events->each[i].events);
         }

@@ -99,6 +99,14 @@ struct nb_loop {
     int64_t started_ns, started_wall_s;
 };
 
+/* A listener speaks TLS. */
+static inline bool nb_listeners_secure(const nb_loop *loop) {
+    for (uint16_t i = 0; i < loop->listener_count; i++) {
+        if (loop->listeners[i].secure) return true;
+    }
+    return false;
+}
+
 /* See `idle_ns`. Current for the loop's own thread, as of the last turn for others. */
 static inline int64_t nb_loop_idle_ns(const nb_loop *loop) {
     return atomic_load_explicit(&loop->idle_ns, memory_order_relaxed);

@@ -42,7 +42,8 @@
     X(uint32_t, symlinks, 0)                     /* nb_symlinks: links that are followed */     \
     X(uint32_t, http_compliance, 1)              /* nb_compliance: how strict parsing is */     \
     X(uint32_t, log_refused, 0)                  /* 1: log requests answered by the loop */     \
-    X(uint32_t, answer_asterisk, 0)              /* 1: the loop answers OPTIONS * */
+    X(uint32_t, answer_asterisk, 0)              /* 1: the loop answers OPTIONS * */            \
+    X(uint32_t, redirect_port, 0)                /* of https, for plain TCP listeners; 0: none */
 
 typedef struct nb_server_config {
 #define NB_SERVER_FIELD(type, name, value) type name;

@@ -59,6 +59,8 @@ static int new_socket(int family) { return socket(family, SOCK_STREAM | SOCK_NON
 static int accept_socket(int listener_fd, struct sockaddr *address, socklen_t *size) {
     return accept4(listener_fd, address, size, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }
+
+static int new_pair(int fds[2]) { return socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds); }
 #else
 static int prepare(int fd) {
     if (fd < 0) return fd;
@@ -71,6 +73,17 @@ static int new_socket(int family) { return prepare(socket(family, SOCK_STREAM, 0
 
 static int accept_socket(int listener_fd, struct sockaddr *address, socklen_t *size) {
     return prepare(accept(listener_fd, address, size));
+}
+
+static int new_pair(int fds[2]) {
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds) != 0) return -1;
+    if (prepare(fds[0]) >= 0) {
+        if (prepare(fds[1]) >= 0) return 0;
+        (void)fail_closing(fds[0]);
+        return -1;
+    }
+    (void)fail_closing(fds[1]);
+    return -1;
 }
 #endif
 
@@ -236,6 +249,13 @@ static bool concerns_one_connection(int error) {
     default:
         return false;
     }
+}
+
+nb_status nb_net_pair(int fds[2]) {
+    if (new_pair(fds) != 0) return NB_SYSTEM;
+    silence_sigpipe(fds[0]);
+    silence_sigpipe(fds[1]);
+    return NB_OK;
 }
 
 nb_status nb_net_accept(int listener_fd, int *fd, nb_peer *peer) {

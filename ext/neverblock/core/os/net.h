@@ -32,6 +32,9 @@ nb_status nb_net_listen_tcp(const char *address, uint16_t port, int backlog, int
    NB_OVER_LIMIT: too long for sockaddr_un. */
 nb_status nb_net_listen_unix(const char *path, unsigned mode, int backlog, int *fd);
 
+/* Two connected UNIX stream sockets. NB_SYSTEM: errno, such as EMFILE. */
+nb_status nb_net_pair(int fds[2]);
+
 /* Accepts with TCP_NODELAY set. peer may be NULL. NB_AGAIN: no client waits. NB_SYSTEM: errno, such
    as EMFILE and ENFILE. ECONNABORTED and similar errors of a single connection are skipped. */
 nb_status nb_net_accept(int listener_fd, int *fd, nb_peer *peer);

@@ -21,6 +21,7 @@
 #include "loop/loop.h"
 #include "loop/parts.h"
 #include "connection/connection.h"
+#include "connection/tunnel.h"
 #include "loop/accepting.h"
 #include "tls/tls.h"
 
@@ -809,6 +810,7 @@ bool nb_server_running(nb_server *server) {
 static void close_inherited(const nb_connection *connections) {
     for (const nb_connection *connection = connections; connection; connection = connection->next) {
         close(connection->transport.fd);
+        if (connection->tunnel && nb_tunnel_near(connection) >= 0) close(nb_tunnel_near(connection));
         for (const nb_exchange *exchange = connection->first; exchange; exchange = exchange->next) {
             if (exchange->body && exchange->body->fd >= 0) close(exchange->body->fd);
         }
@@ -821,6 +823,7 @@ static void abandon(nb_loop *loop) {
     }
     close_inherited(loop->connections.open);
     close_inherited(loop->connections.admin);
+    close_inherited(loop->connections.tunnels);
     close_inherited(loop->connections.with_workers);
     for (const nb_arrival *arrival = loop->arrivals; arrival; arrival = arrival->next) {
         close(arrival->accepted.fd);

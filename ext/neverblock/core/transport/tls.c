@@ -47,6 +47,7 @@ typedef struct nb_tls_session {
     int socket_error; /* errno of the last call of the socket; 0: none */
     size_t pending;   /* the sender's: plain bytes of a record that is sealed and not sent */
     size_t ahead;     /* the sender's: plain bytes that were sent and not reported as moved yet */
+    bool ended;       /* the socket has: the client sends nothing more */
     bool done;        /* the handshake is */
     bool broken;      /* nothing more may be sent, not even an alert */
 } session;
@@ -62,6 +63,7 @@ static int follow(BIO *bio, nb_status status, size_t moved, int retry) {
     if (status == NB_OK) return (int)moved;
     if (status == NB_AGAIN) BIO_set_flags(bio, retry | BIO_FLAGS_SHOULD_RETRY);
     if (status == NB_SYSTEM) transport->tls->socket_error = errno;
+    if (status == NB_EOF) transport->tls->ended = true;
     return status == NB_EOF ? 0 : -1;
 }
 
@@ -83,8 +85,9 @@ static int socket_write(BIO *bio, const char *bytes, int size) {
 }
 
 static long socket_ctrl(BIO *bio, int command, long number, void *pointer) {
-    (void)bio, (void)number, (void)pointer;
-    return command == BIO_CTRL_FLUSH;
+    const nb_transport *transport = BIO_get_data(bio);
+    (void)number, (void)pointer;
+    return command == BIO_CTRL_FLUSH || (command == BIO_CTRL_EOF && transport->tls->ended);
 }
 
 static void make_method(void) {
@@ -122,6 +125,9 @@ static nb_status status_of(session *tls, int result) {
         return NB_AGAIN;
     case SSL_ERROR_ZERO_RETURN:
         return NB_EOF;
+    case SSL_ERROR_SYSCALL: /* OpenSSL 1.1.1: an end without close_notify */
+        if (tls->ended && !tls->socket_error) return NB_EOF;
+        break;
     default:
         break;
     }
