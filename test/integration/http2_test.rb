@@ -110,7 +110,8 @@ class Http2Test < ServerProcessCase
     assert_includes env, "HTTPS=\"on\"\n"
     env, = curl("/env", url: secure, version: "--http1.1")
     assert_includes env, "SERVER_PROTOCOL=\"HTTP/1.1\"\n"
-    digest, = curl("/digest", "--data-binary", "@#{FILES}/large.bin", url: secure, version: "--http2")
+    digest, = curl("/digest", "--data-binary", "@#{FILES}/large.bin",
+                   url: secure, version: "--http2")
     assert_equal Digest::SHA256.hexdigest(LARGE), digest
     file, = curl("/file", url: secure, version: "--http2")
     assert_equal Digest::SHA256.hexdigest(LARGE), Digest::SHA256.hexdigest(file)

@@ -60,8 +60,8 @@ static bool lies_in_raw(nb_slice slice) {
 
 static void pseudo_fields_become_a_line(void **state) {
     (void)state;
-    static const char *const fields[] = {"accept", "*/*", "content-length", "12", "expect", "100-Continue",
-                                         "x-empty", "", NULL};
+    static const char *const fields[] = {"accept", "*/*", "content-length", "12", "expect", "100-Continue", "x-empty",
+                                         "",       NULL};
     assert_status(NB_OK, make("POST", "/a/b?c=d", fields));
     expect(request.method_text, "POST");
     assert_int_equal(NB_METHOD_POST, request.method);

@@ -170,9 +170,12 @@ static void what_is_not_served_gets_a_status(void **state) {
         const char *method, *path, *fields[4];
         unsigned status;
     } cases[] = {
-        {"GET", "/a#b", {NULL}, 400},        {"GET", "/\"", {NULL}, 400},
-        {"GET", "/", {"host", "a b"}, 400},  {"GET", "/", {"host", "other"}, 400},
-        {"GET", "/hello", {"host", "TEST"}, 200}, {"PROPFIND", "/hello", {NULL}, 200},
+        {"GET", "/a#b", {NULL}, 400},
+        {"GET", "/\"", {NULL}, 400},
+        {"GET", "/", {"host", "a b"}, 400},
+        {"GET", "/", {"host", "other"}, 400},
+        {"GET", "/hello", {"host", "TEST"}, 200},
+        {"PROPFIND", "/hello", {NULL}, 200},
         {"AAAAAAAAAABBBBBBBBBBCCCCCCCCCCDDD", "/", {NULL}, 501},
     };
     nb_test_world *w = *state;
@@ -359,9 +362,12 @@ static void a_client_that_finishes_gets_what_its_windows_take(void **state) {
 static bool use_once(nb_test_world *w) {
     nb_test_client client = nb_test_connect(w->port);
     nb_test_h2_begin(&h2, &client, false);
-    int32_t ids[] = {nb_test_h2_get(&h2, "/hello"),           nb_test_h2_post(&h2, "/echo", 150000, NULL),
-                     nb_test_h2_get(&h2, "/file/50000"),      nb_test_h2_get(&h2, "/fields/9000"),
-                     nb_test_h2_post(&h2, "/count", 150000, NULL), nb_test_h2_get(&h2, "/chunked/40000")};
+    int32_t ids[] = {nb_test_h2_get(&h2, "/hello"),
+                     nb_test_h2_post(&h2, "/echo", 150000, NULL),
+                     nb_test_h2_get(&h2, "/file/50000"),
+                     nb_test_h2_get(&h2, "/fields/9000"),
+                     nb_test_h2_post(&h2, "/count", 150000, NULL),
+                     nb_test_h2_get(&h2, "/chunked/40000")};
     bool good = true;
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         nb_test_h2_answer *answer = nb_test_h2_await(&h2, ids[i]);
@@ -375,7 +381,7 @@ static bool use_once(nb_test_world *w) {
 static void the_server_serves_on_after_any_allocation_failed(void **state) {
     nb_test_world *w = *state;
     unsigned failed = 0;
-    for (unsigned long n = 1; n <= 120; n++) {
+    for (unsigned long n = 1; n <= 400; n++) {
         nb_test_world_init(w);
         w->route.stream_input = true;
         nb_test_world_open_routed(w, 1, (const char *const[]){"/count", NULL});

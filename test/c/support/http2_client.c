@@ -32,8 +32,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
         if (status >= 200) answer->status = status;
         return 0;
     }
-    (void)snprintf(answer->fields + at, sizeof answer->fields - at, "%.*s: %.*s\n", (int)name_bytes,
-                   (const char *)name, (int)value_bytes, (const char *)value);
+    (void)snprintf(answer->fields + at, sizeof answer->fields - at, "%.*s: %.*s\n", (int)name_bytes, (const char *)name,
+                   (int)value_bytes, (const char *)value);
     return 0;
 }
 

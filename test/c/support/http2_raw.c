@@ -13,9 +13,9 @@ static void put(nb_raw *raw, const void *bytes, size_t size) {
 }
 
 void nb_raw_add(nb_raw *raw, uint8_t type, uint8_t flags, uint32_t stream, const void *bytes, size_t size) {
-    const uint8_t head[9] = {(uint8_t)(size >> 16),    (uint8_t)(size >> 8),     (uint8_t)size,
-                             type,                     flags,                    (uint8_t)(stream >> 24),
-                             (uint8_t)(stream >> 16), (uint8_t)(stream >> 8), (uint8_t)stream};
+    const uint8_t head[9] = {
+        (uint8_t)(size >> 16),   (uint8_t)(size >> 8),    (uint8_t)size,          type,           flags,
+        (uint8_t)(stream >> 24), (uint8_t)(stream >> 16), (uint8_t)(stream >> 8), (uint8_t)stream};
     put(raw, head, sizeof head);
     put(raw, bytes, size);
 }

@@ -9,9 +9,7 @@
 #include "base/assert.h"
 #include "connection/connection_internal.h"
 
-static nb_handshake *of_job(nb_job *job) {
-    return (nb_handshake *)(void *)((char *)job - offsetof(nb_handshake, job));
-}
+static nb_handshake *of_job(nb_job *job) { return (nb_handshake *)(void *)((char *)job - offsetof(nb_handshake, job)); }
 
 static void run(nb_job *job) {
     nb_handshake *handshake = of_job(job);

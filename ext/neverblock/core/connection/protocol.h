@@ -82,8 +82,8 @@ struct nb_protocol {
     /* --- the end; the connection is NB_CONNECTION_OPEN --- */
 
     /* The server drains, or the connection has been idle for too long: the protocol says so to the
-     * client, serves what has begun, and makes the connection NB_CONNECTION_LAST then. NULL: an idle
-     * connection is ended, and others after their requests. */
+     * client, serves what has begun, and then makes the connection NB_CONNECTION_LAST. NULL: an
+     * idle connection is ended, and others after their requests. */
     void (*drain)(nb_connections *connections, nb_connection *connection);
 
     /* --- time and figures; the connection is NB_CONNECTION_OPEN --- */

@@ -125,7 +125,7 @@ typedef struct nb_head {
     /* As sent (not decoded), without the query. "/" for an absolute target without a path, "*" for
      * asterisk, empty for authority. */
     nb_slice path;
-    nb_slice query;        /* after the first '?', else empty */
+    nb_slice query; /* after the first '?', else empty */
     /* 0 or 1 of HTTP/1, where 1.2 to 1.9 count as 1 (RFC 9110 section 2.5); or NB_HTTP_2. */
     uint8_t minor_version;
     uint16_t header_count;

@@ -47,8 +47,8 @@ typedef struct nb_http2_head {
 
 /* What the head says beside its fields. */
 typedef struct nb_http2_facts {
-    nb_slice raw;  /* the block */
-    nb_slice host; /* the authority, from :authority or else from Host */
+    nb_slice raw;            /* the block */
+    nb_slice host;           /* the authority, from :authority or else from Host */
     uint64_t content_length; /* NB_CONTENT_LENGTH_UNKNOWN: not said */
     bool expect_continue;
 } nb_http2_facts;

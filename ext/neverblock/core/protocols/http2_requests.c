@@ -83,7 +83,7 @@ static nb_exchange *add_exchange(nb_http2_session *session, nb_http2_stream *str
         session->failed = true;
         return NULL;
     }
-    *(nb_http2_exchange *)(void *)exchange->protocol_state = (nb_http2_exchange){stream};
+    nb_http2_exchange_of(exchange)->stream = stream;
     stream->exchange = exchange;
     return exchange;
 }

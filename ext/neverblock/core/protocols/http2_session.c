@@ -224,7 +224,7 @@ static nb_http2_session *begin_session(nb_connections *connections, nb_connectio
         destroy(session);
         return NULL;
     }
-    ((nb_http2_connection *)(void *)connection->session)->session = session;
+    nb_http2_connection_of(connection)->session = session;
     return session;
 }
 
@@ -424,7 +424,7 @@ static nb_status make_frames(nb_http2_session *session) {
 
 static void fill(nb_connections *connections, nb_connection *connection) {
     nb_http2_session *session = nb_http2_session_of(connection);
-    if (!session) return;
+    if (!session || connection->state == NB_CONNECTION_LINGER) return;
     nb_http2_enter(session);
     look_at_exchanges(session);
     if (!session->closed) settle(session);

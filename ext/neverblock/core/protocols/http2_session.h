@@ -4,7 +4,7 @@
  * and windows are nghttp2's; requests, bodies and responses are ours.
  *
  * A stream has two ends that may go in any order: nghttp2 closes it (`open`), and its exchange
- * leaves the connection. When both have gone it is freed (nb_http2_settle).
+ * leaves the connection. When both have gone it is freed (settle_one, in http2_session.c).
  *
  * Bytes of a response stay in the exchange's send queue. The connection's `fill` lets nghttp2 make
  * frames, as far as windows and NB_HTTP2_AHEAD_BYTES allow, and moves the content behind each
@@ -91,17 +91,26 @@ typedef struct nb_http2_exchange {
 
 extern const nb_response_writer nb_http2_writer;
 
-static inline nb_http2_session *nb_http2_session_of(const nb_connection *connection) {
+static inline nb_http2_connection *nb_http2_connection_of(const nb_connection *connection) {
     _Static_assert(sizeof(nb_http2_connection) <= sizeof(connection->session), "NB_SESSION_WORDS");
-    return ((nb_http2_connection *)(uintptr_t)connection->session)->session;
+    return (nb_http2_connection *)(uintptr_t)connection->session;
+}
+
+/* NULL: nothing has been received. */
+static inline nb_http2_session *nb_http2_session_of(const nb_connection *connection) {
+    return nb_http2_connection_of(connection)->session;
+}
+
+static inline nb_http2_exchange *nb_http2_exchange_of(const nb_exchange *exchange) {
+    _Static_assert(sizeof(nb_http2_exchange) <= sizeof(exchange->protocol_state), "nb_exchange.protocol_state");
+    return (nb_http2_exchange *)(uintptr_t)exchange->protocol_state;
 }
 
 static inline nb_http2_stream *nb_http2_stream_of(const nb_exchange *exchange) {
-    _Static_assert(sizeof(nb_http2_exchange) <= sizeof(exchange->protocol_state), "nb_exchange.protocol_state");
-    return ((nb_http2_exchange *)(uintptr_t)exchange->protocol_state)->stream;
+    return nb_http2_exchange_of(exchange)->stream;
 }
 
-/* The stream's state has changed: nb_http2_settle looks at it when nghttp2 has returned. */
+/* The stream's state has changed: it is looked at when nghttp2 has returned. */
 void nb_http2_unsettled(nb_http2_stream *stream);
 /* Ends the stream towards the client. */
 void nb_http2_reset(nb_http2_stream *stream, uint32_t error_code);
