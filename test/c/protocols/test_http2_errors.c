@@ -356,6 +356,20 @@ static void a_client_that_finishes_gets_what_its_windows_take(void **state) {
     close_world(w);
 }
 
+/* Its windows will never open again. */
+static void a_client_that_finishes_with_its_window_shut_is_left(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_test_h2_begin(&h2, nb_test_world_client(w), true);
+    int32_t big = nb_test_h2_get(&h2, "/big/90000");
+    while (nb_test_h2_of(&h2, big)->bytes < 65535)
+        assert_true(nb_test_h2_step(&h2));
+    nb_test_world_settle(w);
+    nb_test_client_finish(h2.client);
+    assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(h2.client, NULL));
+    close_world(w);
+}
+
 /* --- memory --- */
 
 /* One round of what a client does; whatever comes back, it must come to an end. */
@@ -412,6 +426,7 @@ int main(void) {
         CASE(a_body_that_does_not_come_gets_408),
         CASE(a_window_that_stays_shut_resets_its_stream),
         CASE(a_client_that_finishes_gets_what_its_windows_take),
+        CASE(a_client_that_finishes_with_its_window_shut_is_left),
         CASE(the_server_serves_on_after_any_allocation_failed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

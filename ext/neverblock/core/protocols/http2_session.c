@@ -353,6 +353,7 @@ static void input_ended(nb_connections *connections, nb_connection *connection) 
         nb_connection_end(connections, connection, false);
     } else {
         connection->state = NB_CONNECTION_LAST;
+        nb_connection_mark_dirty(connections, connection); /* `sent` looks whether it can go on */
     }
 }
 
