@@ -4,7 +4,7 @@
  * and windows are nghttp2's; requests, bodies and responses are ours.
  *
  * A stream has two ends that may go in any order: nghttp2 closes it (`open`), and its exchange
- * leaves the connection. When both have gone it is freed (settle_one, in http2_session.c).
+ * leaves the connection. When both have gone it is freed (nb_http2_settle).
  *
  * Bytes of a response stay in the exchange's send queue. The connection's `fill` lets nghttp2 make
  * frames, as far as windows and NB_HTTP2_AHEAD_BYTES allow, and moves the content behind each
@@ -34,7 +34,7 @@ const nb_protocol *nb_http2_protocol(void);
 
 extern const nb_protocol nb_http2;
 
-/* --- between http2_session.c, http2_requests.c, http2_bodies.c and http2_response.c --- */
+/* --- between the files http2_*.c --- */
 
 typedef struct nb_http2_session nb_http2_session;
 typedef struct nb_http2_stream nb_http2_stream;
@@ -110,13 +110,34 @@ static inline nb_http2_stream *nb_http2_stream_of(const nb_exchange *exchange) {
     return nb_http2_exchange_of(exchange)->stream;
 }
 
-/* The stream's state has changed: it is looked at when nghttp2 has returned. */
-void nb_http2_unsettled(nb_http2_stream *stream);
-/* Ends the stream towards the client. */
-void nb_http2_reset(nb_http2_stream *stream, uint32_t error_code);
+/* --- http2_life.c --- */
+
+/* The session is made when the client's first bytes come. NULL: out of memory. */
+nb_http2_session *nb_http2_begin_session(nb_connections *connections, nb_connection *connection);
+/* As in the table of protocol.h. */
+void nb_http2_close(nb_connection *connection);
 /* Between the two the session stays, even if its connection ends. leave: false if it has ended. */
 void nb_http2_enter(nb_http2_session *session);
 bool nb_http2_leave(nb_http2_session *session);
+
+/* --- http2_streams.c --- */
+
+int nb_http2_on_frame_recv(nghttp2_session *h2, const nghttp2_frame *frame, void *session);
+int nb_http2_on_stream_close(nghttp2_session *h2, int32_t id, uint32_t error_code, void *session);
+int nb_http2_on_frame_send(nghttp2_session *h2, const nghttp2_frame *frame, void *session);
+int nb_http2_on_frame_not_send(nghttp2_session *h2, const nghttp2_frame *frame, int error, void *session);
+/* The stream's state has changed: nb_http2_settle looks at it. */
+void nb_http2_unsettled(nb_http2_stream *stream);
+/* Follows up what has become of streams while nghttp2 was at work. */
+void nb_http2_settle(nb_http2_session *session);
+void nb_http2_free_stream(nb_http2_session *session, nb_http2_stream *stream);
+/* Ends the stream towards the client. */
+void nb_http2_reset(nb_http2_stream *stream, uint32_t error_code);
+/* GOAWAY with the last stream that is served (RFC 9113 section 6.8). */
+void nb_http2_refuse_streams(nb_http2_session *session);
+
+/* --- http2_session.c --- */
+
 /* Nothing more of the client is wanted: says why by a GOAWAY, and ends the connection. */
 void nb_http2_terminate(nb_connections *connections, nb_connection *connection, uint32_t error_code);
 
