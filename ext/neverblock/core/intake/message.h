@@ -135,10 +135,10 @@ typedef struct nb_request_message {
     int64_t deadline_ns;
     /* An unlinked file with the body, owned by the receiver; -1: the body is in `body`. */
     int64_t body_fd;
-    uint64_t body_bytes;   /* of the whole body, decoded; UINT64_MAX: streamed in chunks, not known */
-    uint16_t method;       /* nb_method */
-    uint8_t minor_version; /* as in nb_head */
-    uint8_t has_body;      /* the request was framed with a body, even an empty one */
+    uint64_t body_bytes; /* of the whole body, decoded; UINT64_MAX: streamed in chunks, not known */
+    uint16_t method;     /* nb_method */
+    uint8_t minor_version;
+    uint8_t has_body; /* the request was framed with a body, even an empty one */
     uint16_t peer_port;
     uint16_t listener; /* number of the listener that accepted it */
     uint16_t route;    /* number in the table of routes, which both sides have; NB_ROUTE_NONE */
