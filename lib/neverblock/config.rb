@@ -123,7 +123,7 @@ module NeverBlock
       @binds = Array(binds).map { |bind| Bind.parse(bind) }.freeze
       raise ConfigError, "binds is empty: name at least one address" if @binds.empty?
 
-      @admin = admin && Bind.parse(admin)
+      @admin = admin && Bind.parse_plain(admin)
       @executors = self.class.integer(executors, 1..EXECUTORS_MAX, "executors")
       @fibers = self.class.integer(fibers, @executors..FIBERS_MAX, "fibers")
       @spares = self.class.integer(spares, Catalog[:"executor.spares"].type.range, "spares")

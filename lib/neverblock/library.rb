@@ -20,6 +20,7 @@ require "neverblock/pool/fiber_pool"
 require "neverblock/pool/fibered_connection_pool"
 require "neverblock/legacy"
 require "neverblock/executor/report"
+require "neverblock/tls/peer"
 require "neverblock/boot/application"
 require "neverblock/server"
 

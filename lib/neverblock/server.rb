@@ -105,8 +105,8 @@ module NeverBlock
       @io_loop&.engine&.stop_now
     end
 
-    # Looks at the certificates of https addresses now. Thread-safe.
-    # @return [Boolean] whether there are https addresses
+    # Has the files of certificates read anew. Returns at once. Thread-safe.
+    # @return [Boolean] whether there are any
     def renew_certificates
       @io_loop&.renew_certificates || false
     end

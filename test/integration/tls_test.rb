@@ -9,6 +9,7 @@ require "json"
 require "net/http"
 require "open3"
 
+require_relative "../support/certificates"
 require_relative "../support/self_signed_certificate"
 require_relative "../support/server_process_case"
 require_relative "../support/tls_client"
@@ -108,7 +109,8 @@ module TLSCase
   end
 
   def test_both_versions_of_tls_serve_many_requests_on_a_connection
-    { OpenSSL::SSL::TLS1_2_VERSION => "TLSv1.2", OpenSSL::SSL::TLS1_3_VERSION => "TLSv1.3" }.each do |version, name|
+    { OpenSSL::SSL::TLS1_2_VERSION => "TLSv1.2",
+OpenSSL::SSL::TLS1_3_VERSION => "TLSv1.3" }.each do |version, name|
       one = client { |context| context.max_version = version }
 
       assert_equal name, one.socket.ssl_version
@@ -127,7 +129,8 @@ module TLSCase
   def test_bodies_go_both_ways
     on_connection do |one|
       sent = Random.bytes(3_000_000)
-      one.write("POST /size HTTP/1.1\r\nHost: a\r\nContent-Length: #{sent.bytesize}\r\n\r\n").write(sent)
+      one.write("POST /size HTTP/1.1\r\nHost: a\r\nContent-Length: #{sent.bytesize}\r\n\r\n")
+      one.write(sent)
 
       assert_equal "3000000", one.response.last
       assert_equal 5_000_000, one.get("/big").last.bytesize
@@ -158,7 +161,8 @@ module TLSCase
 
   def test_requests_in_a_row_are_answered_in_their_order
     on_connection do |one|
-      one.write("GET /small.txt HTTP/1.1\r\nHost: a\r\n\r\nGET /parts HTTP/1.1\r\nHost: a\r\n\r\n" * 20)
+      both = %w[/small.txt /parts].map { |path| "GET #{path} HTTP/1.1\r\nHost: a\r\n\r\n" }
+      one.write(both.join * 20)
       20.times do
         assert_equal "small\n", one.response.last
         assert_equal 200, one.response.first
@@ -181,7 +185,9 @@ module TLSCase
   end
 
   def test_http_1_1_is_agreed_upon_and_an_unknown_protocol_is_refused
-    on_connection(protocols: %w[http/1.1]) { |one| assert_equal "http/1.1", one.socket.alpn_protocol }
+    on_connection(protocols: %w[http/1.1]) { |one|
+      assert_equal "http/1.1", one.socket.alpn_protocol
+    }
     assert_raises(OpenSSL::SSL::SSLError) { client(protocols: %w[spdy/1]) }
   end
 
@@ -285,7 +291,8 @@ class TLSTest < ServerProcessCase
       File.write("#{folder}/key.pem", certificate.key_pem)
       bind = "https://127.0.0.1:0?cert=#{folder}/cert.pem&key=#{folder}/key.pem"
       ServerProcess.run(TLSCase::APP, binds: [bind]) do |one|
-        out, status = Open3.capture2e("curl", "-sS", "--cacert", "#{folder}/cert.pem", "#{one.url}/env")
+        out, status = Open3.capture2e("curl", "-sS", "--cacert", "#{folder}/cert.pem",
+                                      "#{one.url}/env")
 
         assert_predicate status, :success?, out
         assert_match(/https/, out)
@@ -376,5 +383,86 @@ class TLSRedirectTest < ServerProcessCase
 
   def port
     URI(server.url).port
+  end
+end
+
+# Clients show certificates of an authority.
+class TLSClientCertificateTest < ServerProcessCase
+  AUTHORITY = Certificates.new
+  APP = <<~'RACKUP'
+    run lambda { |env|
+      found = env.select { |name, _| name.start_with?("SSL_CLIENT_") }
+      peer = env["puma.peercert"]
+      [200, {}, [{ **found, "peer" => peer && peer.subject.to_s }.inspect]]
+    }
+  RACKUP
+
+  def self.app = APP
+
+  def self.server_options
+    File.write(File.join(TLSCase.folder, "ca.pem"), AUTHORITY.ca_pem)
+    file = File.join(TLSCase.folder, "verify.rb")
+    File.write(file, "tls { verify :#{verify}; ca #{File.join(TLSCase.folder, "ca.pem").inspect} }\n")
+    { binds: ["https://127.0.0.1:0"], options: ["-C", file, *more_options] }
+  end
+
+  def self.verify = :optional
+  def self.more_options = []
+
+  def ask(issued)
+    one = TLSClient.new(server.url) do |context|
+      context.add_certificate(issued.certificate, issued.key, issued.chain) if issued
+    end
+    one.get("/").last
+  ensure
+    one&.close
+  end
+
+  def test_the_environment_has_what_the_client_has_shown
+    issued = AUTHORITY.issue("alice")
+    3.times do
+      body = ask(issued)
+
+      assert_match(/"SSL_CLIENT_VERIFY"=>"SUCCESS"/, body)
+      assert_match(/"SSL_CLIENT_S_DN"=>"CN=alice"/, body)
+      assert_match(/"SSL_CLIENT_I_DN"=>"CN=test authority"/, body)
+      assert_match(/"SSL_CLIENT_M_SERIAL"=>"0?#{issued.certificate.serial.to_s(16)}"/, body)
+      assert_includes body, issued.certificate.to_pem.dump[1..-2]
+      assert_match(%r{"peer"=>"/CN=alice"}, body)
+    end
+    assert_match(/CN=bob/, ask(AUTHORITY.issue("bob", intermediate: true)))
+  end
+
+  def test_a_certificate_of_somebody_else_ends_the_connection
+    assert_raises(OpenSSL::SSL::SSLError, Errno::ECONNRESET, Errno::EPIPE, NoMethodError) do
+      ask(Certificates.new.issue("mallory"))
+    end
+  end
+
+  def test_none_is_told
+    assert_match(/"SSL_CLIENT_VERIFY"=>"NONE"/, ask(nil))
+  end
+
+  # A field of the client's cannot say so.
+  def test_a_field_of_that_name_changes_nothing
+    one = TLSClient.new(server.url)
+    one.write("GET / HTTP/1.1\r\nHost: a\r\nSSL-CLIENT-VERIFY: SUCCESS\r\nSSL_CLIENT_VERIFY: SUCCESS\r\n\r\n")
+
+    assert_match(/\A\{"SSL_CLIENT_VERIFY"=>"NONE"/, one.response.last)
+    one.close
+  end
+end
+
+# The same where each client has to show one, behind a front.
+class TLSClientCertificateRequiredTest < TLSClientCertificateTest
+  def self.verify = :required
+  def self.more_options = ["-w", "2"]
+
+  def test_none_is_told
+    assert_raises(OpenSSL::SSL::SSLError, Errno::ECONNRESET, Errno::EPIPE, NoMethodError) { ask(nil) }
+  end
+
+  def test_a_field_of_that_name_changes_nothing
+    assert_raises(OpenSSL::SSL::SSLError, Errno::ECONNRESET, Errno::EPIPE, NoMethodError) { super }
   end
 end

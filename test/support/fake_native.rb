@@ -43,6 +43,7 @@ class FakeNative
       @failures = failures
       @options = options
       @calls = []
+      @listeners = 0
       @end = Thread::Queue.new
     end
 
@@ -55,6 +56,15 @@ class FakeNative
 
     def listen_undo
       @calls << [:listen_undo]
+      @listeners -= 1
+      self
+    end
+
+    # How many are open.
+    attr_reader :listeners
+
+    def listener_tls(number, context)
+      @calls << [:listener_tls, number, context]
       self
     end
 
@@ -79,6 +89,8 @@ class FakeNative
     def fail_if_due
       failure = @failures.shift
       raise failure if failure
+
+      @listeners += 1
     end
 
     # Nothing of these is told: what they do is the engine's business.

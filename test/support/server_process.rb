@@ -34,7 +34,8 @@ class ServerProcess
   COMMANDS = {
     "neverblock" => lambda { |rackup, binds, options|
       [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock"), rackup,
-       *binds.flat_map { |url| ["-b", over_tls(url)] }, *workers(options), *io_threads(options), *options]
+       *binds.flat_map { |url| ["-b", over_tls(url)] },
+       *workers(options), *io_threads(options), *options]
     },
     "puma" => lambda { |rackup, binds, options|
       at = options.index("-w")

@@ -38,6 +38,7 @@ module Wire
       limit = now + timeout if timeout
       loop do
         return self if (events & IO::READABLE).positive? && readable?
+
         @tcp.wait(events, limit && [limit - now, 0].max) or return
         return self if (events & IO::WRITABLE).positive? && @tcp.wait_writable(0)
         return if limit && now >= limit && !readable?

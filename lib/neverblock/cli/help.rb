@@ -31,7 +31,8 @@ module NeverBlock
         Precedence: a command-line option, then the environment ($NAME), then
         #{Catalog[:config].default}, then the default.
         Signals: TERM and INT let running requests end, then stop the server; a second one
-        aborts them. With workers, HUP reloads, TTIN and TTOU add and remove a worker.
+        aborts them. HUP reads certificates anew. With workers, HUP reloads too, TTIN and TTOU
+        add and remove a worker.
         NB_DEBUG=1 shows the trace of a failed start.
 
         Examples:
@@ -113,8 +114,7 @@ module NeverBlock
       def not_yet(rows)
         lines = rows.map { |row| entry(row, row.later) }.join
         commands = NotYet::COMMANDS.keys
-        rest = "    https:// binds, and the command#{"s" if commands.size > 1} " \
-               "#{commands.join(", ")}\n"
+        rest = "    the command#{"s" if commands.size > 1} #{commands.join(", ")}\n"
         "\nKnown and not supported yet; each is refused:\n#{lines}#{rest}"
       end
 
@@ -139,6 +139,13 @@ module NeverBlock
       end
 
       EXAMPLES = {
+        "tls.cert": '"/etc/app/cert.pem"',
+        "tls.key": '"/etc/app/key.pem"',
+        "tls.passphrase_env": '"KEY_PASSPHRASE"',
+        "tls.passphrase_command": '"cat /run/secrets/key"',
+        "tls.ciphers": '"ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256"',
+        "tls.suites": '"TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256"',
+        "tls.curves": '"X25519:P-256:P-384"',
         "timeouts.request": "20",
         "timeouts.retire": "600",
         "limits.worker_bytes": "1_073_741_824",

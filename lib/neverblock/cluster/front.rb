@@ -102,8 +102,8 @@ module NeverBlock
         @thread&.alive? || false
       end
 
-      # Looks at the certificates of https addresses now. Thread-safe.
-      # @return [Boolean] whether there are https addresses
+      # Has the files of certificates read anew. Returns at once. Thread-safe.
+      # @return [Boolean] whether there are any
       def renew_certificates
         @io_loop&.renew_certificates || false
       end
@@ -120,11 +120,13 @@ module NeverBlock
         @supervisor&.post(:remove_worker)
       end
 
-      # Starts new workers with new code. Without a block it returns at once, and the log reports
-      # the result; with one it waits. Thread-safe, but with a block not in a signal handler.
+      # Reads certificates anew, and starts new workers with new code. Without a block it returns at
+      # once, and the log reports the result; with one it waits. Thread-safe, but with a block not
+      # in a signal handler.
       # @yieldparam line [String] progress, on a thread of the server
       # @return [Array(Boolean, String), nil] whether the new version serves, and a line about it
       def reload(&progress)
+        renew_certificates
         return @supervisor&.post(:reload, ->(_) {}, nil) unless progress
 
         answer = Thread::Queue.new

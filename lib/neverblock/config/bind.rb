@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
 # One address to listen on, read from a URL: http://HOST:PORT, https://HOST:PORT?cert=F&key=F,
-# http://[::1]:PORT or unix:///PATH?mode=0660. Reading checks everything that needs no system call. Names are resolved
-# when the server listens.
+# http://[::1]:PORT or unix:///PATH?mode=0660. Reading checks everything that needs no system call.
+# Names are resolved, and files read, when the server listens.
 
 require "neverblock/config/certificates"
+require "neverblock/config/percent"
 require "neverblock/config/type"
 require "neverblock/errors"
 
@@ -18,6 +19,8 @@ module NeverBlock
       PORT = Type::Whole.new(0..PORT_MAX)
       FORMS = "http://HOST:PORT, https://HOST:PORT?cert=FILE&key=FILE, http://[IPV6]:PORT " \
               "or unix:///PATH?mode=0660"
+      # Of the admin pages.
+      PLAIN_FORMS = "http://HOST:PORT, http://[IPV6]:PORT or unix:///PATH?mode=0660"
 
       AUTHORITY = /\A
         (?:\[(?<ipv6>[0-9a-fA-F:.]+(?:%[\w.-]+)?)\]|(?<host>[^:\[\]@]*))
@@ -32,6 +35,18 @@ module NeverBlock
         return text if text.is_a?(Bind)
 
         Parser.new(text.to_s, task).bind
+      end
+
+      # @param text [String] the URL of admin pages, which have no TLS
+      # @param task [String]
+      # @return [Bind]
+      # @raise [ConfigError]
+      def self.parse_plain(text, task = "bind to")
+        bind = parse(text, task)
+        return bind unless bind.https?
+
+        raise ConfigError, "cannot #{task} #{text.to_s.inspect}: the admin pages have no TLS; " \
+                           "an address of theirs must be #{PLAIN_FORMS}"
       end
 
       # @return [Symbol] :http, :https or :unix
@@ -114,7 +129,8 @@ module NeverBlock
 
         def tcp(rest)
           authority, _, tail = rest.partition("/")
-          authority, question, = authority.partition("?")
+          authority, question, query = authority.partition("?")
+          refuse("write https:// where there is a certificate") if query.start_with?("cert=")
           unless tail.empty? && question.empty?
             refuse("an address ends with its port; remove what follows it")
           end
@@ -164,7 +180,7 @@ module NeverBlock
           path, _, query = rest.partition("?")
           refuse("write three slashes: unix:///#{path}") unless path.start_with?("/")
 
-          path = path.gsub(/%(\h\h)/) { Regexp.last_match(1).hex.chr }
+          path = Percent.decode(path)
           refuse("the path has a NUL byte") if path.include?("\0")
           refuse("the path names a directory") if path.end_with?("/")
           if path.bytesize > PATH_BYTES_MAX

@@ -36,6 +36,7 @@ module NeverBlock
       COMPLIANCE = Type::Choice.new(:strict, :common, :lenient)
       PATH = Type::FilePath.new
       ADDRESS = Type::Address.new
+      ADMIN_ADDRESS = Type::Address.new(plain: true)
       NAME = Type::Text.new(/\A[\w.-]+\z/, "a name, such as production")
       # A name with a slash would be a path.
       FILE_NAME = Type::Either.new(
@@ -71,7 +72,8 @@ module NeverBlock
       HTTP_URL = Type::Text.new(%r{\Ahttps?://[^\s/?#]+\S*\z}, "an http:// or https:// URL")
       CIPHERS = Type::Text.new(
         /\A[\w+:!@=-]+\z/,
-        "names in OpenSSL's form, such as \"ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-CHACHA20-POLY1305\""
+        "names in OpenSSL's form, such as " \
+        "\"ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-CHACHA20-POLY1305\""
       )
       VARIABLE = Type::Text.new(/\A[A-Za-z_]\w*\z/, "the name of an environment variable")
       LOG_REQUESTS = Type::Either.new(FLAG, Type::Choice.new(:json))
@@ -218,6 +220,13 @@ module NeverBlock
         option(:passphrase_command, SECURE, Type::Text.new(/\A[^\0]+\z/, "a command"),
                group: :tls,
                help: "a command that prints the passphrase of the keys"),
+        option(:verify, SECURE, Type::Choice.new(:none, :optional, :required),
+               group: :tls, default: :none,
+               help: "whether clients show a certificate; one that is not valid ends the " \
+                     "handshake; SSL_CLIENT_VERIFY and its like in env tell of it"),
+        option(:ca, SECURE, PATH,
+               group: :tls,
+               help: "a file in PEM with the certificates that those of clients are verified by"),
         option(:min_version, SECURE, Type::Choice.new(:"1.2", :"1.3"),
                group: :tls, default: :"1.2",
                help: "the oldest version of TLS that clients may use"),
@@ -278,10 +287,6 @@ module NeverBlock
       ].freeze
 
       BOUNDS = [
-        option(:handshakes, LIMITS, whole(1..1_000_000),
-               group: :limits, default: 1_000, unit: "handshakes", engine: :handshakes_max,
-               help: "TLS handshakes under way in each I/O loop; a connection beyond them is " \
-                     "closed"),
         option(:header_bytes, LIMITS, whole(256..262_144),
                group: :limits, default: 65_536, unit: "bytes", engine: :header_bytes_max,
                help: "size of a request head; a larger one gets 431"),
@@ -302,6 +307,10 @@ module NeverBlock
                group: :limits, default: 10_000, unit: "connections", engine: :connections_max,
                help: "open connections; beyond it idle ones are closed, or new ones wait in the " \
                      "backlog (timeouts { accept }), then get 503"),
+        option(:handshakes, LIMITS, whole(1..1_000_000),
+               group: :limits, default: 1_000, unit: "handshakes", engine: :handshakes_max,
+               help: "handshakes of TLS under way in each I/O loop; a connection beyond them " \
+                     "is closed"),
         option(:queue, LIMITS, whole(0..1_000_000),
                group: :limits, default: 1_000, unit: "requests", engine: :queue_max,
                help: "requests that wait for a fiber; a request beyond it gets 503"),
@@ -399,7 +408,7 @@ module NeverBlock
         option(:route, ROUTES, Route::Line.new,
                repeat: true,
                help: "how requests to some paths are served; see Routes"),
-        option(:admin, ROUTES, ADDRESS,
+        option(:admin, ROUTES, ADMIN_ADDRESS,
                flags: %w[--admin], argument: "URL",
                help: "where /health, /ready, /metrics and /status.json are answered, even while " \
                      "the application does not respond; off unless given")
@@ -420,8 +429,8 @@ module NeverBlock
                help: "threads that take the steps of TLS handshakes"),
         option(:redirect_port, INTERNAL, whole(0..Bind::PORT_MAX),
                default: 0, engine: :redirect_port,
-               help: "the port of https that requests of plain addresses are sent to; 0: they are " \
-                     "served"),
+               help: "the port of https that requests of plain addresses are sent to; 0: they " \
+                     "are served"),
         option(:guest_turns, INTERNAL, whole(0..1),
                default: 1, engine: :guest_turns,
                help: "1: an idle executor may run the I/O loop's turns itself"),

@@ -9,8 +9,9 @@ require "neverblock/tls/identity"
 module NeverBlock
   class Config
     class Secure
+      VERIFY = %i[none optional required].freeze # in the order of core/tls/tls.h
       VERSIONS = { "1.2": 0x0303, "1.3": 0x0304 }.freeze
-      private_constant :VERSIONS
+      private_constant :VERIFY, :VERSIONS
 
       # @return [Array<TLS::Identity::Files>]
       attr_reader :identities
@@ -19,12 +20,15 @@ module NeverBlock
       # @param key [Array<String>] paths; empty: in the files of the certificates
       # @param passphrase_env [String, nil]
       # @param passphrase_command [String, nil]
+      # @param verify [Symbol] :none, :optional or :required
+      # @param ca [String, nil] path
       # @param min_version [Symbol]
       # @param ciphers [String, nil] nil: the default, as for the others
       # @param suites [String, nil]
       # @param curves [String, nil]
       # @raise [ConfigError]
       def initialize(cert: [], key: [], passphrase_env: nil, passphrase_command: nil,
+                     verify: :none, ca: nil,
                      min_version: :"1.2", ciphers: nil, suites: nil, curves: nil)
         unless key.empty? || key.size == cert.size
           raise ConfigError, "tls: there are #{cert.size} cert and #{key.size} key; write a key " \
@@ -33,19 +37,32 @@ module NeverBlock
 
         passphrase = passphrase_of(passphrase_env, passphrase_command)
         @identities = cert.each_with_index.map do |path, number|
-          TLS::Identity::Files.new(*[path, key[number] || path].map { |name| File.expand_path(name) },
-                                   passphrase)
+          paths = [path, key[number] || path].map { |name| File.expand_path(name) }
+          TLS::Identity::Files.new(*paths, passphrase).freeze
         end.freeze
+        @verify = verify
+        @authorities = path_of_authorities(ca)
         @context = [VERSIONS.fetch(min_version), nil, ciphers, suites, curves, nil].freeze
         freeze
       end
 
+      # @return [String, nil] path of the file with what clients' certificates are verified by
+      attr_reader :authorities
+
+      # @param authorities [String, nil] text of that file
       # @return [Array] arguments of TLSContext.new
-      def context_arguments
-        @context
+      def context_arguments(authorities)
+        [*@context, VERIFY.index(@verify), authorities]
       end
 
       private
+
+      def path_of_authorities(path)
+        return path && File.expand_path(path) if (@verify == :none) == path.nil?
+
+        raise ConfigError, "tls: verify is #{@verify}, and #{path ? "ca is set" : "there is no ca"}; " \
+                           "verify :optional or :required needs ca \"FILE\", and ca needs one of them"
+      end
 
       def passphrase_of(variable, command)
         if variable && command

@@ -86,7 +86,10 @@ module NeverBlock
 
       def secure
         rows = Catalog.in_file(:tls)
-        Secure.new(**rows.to_h { |row| [row.name, row.repeat ? Array(self[row.key]) : self[row.key]] })
+        Secure.new(**rows.to_h do |row|
+          value = self[row.key]
+          [row.name, row.repeat ? Array(value) : value]
+        end)
       end
 
       # Only settings that somebody has set; the engine has its own defaults.

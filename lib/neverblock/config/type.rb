@@ -336,12 +336,18 @@ module NeverBlock
 
       # An address to listen on. Bind.parse has more precise error messages.
       class Address < Type
+        # @param plain [Boolean] whether https is left out
+        def initialize(plain: false)
+          super()
+          @plain = plain
+        end
+
         def read(value, what)
           unless value.is_a?(String) || value.is_a?(Bind)
             raise ConfigError, "#{what} must be #{self}; got #{shown(value)}"
           end
 
-          Bind.parse(value)
+          @plain ? Bind.parse_plain(value) : Bind.parse(value)
         end
 
         # Port 0 may be given twice: each is another port.
@@ -352,7 +358,7 @@ module NeverBlock
         end
 
         def to_s
-          Bind::FORMS
+          @plain ? Bind::PLAIN_FORMS : Bind::FORMS
         end
       end
     end

@@ -73,11 +73,10 @@ module NeverBlock
         @lanes_logged = line
       end
 
-      # Looks at the certificates of https addresses now. Thread-safe.
-      # @return [Boolean] whether there are https addresses
+      # Has the files of certificates read anew. Returns at once. Thread-safe.
+      # @return [Boolean] whether there are any
       def renew_certificates
-        @tls.renew(asked: true)
-        @tls.any?
+        @tls.ask
       end
 
       # Waits for the loop's end and frees it. To be called when no executor uses it any more.
@@ -111,7 +110,9 @@ module NeverBlock
         secure = config.binds.find(&:https?) or
           raise ConfigError, "redirect_https is on, and there is no https address to send " \
                              "requests to; bind one: https://HOST:PORT?cert=FILE&key=FILE"
-        raise ConfigError, "redirect_https needs the port of #{secure}; name it" if secure.port.zero?
+        if secure.port.zero?
+          raise ConfigError, "redirect_https needs the port of #{secure}; name it"
+        end
 
         { redirect_port: secure.port }
       end

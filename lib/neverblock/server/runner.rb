@@ -6,7 +6,7 @@
 #
 #   TERM, INT                drain; exit status 0 when everything has ended
 #   TERM or INT once more    close every connection; exit status 1
-#   HUP                      look at certificates; replace workers by new ones with new code
+#   HUP                      read certificates anew, and replace workers by new ones with new code
 #                            (Cluster::Front); if the terminal is closed: like TERM
 #   TTIN, TTOU               add a worker, remove a worker (Cluster::Front)
 #   an executor fails        log entry; exit status 1
@@ -143,10 +143,11 @@ module NeverBlock
         stop(HANGUP)
       end
 
-      # New certificates, and new code.
+      # A reload reads certificates as well.
       def renew
-        renewed = @server.renew_certificates
-        to_workers(HANGUP) if @server.respond_to?(:reload) || !renewed
+        return to_workers(HANGUP) if @server.respond_to?(:reload) || !@server.renew_certificates
+
+        @server.log.info("SIGHUP: its certificates are read anew")
       end
 
       def to_workers(name)

@@ -3,22 +3,19 @@
 # A certificate with its chain and its key, read from PEM files and checked. Messages of errors name
 # the file, what was found in it, and how to mend it.
 
-require "neverblock/errors"
+require "neverblock/tls/passphrase"
+require "neverblock/tls/unusable"
 
 module NeverBlock
   module TLS
-    # A certificate or key cannot be used. The message is one line.
-    class Unusable < Error; end
-
     class Identity
       # What an address names: paths of PEM files, and where a passphrase comes from.
       # passphrase: [:env, NAME], [:command, LINE] or nil.
       Files = Struct.new(:cert, :key, :passphrase)
 
-      CERTIFICATE = "-----BEGIN CERTIFICATE-----"
-      KEY = /-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----/.freeze
-      ENCRYPTED = /-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/.freeze
-      private_constant :CERTIFICATE, :KEY, :ENCRYPTED
+      # A host name (RFC 1035 section 2.3.4), also with a wildcard.
+      HOST_NAME = /\A[\w*.-]{1,255}\z/.freeze
+      private_constant :HOST_NAME
 
       # @return [Array<String>] host names that the certificate is for, in lower case
       attr_reader :names
@@ -28,38 +25,47 @@ module NeverBlock
       attr_reader :key
       # @return [Time]
       attr_reader :not_before, :not_after
+      # @return [Files, nil] nil: it was made here
+      attr_reader :files
 
       # Blocks while it reads, and for a passphrase's command.
       # @param files [Files]
       # @return [Identity]
       # @raise [Unusable]
       def self.read(files)
+        require_openssl
         Reader.new(files).identity
       end
 
-      # @param certificate [OpenSSL::X509::Certificate]
-      # @param chain [String]
-      # @param key [String]
+      # @raise [Unusable] where this Ruby has no openssl
+      def self.require_openssl
+        require "openssl"
+      rescue LoadError
+        raise Unusable, "https needs the gem openssl, which reads certificates; this Ruby has none"
+      end
+
+      # @param certificates [Array<OpenSSL::X509::Certificate>] the server's first
+      # @param key [OpenSSL::PKey::PKey]
       # @param files [Files, nil]
-      def initialize(certificate, chain, key, files: nil)
+      def initialize(certificates, key, files: nil)
+        certificate = certificates.first
         @names = Identity.names_of(certificate)
-        @chain = chain
-        @key = key
+        @chain = certificates.map(&:to_pem).join
+        @key = key.private_to_pem
         @not_before = certificate.not_before
         @not_after = certificate.not_after
         @files = files
       end
 
       # @param now [Time]
-      # @return [String, nil] a log line where clients will refuse the certificate for its dates, or
-      #   will soon
+      # @return [String, nil] a log line where clients refuse a file's certificate for its dates
       def warning(now = Time.now)
-        return if @files.nil?
+        return if files.nil?
 
         if now > not_after
-          "the certificate #{@files.cert} expired on #{day(not_after)}; clients refuse it"
+          "the certificate #{files.cert} expired on #{day(not_after)}; clients refuse it"
         elsif now < not_before
-          "the certificate #{@files.cert} is valid from #{day(not_before)} on; clients refuse it " \
+          "the certificate #{files.cert} is valid from #{day(not_before)} on; clients refuse it " \
             "until then"
         end
       end
@@ -69,8 +75,8 @@ module NeverBlock
       # @return [Array<String>]
       def self.names_of(certificate)
         extension = certificate.extensions.find { |one| one.oid == "subjectAltName" }
-        names = extension ? extension.value.scan(/DNS:([^,\s]+)/).flatten : common_names(certificate)
-        names.map(&:downcase).uniq
+        names = extension&.value&.scan(/DNS:([^,\s]+)/)&.flatten || common_names(certificate)
+        names.map(&:downcase).uniq.grep(HOST_NAME)
       end
 
       def self.common_names(certificate)
@@ -84,49 +90,59 @@ module NeverBlock
         time.getutc.strftime("%Y-%m-%d %H:%M UTC")
       end
 
+      # @param path [String]
+      # @param what [String] what the file is, for the message
+      # @return [String] its bytes
+      # @raise [Unusable] it cannot be read
+      def self.text_of(path, what)
+        File.binread(path)
+      rescue SystemCallError => e
+        reason = { Errno::ENOENT => "there is no such file", Errno::EISDIR => "it is a folder",
+                   Errno::EACCES => "user #{::Process.euid} may not read it" }
+        raise Unusable, "cannot read the #{what} #{path}: " \
+                        "#{reason.fetch(e.class) { e.message.lines.first.to_s.strip }}"
+      end
+
       # Reads one pair of files.
       class Reader
+        CERTIFICATE = "-----BEGIN CERTIFICATE-----"
+        CERTIFICATES = /#{CERTIFICATE}.*?-----END CERTIFICATE-----/m.freeze
+        KEY_BEGIN = /-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----/.freeze
+        KEY = /-----BEGIN (?<kind>(?:[A-Z]+ )?PRIVATE KEY)-----.*?-----END \k<kind>-----/m.freeze
+        # PKCS#8 (RFC 7468 section 11), and the older form (RFC 1421 section 4.6.1.1).
+        ENCRYPTED = /\A-----BEGIN ENCRYPTED |^Proc-Type: 4,ENCRYPTED/.freeze
+        # What a file without a passphrase is opened with: nil asks on the terminal.
+        NO_PASSPHRASE = ""
+
         def initialize(files)
           @files = files
         end
 
         def identity
-          Identity.require_openssl
-          chain = text_of(@files.cert, "certificate")
-          certificates = certificates_in(chain)
-          key = key_in(@files.cert == @files.key ? chain : text_of(@files.key, "key"))
-          mismatch unless certificates.first.check_private_key(key)
-          Identity.new(certificates.first, certificates.map(&:to_pem).join, pem_of(key),
-                       files: @files)
+          text = text_of(@files.cert, "certificate")
+          certificates = certificates_in(text)
+          key = key_in(@files.cert == @files.key ? text : text_of(@files.key, "key"))
+          check_fit(certificates, key)
+          Identity.new(certificates, key, files: @files)
         end
 
         private
 
         def text_of(path, what)
-          File.binread(path)
-        rescue SystemCallError => e
-          raise Unusable, "cannot read the #{what} #{path}: #{reason(e)}"
-        end
-
-        def reason(error)
-          case error
-          when Errno::ENOENT then "there is no such file"
-          when Errno::EACCES then "user #{::Process.euid} may not read it"
-          when Errno::EISDIR then "it is a folder"
-          else error.message.lines.first.to_s.strip
-          end
+          Identity.text_of(path, what)
         end
 
         def certificates_in(text)
-          unless text.include?(CERTIFICATE)
-            raise Unusable, "#{@files.cert} has no certificate in PEM (a line #{CERTIFICATE})" \
-                            "#{"; it has a private key" if text.match?(KEY)}"
-          end
-
-          parts = text.scan(/-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/m)
+          no_certificate(text) unless text.include?(CERTIFICATE)
+          parts = text.scan(CERTIFICATES)
           raise Unusable, "#{@files.cert}: its certificate has no end" if parts.empty?
 
           parts.map.with_index(1) { |part, number| certificate(part, number) }
+        end
+
+        def no_certificate(text)
+          raise Unusable, "#{@files.cert} has no certificate in PEM (a line #{CERTIFICATE})" \
+                          "#{"; it has a private key" if text.match?(KEY_BEGIN)}"
         end
 
         def certificate(part, number)
@@ -136,76 +152,45 @@ module NeverBlock
                           "(#{e.message})"
         end
 
+        # OpenSSL is given the key alone, since a file may hold parameters and certificates as well.
         def key_in(text)
-          locked = text.match?(ENCRYPTED)
-          unless locked || text.match?(KEY)
-            raise Unusable, "#{@files.key} has no private key in PEM (a line -----BEGIN PRIVATE " \
-                            "KEY-----)#{"; it has a certificate" if text.include?(CERTIFICATE)}"
-          end
+          no_key(text) unless text.match?(KEY_BEGIN)
+          block = text[KEY] or raise Unusable, "#{@files.key}: its private key has no end"
+          block.match?(ENCRYPTED) ? encrypted_key(block) : plain_key(block)
+        end
 
-          # Without a passphrase OpenSSL would ask for one on the terminal.
-          found = OpenSSL::PKey.read(text, locked ? passphrase : "")
-          found.private? ? found : broken_key(locked)
+        def no_key(text)
+          raise Unusable, "#{@files.key} has no private key in PEM (a line -----BEGIN PRIVATE " \
+                          "KEY-----)#{"; it has a certificate" if text.include?(CERTIFICATE)}"
+        end
+
+        def plain_key(block)
+          OpenSSL::PKey.read(block, NO_PASSPHRASE)
         rescue OpenSSL::PKey::PKeyError
-          broken_key(locked)
+          raise Unusable, "#{@files.key}: its private key is broken"
         end
 
-        def broken_key(locked)
-          raise Unusable, "#{@files.key}: its private key is broken" unless locked
-
-          raise Unusable, "#{@files.key}: the passphrase from #{origin} does not open it"
+        def encrypted_key(block)
+          passphrase = Passphrase.new(@files.key, @files.passphrase)
+          OpenSSL::PKey.read(block, passphrase.read)
+        rescue OpenSSL::PKey::PKeyError
+          raise Unusable, "#{@files.key}: the passphrase from #{passphrase} does not open it"
         end
 
-        def passphrase
-          kind, argument = @files.passphrase
-          case kind
-          when :env then of_environment(argument)
-          when :command then of_command(argument)
-          else
-            raise Unusable, "#{@files.key} needs a passphrase; name where it is: " \
-                            "passphrase_env=NAME or passphrase_command=COMMAND"
-          end
-        end
+        def check_fit(certificates, key)
+          place = certificates.index { |certificate| certificate.check_private_key(key) }
+          return if place&.zero?
 
-        def of_environment(name)
-          ENV.fetch(name) do
-            raise Unusable, "#{@files.key} needs a passphrase, and the environment variable " \
-                            "#{name} is not set"
-          end
-        end
-
-        def of_command(line)
-          output = IO.popen(line, &:read)
-          return output.chomp if $?.success?
-
-          raise Unusable, "#{@files.key} needs a passphrase, and the command #{line.inspect} " \
-                          "ended with status #{$?.exitstatus.inspect}"
-        rescue SystemCallError => e
-          raise Unusable, "#{@files.key} needs a passphrase, and the command #{line.inspect} " \
-                          "cannot be run: #{e.message.lines.first.strip}"
-        end
-
-        def origin
-          kind, argument = @files.passphrase
-          kind == :env ? "the environment variable #{argument}" : "the command #{argument.inspect}"
-        end
-
-        def mismatch
+          wrong_order(place + 1) if place
           raise Unusable, "the key #{@files.key} does not belong to the certificate #{@files.cert}"
         end
 
-        def pem_of(key)
-          key.respond_to?(:private_to_pem) ? key.private_to_pem : key.to_pem
+        def wrong_order(number)
+          raise Unusable, "#{@files.cert}: the certificate of the key is number #{number} in it; " \
+                          "it has to be the first, before those that sign it"
         end
       end
       private_constant :Reader
-
-      # @raise [Unusable] where this Ruby has no openssl
-      def self.require_openssl
-        require "openssl"
-      rescue LoadError
-        raise Unusable, "https needs the gem openssl, which reads certificates; this Ruby has none"
-      end
     end
   end
 end

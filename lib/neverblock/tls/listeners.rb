@@ -11,114 +11,107 @@ module NeverBlock
     class Listeners
       # Seconds between two looks at the files.
       LOOK_S = 10
+      # Seconds that #close waits for a look under way: the command of a passphrase may hang.
+      CLOSE_S = 1
 
-      # What OpenSSL may refuse, as users know it.
-      REFUSED = {
-        certificate: "the certificate", chain: "a certificate of the chain", key: "the key",
-        mismatch: "the key", versions: "tls { min_version }", ciphers: "tls { ciphers }",
-        suites: "tls { suites }", groups: "tls { curves }", name: "a name in the certificate"
+      # Settings that OpenSSL may refuse, as users know them.
+      SETTINGS = {
+        versions: "tls { min_version }", ciphers: "tls { ciphers }", suites: "tls { suites }",
+        groups: "tls { curves }", authorities: "the certificates of tls { ca }"
       }.freeze
-      private_constant :REFUSED
+      private_constant :SETTINGS
 
-      # One address: the numbers of its listeners, its certificates, and the files as they were.
-      Entry = Struct.new(:bind, :numbers, :seen)
+      # One address: the numbers of its listeners, and the files as they were.
+      Entry = Struct.new(:numbers, :seen)
       private_constant :Entry
 
       # @param engine [Engine]
       # @param log [Log]
       # @param config [Config]
       # @param native [Module] the module of TLSContext
-      def initialize(engine, log, config, native: NeverBlock)
+      # @param development [#identity] makes the certificate of an address that names none
+      def initialize(engine, log, config, native: NeverBlock, development: Development)
         @engine = engine
         @log = log
         @config = config
         @native = native
-        @entries = []
-        @lock = Mutex.new
-        @waiting = Mutex.new
-        @closed = ConditionVariable.new
-        @closing = false
+        @development = development
+        @entries = {}.compare_by_identity # by Config::Bind
+        @renewing = Mutex.new
+        @lock = Mutex.new # of @asked and @closing
+        @woken = ConditionVariable.new
+        @asked = @closing = false
       end
 
+      # Reads the certificates of an address. Blocks.
       # @param bind [Config::Bind] an https address
       # @return [TLSContext]
       # @raise [Unusable] a certificate cannot be used
       def context(bind)
         refuse unless @native::TLSContext::LIBRARY
-        identities = identities_of(bind)
-        identities.each_with_object(@native::TLSContext.new(*@config.secure.context_arguments)) do |identity, context|
-          context.add(identity.names, identity.chain, identity.key)
-        end
-      rescue @native::TLSContext::Refused => e
-        raise Unusable, "OpenSSL refuses #{REFUSED.fetch(e.fault)} (#{e.message})"
+        seen = stamps(bind) # first: a file that changes while it is read is looked at again
+        made = make(bind)
+        @entries[bind] = Entry.new([], seen)
+        made
       end
 
       # Has a listener, just opened, speak TLS.
-      # @param bind [Config::Bind]
+      # @param bind [Config::Bind] as #context got it
       # @param number [Integer] of the listener
       # @param context [TLSContext]
       # @return [void]
       def add(bind, number, context)
         @engine.listener_tls(number, context)
-        entry = @entries.find { |one| one.bind.equal?(bind) }
-        return entry.numbers << number if entry
-
-        @entries << Entry.new(bind, [number], stamps(bind))
-      end
-
-      # @return [Boolean] whether an address speaks TLS
-      def any?
-        @entries.any?
+        @entries.fetch(bind).numbers << number
       end
 
       # Looks at the files from time to time, on a thread of its own, until #close.
       # @return [self]
       def follow
-        return self unless @entries.any? { |entry| files_of(entry.bind).any? }
+        return self unless files?
 
-        @thread = Thread.new { renew until pause }
-        @thread.name = "neverblock tls"
+        @thread = Thread.new { look_until_closed }
+        @thread.name = "nb-certificates"
         self
       end
 
-      # Looks at the files, and takes what is new. Thread-safe.
+      # Has the thread of #follow read all files now. Returns at once. Thread-safe.
+      # @return [Boolean] whether there are files
+      def ask
+        @lock.synchronize do
+          @asked = true
+          @woken.signal
+        end
+        files?
+      end
+
+      # Takes files that have changed. Blocks while it reads. Thread-safe.
       # @param asked [Boolean] also files that look unchanged
       # @return [void]
       def renew(asked: false)
-        @lock.synchronize { @entries.each { |entry| renew_entry(entry, asked) } }
+        @renewing.synchronize do
+          @entries.each { |bind, entry| renew_entry(bind, entry, asked) }
+        end
       end
 
       # @return [void]
       def close
-        @waiting.synchronize do
+        @lock.synchronize do
           @closing = true
-          @closed.signal
+          @woken.signal
         end
-        @thread&.join
+        @thread&.join(CLOSE_S)
       end
 
       private
-
-      # @return [Boolean] whether it was closed
-      def pause
-        @waiting.synchronize do
-          @closed.wait(@waiting, LOOK_S) unless @closing
-          @closing
-        end
-      end
 
       def refuse
         raise Unusable, "this build has no TLS: install OpenSSL's development files " \
                         "(libssl-dev), and install the gem again; or put a proxy in front"
       end
 
-      def identities_of(bind)
-        files = files_of(bind)
-        return [development(bind)] if files.empty?
-
-        files.map do |pair|
-          Identity.read(pair).tap { |one| one.warning&.then { |line| @log.warn(line) } }
-        end
+      def files?
+        @entries.each_key.any? { |bind| files_of(bind).any? }
       end
 
       # The address's own, else those of `tls { }`.
@@ -126,20 +119,75 @@ module NeverBlock
         bind.identities.empty? ? @config.secure.identities : bind.identities
       end
 
-      def development(bind)
-        unless @config.makes_certificates?
-          raise Unusable, "it has no certificate, and one is made in development only; name it: " \
-                          "#{bind}?cert=FILE&key=FILE, or tls { cert \"FILE\"; key \"FILE\" }"
+      def look_until_closed
+        while (cause = pause)
+          renew(asked: cause == :asked)
         end
+      end
 
-        identity, line = Development.identity(bind.host)
+      # @return [Symbol, nil] :asked, or :due; nil: it was closed
+      def pause
+        @lock.synchronize do
+          @woken.wait(@lock, LOOK_S) unless @closing || @asked
+          next if @closing
+
+          asked = @asked
+          @asked = false
+          asked ? :asked : :due
+        end
+      end
+
+      def make(bind)
+        identities = identities_of(bind)
+        context = new_context
+        identities.each { |identity| add_to(context, identity, bind) }
+        context
+      end
+
+      def new_context
+        path = @config.secure.authorities
+        text = Identity.text_of(path, "file of authorities") if path
+        @native::TLSContext.new(*@config.secure.context_arguments(text))
+      rescue @native::TLSContext::Refused => e
+        raise Unusable, "OpenSSL refuses #{SETTINGS.fetch(e.fault)}#{reason(e)}"
+      end
+
+      def add_to(context, identity, bind)
+        context.add(identity.names, identity.chain, identity.key)
+      rescue @native::TLSContext::Refused => e
+        file = identity.files&.cert || bind
+        raise Unusable, "OpenSSL refuses the #{e.fault} of #{file}#{reason(e)}"
+      end
+
+      def reason(refused)
+        " (#{refused.message})" unless refused.message.empty?
+      end
+
+      def identities_of(bind)
+        files = files_of(bind)
+        return [made_here(bind)] if files.empty?
+
+        files.map do |pair|
+          Identity.read(pair).tap { |one| one.warning&.then { |line| @log.warn(line) } }
+        end
+      end
+
+      def made_here(bind)
+        none_made(bind) unless @config.makes_certificates?
+        identity, line = @development.identity(bind.host)
         @log.info(line)
         identity
       end
 
+      def none_made(bind)
+        raise Unusable, "it has no certificate, and one is made in development only; name it: " \
+                        "#{bind}?cert=FILE&key=FILE, or tls { cert \"FILE\"; key \"FILE\" }"
+      end
+
       # Time, size and number of each file: a renewed one differs in one of them.
       def stamps(bind)
-        files_of(bind).flat_map { |files| [files.cert, files.key] }.uniq.to_h do |path|
+        paths = files_of(bind).flat_map { |files| [files.cert, files.key] }
+        [*paths, *@config.secure.authorities].uniq.to_h do |path|
           stat = File.stat(path)
           [path, [stat.mtime, stat.size, stat.ino]]
         rescue SystemCallError
@@ -147,17 +195,24 @@ module NeverBlock
         end
       end
 
-      def renew_entry(entry, asked)
-        now = stamps(entry.bind)
+      # Whatever is wrong with the new files, the thread goes on.
+      def renew_entry(bind, entry, asked)
+        now = stamps(bind)
         return if now.empty? || (now == entry.seen && !asked)
 
-        changed = now.reject { |path, stamp| entry.seen[path] == stamp }.keys
+        changed = now.keys.reject { |path| now[path] == entry.seen[path] }
         entry.seen = now
-        made = context(entry.bind)
+        serve(bind, entry, changed)
+      rescue StandardError => e
+        @log.warn("#{bind} goes on with its old certificate: #{e.message}")
+      end
+
+      def serve(bind, entry, changed)
+        made = make(bind)
         entry.numbers.each { |number| @engine.listener_tls(number, made) }
-        @log.info("#{entry.bind}: serves the certificate of #{changed.join(", ")} from now on") if changed.any?
-      rescue Unusable => e
-        @log.warn("#{entry.bind} goes on with its old certificate: #{e.message}")
+        return if changed.empty?
+
+        @log.info("#{bind}: serves the certificate of #{changed.join(", ")} from now on")
       end
     end
   end

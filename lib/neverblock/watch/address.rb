@@ -30,7 +30,7 @@ module NeverBlock
       # @return [Config::Bind]
       # @raise [ConfigError]
       def read(text)
-        usable(Config::Bind.parse(text.sub(%r{\A(http://.+?)/status\.json\z}, '\1'), "ask"))
+        usable(Config::Bind.parse_plain(text.sub(%r{\A(http://.+?)/status\.json\z}, '\1'), "ask"))
       end
 
       # @param bind [Config::Bind]

@@ -133,7 +133,8 @@ static void every_byte_leaves_once(void **state) {
     int file;
     uint8_t *bytes = malloc(size);
     assert_non_null(bytes);
-    for (size_t i = 0; i < size; i++) bytes[i] = (uint8_t)(i * 31 + i / 251);
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (uint8_t)(i * 31 + i / 251);
     assert_status(NB_OK, nb_file_temporary("/tmp", &file));
     assert_status(NB_OK, nb_file_write_all(file, (const char *)bytes, size));
     open_to(&p, tls_identity_context(&identity), NULL);
@@ -230,7 +231,8 @@ static void sessions_resume_also_after_a_new_key(void **state) {
     for (int i = 0; i < 4; i++) {
         int ends[2];
         send_text(&p, "x");
-        assert_int_equal(1, SSL_read(p.client.ssl, bytes, sizeof(bytes))); /* the tickets come before it */
+        /* The tickets come before it. */
+        assert_int_equal(1, SSL_read(p.client.ssl, bytes, sizeof(bytes)));
         assert_non_null(p.client.session);
         tls_client_close(&p.client);
         p.near.kind->close(&p.near, 0);
@@ -272,8 +274,8 @@ static nb_slice pem(const char *text) { return nb_slice_of(text, strlen(text)); 
 
 static void add(nb_tls_context *context, const tls_identity *added) {
     nb_tls_error error;
-    assert_status(NB_OK, nb_tls_context_add(context, added->names, added->count, pem(added->chain), pem(added->key),
-                                            &error));
+    assert_status(NB_OK,
+                  nb_tls_context_add(context, added->names, added->count, pem(added->chain), pem(added->key), &error));
 }
 
 static void serves_as(nb_tls_context *context, const char *asked, const char *server) {

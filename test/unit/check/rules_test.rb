@@ -126,11 +126,19 @@ class CheckRulesTest < Minitest::Test
   # --- Build and settings
 
   def test_what_was_left_out_at_build_time_is_told
-    assert_equal %w[build-preadv2 build-poller build-tls],
-                 Rules::Build.call(nil, { preadv2: false, poller: false }).map(&:rule)
-    return unless RUBY_PLATFORM.include?("linux-gnu")
+    assert_equal %w[build-preadv2 build-poller build-tls build-http2],
+                 Rules::Build.call(nil, { preadv2: false, poller: false, tls: false }).map(&:rule)
+    return unless RUBY_PLATFORM.include?("linux-gnu") && NeverBlock.built[:tls]
 
-    assert_equal %w[build-tls], Rules::Build.call(nil, NeverBlock.built).map(&:rule)
+    assert_equal %w[build-http2], Rules::Build.call(nil, NeverBlock.built).map(&:rule)
+  end
+
+  def test_a_build_without_tls_is_serious_where_an_address_needs_it
+    found = Rules::Build.call(subject, { tls: false }).first
+    assert_equal [:note, "build-tls"], [found.level, found.rule]
+    assert_match(/libssl-dev\), and install the gem again/, found.mend)
+    bind = NeverBlock::Config::Bind.parse("https://127.0.0.1:443")
+    assert_equal :serious, Rules::Build.call(subject(bind: [bind]), { tls: false }).first.level
   end
 
   def test_workers_for_the_cpus

@@ -59,7 +59,9 @@ class CLITest < Minitest::Test
     "--sendfile-root" => "--sendfile-root takes a value: --sendfile-root DIR",
     "--algorithm fast" => "--algorithm must be auto, eba, enba or sba; got \"fast\"",
     "--scheduler async" => "--scheduler async is not supported yet",
-    "-b https://127.0.0.1:443?cert=c&key=k" => "https is not supported yet",
+    "-b https://127.0.0.1:443?key=k" => "key stands before its certificate; begin with cert=FILE",
+    "--admin https://127.0.0.1:9293" => "the admin pages have no TLS",
+    "status --admin=https://127.0.0.1:9293" => "the admin pages have no TLS",
     "check --jsn" => "unknown option --jsn; did you mean --json? (neverblock check --help)",
     "check --fiber 3" => "unknown option --fiber; did you mean --fibers?",
     "check --probe=reports" =>

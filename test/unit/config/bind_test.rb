@@ -17,7 +17,9 @@ class BindTest < Minitest::Test
     "http://[::1]:9292" => [:http, "::1", 9292, "http://[::1]:9292"],
     "http://[::]:1" => [:http, "::", 1, "http://[::]:1"],
     "http://[fe80::1%eth0]:1" => [:http, "fe80::1%eth0", 1, "http://[fe80::1%eth0]:1"],
-    "http://[::ffff:10.0.0.1]:1" => [:http, "::ffff:10.0.0.1", 1, "http://[::ffff:10.0.0.1]:1"]
+    "http://[::ffff:10.0.0.1]:1" => [:http, "::ffff:10.0.0.1", 1, "http://[::ffff:10.0.0.1]:1"],
+    "https://app.test:443" => [:https, "app.test", 443, "https://app.test:443"],
+    "https://[::1]:443?cert=F&key=/k" => [:https, "::1", 443, "https://[::1]:443"]
   }.freeze
 
   GOOD.each do |text, (scheme, host, port, url)|
@@ -32,6 +34,7 @@ class BindTest < Minitest::Test
     "unix:///run/app.sock?mode=0660" => ["/run/app.sock", 0o660],
     "unix:///run/app.sock?mode=777" => ["/run/app.sock", 0o777],
     "unix:///run/a%20b.sock?mode=0600" => ["/run/a b.sock", 0o600],
+    "unix:///run/caf\u00e9-caf%C3%A9" => ["/run/caf\u00e9-caf\u00e9", 0],
     "unix:///#{"x" * (Bind::PATH_BYTES_MAX - 1)}" => ["/#{"x" * (Bind::PATH_BYTES_MAX - 1)}", 0]
   }.freeze
 
@@ -78,7 +81,11 @@ class BindTest < Minitest::Test
     "http://a b:80" => "characters that a host name cannot have",
     "tcp://127.0.0.1:80" => "write http://",
     "gopher://127.0.0.1:80" => "gopher",
-    "https://127.0.0.1:443?cert=F&key=F" => "https is not supported yet"
+    "http://127.0.0.1:80?cert=F&key=F" => "write https://",
+    "https://127.0.0.1:443/app?cert=F" => "a path has no meaning here",
+    "https://127.0.0.1?cert=F" => "the port is missing: https://127.0.0.1:9292",
+    "https://:443?cert=F" => "the host is missing",
+    "https://127.0.0.1:443?key=F" => "key stands before its certificate"
   }.freeze
 
   WRONG.each do |text, words|
@@ -88,6 +95,14 @@ class BindTest < Minitest::Test
       assert_includes error.message, text
       refute_includes error.message, "\n"
     end
+  end
+
+  def test_an_address_of_admin_pages_is_not_https
+    assert_equal "http://[::1]:1", Bind.parse_plain("http://[::1]:1").url
+    error = assert_raises(NeverBlock::ConfigError) { Bind.parse_plain("https://[::1]:1", "ask") }
+    assert_equal "cannot ask \"https://[::1]:1\": the admin pages have no TLS; an address of " \
+                 "theirs must be http://HOST:PORT, http://[IPV6]:PORT or unix:///PATH?mode=0660",
+                 error.message
   end
 
   def test_the_url_of_a_bind_takes_the_address_and_port_it_became

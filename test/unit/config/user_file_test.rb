@@ -71,7 +71,7 @@ class UserFileTest < Minitest::Test
          "write the value after the name: fibers VALUE"
     ],
     "fiberz 3\n" => [1, "unknown setting fiberz; did you mean fibers?"],
-    "qwertz 3\n" => [1, "unknown setting qwertz; known are bind, backlog"],
+    "qwertz 3\n" => [1, "unknown setting qwertz; known are bind, redirect_https"],
     "limits {\n  ques 3\n}\n" => [2, "unknown setting limits ques; did you mean queue?"],
     "limits { fibers 3 }\n" => [1, "fibers belongs outside of limits { }"],
     "queue 3\n" => [1, "queue belongs inside limits { }"],
@@ -83,7 +83,8 @@ class UserFileTest < Minitest::Test
     "timeouts { body nil }\n" => [1, "got nil"],
     "bind 9292\n" => [1, "bind must be http://HOST:PORT"],
     "bind \"localhost\"\n" => [1, "cannot bind to \"localhost\""],
-    "bind \"https://0.0.0.0:443\"\n" => [1, "https is not supported yet"],
+    "bind \"https://0.0.0.0:443?crt=F\"\n" => [1, "unknown parameter \"crt\""],
+    "admin \"https://127.0.0.1:9293\"\n" => [1, "the admin pages have no TLS"],
     "log_format :xml\n" => [1, "log_format must be text or json; got :xml"],
     "log_requests 1\n" => [1, "log_requests must be true or false, or json; got 1"],
     "yjit \"maybe\"\n" => [1, "yjit must be true or false"],

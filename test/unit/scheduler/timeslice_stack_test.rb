@@ -27,7 +27,36 @@ class SchedulerTimesliceStackTest < Minitest::Test
     assert_equal [true], preempted.uniq
   end
 
+  # The switch itself may find no stack. What Ruby raises then is nobody's: the fiber goes on, and
+  # its next wait raises nothing.
+  def test_a_switch_that_finds_no_stack_raises_nothing_later
+    done = false
+    seen = []
+    in_timeslices do
+      fiber { sleep(0) until done }
+      fiber do
+        (DESCENTS * 4).times { |frames| seen << waits_after_overflow(frames) }
+        done = true
+      end
+    end
+    assert_equal [:fine], seen.uniq
+  end
+
   private
+
+  # @return [Symbol, Class] :fine, or what a wait has raised after an overflow that was rescued
+  def waits_after_overflow(frames)
+    last = deepest(frames, nil, :descend_by_blocks)
+    result = Queue.new
+    fiber do
+      deepest(frames, last - 1, :descend_by_blocks)
+      sleep(0.0001)
+      result << :fine
+    rescue Exception => e # rubocop:disable Lint/RescueException -- it is what the test looks for
+      result << e.class
+    end
+    result.pop
+  end
 
   # In a fiber of its own, beside one that is always ready.
   def preempted_after?(scheduler, frames)
@@ -44,15 +73,24 @@ class SchedulerTimesliceStackTest < Minitest::Test
   end
 
   # @return [Integer] the depth at which the stack ended
-  def deepest(frames, from)
+  def deepest(frames, from, how = :descend)
     @depth = 0
-    before_descent(frames, from)
+    before_descent(frames, from, how)
   rescue SystemStackError
     @depth
   end
 
-  def before_descent(frames, from)
-    frames.zero? ? descend(0, from) : frames.then { |left, _, _| before_descent(left - 1, from) }
+  def before_descent(frames, from, how)
+    return send(how, 0, from) if frames.zero?
+
+    frames.then { |left, _, _| before_descent(left - 1, from, how) }
+  end
+
+  # Each level takes of the machine's stack, too, which ends first.
+  def descend_by_blocks(depth, from)
+    @depth = depth
+    spin(SPINS) if from && depth >= from
+    [1].each { |one| return one + descend_by_blocks(depth + 1, from) }
   end
 
   def descend(depth, from)

@@ -143,6 +143,45 @@ class ListeningTest < Minitest::Test
     assert_match(/the host "no-such-host\.invalid" has no address .*; #{mend}/, error.message)
   end
 
+  # Has a context for each https address, and refuses the one that is broken.test.
+  class Tls
+    def initialize(engine)
+      @engine = engine
+    end
+
+    def context(bind)
+      raise NeverBlock::TLS::Unusable, "no certificate" if bind.host == "broken.test"
+
+      "context of #{bind}"
+    end
+
+    def add(_bind, number, context)
+      @engine.listener_tls(number, context)
+    end
+  end
+
+  def test_an_https_address_has_one_context_at_all_its_addresses
+    engine = FakeNative::Engine.new([])
+    urls = listening(engine, tls: Tls.new(engine)).open(
+      binds("http://127.0.0.1:80", "https://localhost:0", "https://[::1]:8443")
+    )
+    assert_equal ["http://127.0.0.1:80", "https://localhost:40123", "https://[::1]:8443"], urls
+    assert_equal [
+      [:listener_tls, 1, "context of https://localhost:0"],
+      [:listener_tls, 2, "context of https://localhost:0"],
+      [:listener_tls, 3, "context of https://[::1]:8443"]
+    ], engine.calls.select { |call| call.first == :listener_tls }
+  end
+
+  def test_a_certificate_is_read_before_anything_is_opened
+    engine = FakeNative::Engine.new([])
+    error = assert_raises(NeverBlock::StartError) do
+      listening(engine, tls: Tls.new(engine)).open(binds("https://broken.test:443"))
+    end
+    assert_equal "cannot listen on https://broken.test:443: no certificate", error.message
+    assert_empty engine.calls
+  end
+
   # URL, what the system says => what the complaint says.
   REFUSALS = [
     [
@@ -199,10 +238,10 @@ class ListeningTest < Minitest::Test
 
   private
 
-  def listening(engine, admin: false, names: nil)
+  def listening(engine, admin: false, names: nil, tls: nil)
     addresses = NeverBlock::Server::Addresses.new(names ? Names.new(names) : Addrinfo)
     NeverBlock::Server::Listening.new(
-      engine, 5, admin: admin, port_holder: Holder.new(nil), addresses: addresses
+      engine, 5, admin: admin, port_holder: Holder.new(nil), addresses: addresses, tls: tls
     )
   end
 

@@ -65,6 +65,15 @@ class RunnerTest < Minitest::Test
     assert_match(/SIGUSR2: upgrading in place is not supported yet; nothing is done/, @log.text)
   end
 
+  def test_hup_reads_certificates_anew_where_there_are_some
+    run_server do
+      @server.define_singleton_method(:renew_certificates) { true }
+      send_signal("HUP")
+    end
+    assert_includes @log.text, "info: SIGHUP: its certificates are read anew"
+    refute_includes @log.text, "nothing is done"
+  end
+
   { "HUP" => :reload, "TTIN" => :add_worker, "TTOU" => :remove_worker }.each do |name, verb|
     define_method("test_#{name} is for servers with workers") do
       assert_equal(0, run_server { send_signal(name) })

@@ -14,11 +14,12 @@
 static VALUE refused_class;
 
 static const char *const fault_names[] = {
-    [NB_TLS_FAULT_NONE] = "name",           [NB_TLS_FAULT_CERTIFICATE] = "certificate",
-    [NB_TLS_FAULT_CHAIN] = "chain",         [NB_TLS_FAULT_KEY] = "key",
-    [NB_TLS_FAULT_MISMATCH] = "mismatch",   [NB_TLS_FAULT_VERSIONS] = "versions",
-    [NB_TLS_FAULT_CIPHERS] = "ciphers",     [NB_TLS_FAULT_SUITES] = "suites",
+    [NB_TLS_FAULT_NONE] = "name",         [NB_TLS_FAULT_CERTIFICATE] = "certificate",
+    [NB_TLS_FAULT_CHAIN] = "chain",       [NB_TLS_FAULT_KEY] = "key",
+    [NB_TLS_FAULT_MISMATCH] = "mismatch", [NB_TLS_FAULT_VERSIONS] = "versions",
+    [NB_TLS_FAULT_CIPHERS] = "ciphers",   [NB_TLS_FAULT_SUITES] = "suites",
     [NB_TLS_FAULT_GROUPS] = "groups",
+    [NB_TLS_FAULT_AUTHORITIES] = "authorities",
 };
 
 static void context_free(void *pointer) { nb_tls_context_release(pointer); }
@@ -48,38 +49,52 @@ static void check(nb_status status, const nb_tls_error *error) {
     rb_exc_raise(refused);
 }
 
+static nb_slice slice_of(VALUE string) { return nb_slice_of(RSTRING_PTR(string), (size_t)RSTRING_LEN(string)); }
+
+/* The conversion runs the caller's code, which may change other arguments. */
+static VALUE text(VALUE value) {
+    if (!NIL_P(value)) StringValueCStr(value);
+    return value;
+}
+
+/* value: as text() returned it. */
 static const char *text_or(VALUE value, const char *other) { return NIL_P(value) ? other : StringValueCStr(value); }
 
-/* new(version_min, version_max, ciphers, suites, groups, protocols): nil is the default.
-   protocols: as ALPN sends them, each with a byte of length. Raises Refused. */
-static VALUE context_initialize(VALUE self, VALUE minimum, VALUE maximum, VALUE ciphers, VALUE suites, VALUE groups,
-                                VALUE protocols) {
+/* new(version_min, version_max, ciphers, suites, groups, protocols, verify = nil, authorities = nil):
+   nil is the default. protocols: as ALPN sends them, each with a byte of length. verify: 0 to 2
+   (nb_tls_verify). authorities: PEM. Raises Refused. */
+static VALUE context_initialize(int argc, VALUE *argv, VALUE self) {
+    VALUE minimum, maximum, ciphers, suites, groups, protocols, verify, authorities;
+    rb_scan_args(argc, argv, "62", &minimum, &maximum, &ciphers, &suites, &groups, &protocols, &verify, &authorities);
     nb_tls_settings settings;
     nb_tls_error error;
     nb_tls_context *context = NULL;
-    if (RTYPEDDATA_DATA(self)) rb_raise(nb_error_class, "this TLSContext was initialized before");
     nb_tls_settings_default(&settings);
     if (!NIL_P(minimum)) settings.version_min = (uint16_t)nb_engine_number(minimum, UINT16_MAX, "version_min");
     if (!NIL_P(maximum)) settings.version_max = (uint16_t)nb_engine_number(maximum, UINT16_MAX, "version_max");
+    ciphers = text(ciphers);
+    suites = text(suites);
+    groups = text(groups);
+    if (!NIL_P(protocols)) StringValue(protocols);
+    if (!NIL_P(verify)) settings.verify = (nb_tls_verify)nb_engine_number(verify, NB_TLS_VERIFY_REQUIRED, "verify");
+    if (!NIL_P(authorities)) StringValue(authorities);
+    if (RTYPEDDATA_DATA(self)) rb_raise(nb_error_class, "this TLSContext was initialized before");
     settings.ciphers = text_or(ciphers, settings.ciphers);
     settings.suites = text_or(suites, settings.suites);
     settings.groups = text_or(groups, settings.groups);
-    if (!NIL_P(protocols)) {
-        StringValue(protocols);
-        settings.protocols = nb_slice_of(RSTRING_PTR(protocols), (size_t)RSTRING_LEN(protocols));
-    }
+    if (!NIL_P(protocols)) settings.protocols = slice_of(protocols);
+    if (!NIL_P(authorities)) settings.authorities = slice_of(authorities);
     check(nb_tls_context_create(&settings, &context, &error), &error);
     RTYPEDDATA_DATA(self) = context;
     RB_GC_GUARD(ciphers);
     RB_GC_GUARD(suites);
     RB_GC_GUARD(groups);
     RB_GC_GUARD(protocols);
+    RB_GC_GUARD(authorities);
     return self;
 }
 
 #define NAMES_MAX 1024
-
-static nb_slice slice_of(VALUE string) { return nb_slice_of(RSTRING_PTR(string), (size_t)RSTRING_LEN(string)); }
 
 /* add(names, chain, key) -> self. names: host names; chain, key: PEM, the key without a passphrase.
    Before a listener has it. Raises Refused; then the context cannot be used. */
@@ -120,11 +135,8 @@ static void *set_tls(void *argument) {
    with another context at any time, for the connections that come from then on. Waits for the
    loop. */
 static VALUE engine_listener_tls(VALUE self, VALUE number, VALUE context) {
-    tls_call wanted = {
-        .server = nb_engine_server(self),
-        .listener = (uint16_t)nb_engine_number(number, UINT16_MAX, "listener"),
-        .context = get(context),
-    };
+    uint16_t listener = (uint16_t)nb_engine_number(number, UINT16_MAX, "listener");
+    tls_call wanted = {.server = nb_engine_server(self), .listener = listener, .context = get(context)};
     rb_thread_call_without_gvl(set_tls, &wanted, NULL, NULL);
     if (wanted.status != NB_OK) nb_raise_status(wanted.status, "listener_tls");
     RB_GC_GUARD(context);
@@ -138,7 +150,7 @@ void nb_engine_tls_define(VALUE engine_class) {
     VALUE class = rb_define_class_under(nb_module, "TLSContext", rb_cObject);
     const char *library = nb_tls_library();
     rb_define_alloc_func(class, context_allocate);
-    rb_define_method(class, "initialize", context_initialize, 6);
+    rb_define_method(class, "initialize", context_initialize, -1);
     rb_define_method(class, "add", context_add, 3);
     rb_define_const(class, "LIBRARY", library ? rb_obj_freeze(rb_str_new_cstr(library)) : Qnil);
     refused_class = rb_define_class_under(class, "Refused", nb_error_class);

@@ -377,12 +377,37 @@ static void set_protocol(VALUE env) {
     RB_GC_GUARD(field);
 }
 
+/* The next text of those that are in `client`, each with a NUL behind it. */
+static VALUE next_text(const char **at, const char *end) {
+    const char *begin = *at, *stop = begin < end ? memchr(begin, '\0', (size_t)(end - begin)) : NULL;
+    if (!stop) stop = end;
+    *at = stop < end ? stop + 1 : end;
+    return rb_str_new(begin, stop - begin);
+}
+
+/* The client's certificate, by the names of Apache's mod_ssl, which Passenger has too. Puma's key
+   has an object; NeverBlock::TLS.peer makes it. */
+static void set_client(VALUE env, const nb_request_message *request) {
+    const char *next = at(request, request->client), *end = next + request->client.size;
+    bool shown = *next++ == 'V';
+    rb_hash_aset(env, nb_env_keys.ssl_client_verify, rb_str_new_cstr(shown ? "SUCCESS" : "NONE"));
+    if (!shown) return;
+    rb_hash_aset(env, nb_env_keys.ssl_client_s_dn, next_text(&next, end));
+    rb_hash_aset(env, nb_env_keys.ssl_client_i_dn, next_text(&next, end));
+    rb_hash_aset(env, nb_env_keys.ssl_client_m_serial, next_text(&next, end));
+    VALUE pem = next_text(&next, end);
+    rb_hash_aset(env, nb_env_keys.ssl_client_cert, pem);
+    VALUE peer = rb_funcall(rb_path2class("NeverBlock::TLS"), rb_intern("peer"), 1, pem);
+    if (!NIL_P(peer)) rb_hash_aset(env, nb_env_keys.puma_peercert, peer);
+}
+
 VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request) {
     update_template(builder, request);
     VALUE env = rb_hash_dup(builder->template);
     set_line(env, request);
     set_headers(builder, env, request);
     set_body(builder, env, request);
+    if (request->client.size) set_client(env, request);
     rb_hash_aset(env, nb_env_keys.request_id, request_id(builder, request));
     rb_hash_aset(env, nb_env_keys.rack_response_finished, rb_ary_new());
     rb_hash_aset(env, nb_env_keys.rack_after_reply, rb_ary_new());

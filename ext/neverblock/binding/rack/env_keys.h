@@ -24,6 +24,12 @@
     X(content_length, "CONTENT_LENGTH")                 \
     X(transfer_encoding, "HTTP_TRANSFER_ENCODING")      \
     X(rack_url_scheme, "rack.url_scheme")               \
+    X(ssl_client_verify, "SSL_CLIENT_VERIFY")           \
+    X(ssl_client_s_dn, "SSL_CLIENT_S_DN")               \
+    X(ssl_client_i_dn, "SSL_CLIENT_I_DN")               \
+    X(ssl_client_m_serial, "SSL_CLIENT_M_SERIAL")       \
+    X(ssl_client_cert, "SSL_CLIENT_CERT")               \
+    X(puma_peercert, "puma.peercert")                   \
     X(https, "HTTPS")                                   \
     X(rack_input, "rack.input")                         \
     X(rack_errors, "rack.errors")                       \

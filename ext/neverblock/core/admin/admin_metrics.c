@@ -137,8 +137,9 @@ static void add_handshakes(nb_text *text, const nb_loop *loop) {
     family(text, "tls_handshakes_total", "counter",
            "TLS handshakes by how they ended: full, resumed (by a ticket), or why not (guides/tls.md).");
     for (size_t i = 0; i < NB_HANDSHAKE_OUTCOMES; i++) {
-        sample(text, "tls_handshakes_total", results[i],
-               nb_loops_sum(loop->all, offsetof(nb_loop, counters.handshakes) + i * sizeof(loop->counters.handshakes[0])));
+        sample(
+            text, "tls_handshakes_total", results[i],
+            nb_loops_sum(loop->all, offsetof(nb_loop, counters.handshakes) + i * sizeof(loop->counters.handshakes[0])));
     }
 }
 

@@ -114,9 +114,9 @@ static void add_tls(nb_text *text, const nb_loop *loop) {
     begin(text, "tls", '{');
     begin(text, "handshakes", '{');
     for (size_t i = 0; i < NB_HANDSHAKE_OUTCOMES; i++) {
-        add_number(text, results[i],
-                   nb_loops_sum(loop->all,
-                                offsetof(nb_loop, counters.handshakes) + i * sizeof(loop->counters.handshakes[0])));
+        add_number(
+            text, results[i],
+            nb_loops_sum(loop->all, offsetof(nb_loop, counters.handshakes) + i * sizeof(loop->counters.handshakes[0])));
     }
     nb_text_add(text, "}}");
 }

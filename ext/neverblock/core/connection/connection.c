@@ -543,7 +543,8 @@ void nb_connection_ready(nb_connections *connections, nb_connection *connection,
             nb_connection_read(connections, connection);
         } else {
             bool last = connection->state == NB_CONNECTION_LAST && !connection->read_ended;
-            if (last && connection->transport.kind->peer_finished(&connection->transport)) input_ended(connections, connection);
+            if (last && connection->transport.kind->peer_finished(&connection->transport))
+                input_ended(connections, connection);
             set_interest(connections, connection, connection->interest & (uint8_t)~NB_POLL_READ);
         }
     }

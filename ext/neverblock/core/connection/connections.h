@@ -71,11 +71,11 @@ struct nb_connections {
     nb_handshakes handshakes;
     nb_uploads uploads;
     nb_request_log request_log;
-    nb_head head;         /* scratch: valid within one step of one connection */
-    nb_connection *open;  /* of clients */
-    nb_connection *admin; /* to admin listeners */
+    nb_head head;           /* scratch: valid within one step of one connection */
+    nb_connection *open;    /* of clients */
+    nb_connection *admin;   /* to admin listeners */
     nb_connection *tunnels; /* hijacked (tunnel.h) */
-    nb_connection *dirty; /* to be flushed at the turn's end */
+    nb_connection *dirty;   /* to be flushed at the turn's end */
     /* ended in this turn; freed at its end, as they may still be on the stack */
     nb_connection *graveyard;
     nb_connection *with_workers; /* ended, but a worker still has their sending or handshake */

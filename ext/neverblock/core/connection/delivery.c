@@ -66,6 +66,7 @@ static void fill_in(nb_connections *connections, nb_exchange *exchange, nb_reque
     facts->listener = connection->listener;
     facts->streams = route && route->stream_input && facts->has_body;
     facts->cancellable = exchange->cancellable;
+    facts->client = nb_transport_tls_client(&connection->transport);
 }
 
 /* A request with a body that belongs to https: the body is not read. */
@@ -85,8 +86,7 @@ nb_request_kind nb_delivery_begin(nb_connections *connections, nb_exchange *exch
     exchange->connection->had_request = true;
     NB_COUNT(connections->counters, requests, 1);
     nb_stages_head(connections->responses->stages, exchange, connections->time->now_ns);
-    if (exchange->connection->redirects && facts->has_body)
-        return refuse_body(connections, exchange, facts);
+    if (exchange->connection->redirects && facts->has_body) return refuse_body(connections, exchange, facts);
     if (facts->streams) return begin_upload(connections, exchange, facts) ? NB_REQUEST_STREAMED : NB_REQUEST_REFUSED;
     if (facts->has_body) return begin_body(connections, exchange, facts) ? NB_REQUEST_COLLECTED : NB_REQUEST_REFUSED;
     return NB_REQUEST_WHOLE;

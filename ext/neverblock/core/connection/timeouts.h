@@ -15,7 +15,7 @@
 typedef enum nb_timeout_class {
     NB_TIMEOUT_NONE,
     NB_TIMEOUT_HANDSHAKE, /* of TLS: timeouts { handshake } */
-    NB_TIMEOUT_HEADER, /* a head is awaited or received: timeouts { header } */
+    NB_TIMEOUT_HEADER,    /* a head is awaited or received: timeouts { header } */
     /* a body or a response is transferred: timeouts { body }, judged by the bytes that move */
     NB_TIMEOUT_TRANSFER,
     NB_TIMEOUT_IDLE,   /* between requests: timeouts { idle } */

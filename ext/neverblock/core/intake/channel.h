@@ -92,7 +92,7 @@ typedef struct nb_channel_listener {
 
 /* Version of the shared layout. Attaching fails unless both sides have the same, as the rings trust
    each other's layout. */
-#define NB_CHANNEL_LAYOUT 10u
+#define NB_CHANNEL_LAYOUT 11u
 
 /* What the executor says to all loops, once. */
 typedef struct nb_board {

@@ -148,6 +148,7 @@ typedef struct nb_request_message {
     nb_span method_text, target, path, query;
     nb_span host; /* the authority that counts, from an absolute target or from Host */
     nb_span peer_address;
+    nb_span client; /* what a client of TLS has shown (transport/transport.h) */
     nb_span body;
     nb_request_header headers[];
 } nb_request_message;

@@ -17,7 +17,7 @@ static size_t fixed_bytes(const nb_request_facts *facts) {
 }
 
 size_t nb_request_message_bytes(const nb_request_facts *facts) {
-    return round_up(fixed_bytes(facts) + facts->raw.size + strlen(facts->peer->address) + 1);
+    return round_up(fixed_bytes(facts) + facts->raw.size + strlen(facts->peer->address) + 1 + facts->client.size);
 }
 
 /* A slice outside the raw head (the "/" of an absolute target without a path) becomes an empty
@@ -45,7 +45,7 @@ void nb_request_message_write(void *out, const nb_request_facts *facts) {
     nb_request_message *message = out;
     size_t raw_offset = fixed_bytes(facts);
     size_t peer_offset = raw_offset + facts->raw.size;
-    size_t peer_bytes = strlen(facts->peer->address);
+    size_t peer_bytes = strlen(facts->peer->address), client_offset = peer_offset + peer_bytes;
     *message = (nb_request_message){
         .message = {.type = NB_MESSAGE_REQUEST,
                     .flags = (uint16_t)((facts->streams ? NB_REQUEST_STREAMS : 0) |
@@ -70,10 +70,12 @@ void nb_request_message_write(void *out, const nb_request_facts *facts) {
         .query = span_of(facts, head->query, raw_offset),
         .host = span_of(facts, facts->host, raw_offset),
         .peer_address = {(uint32_t)peer_offset, (uint32_t)peer_bytes},
+        .client = {(uint32_t)client_offset, (uint32_t)facts->client.size},
     };
     write_headers(message, facts, raw_offset);
     memcpy((char *)out + raw_offset, facts->raw.data, facts->raw.size);
     memcpy((char *)out + peer_offset, facts->peer->address, peer_bytes);
+    if (facts->client.size) memcpy((char *)out + client_offset, facts->client.data, facts->client.size);
 }
 
 void nb_request_message_add_body(nb_request_message *message, size_t body_bytes) {
@@ -87,7 +89,7 @@ static bool lies_within(nb_span span, size_t bytes) { return span.offset <= byte
 
 static bool spans_lie_within(const nb_request_message *message, size_t bytes) {
     const nb_span spans[] = {message->method_text, message->target,       message->path, message->query,
-                             message->host,        message->peer_address, message->body};
+                             message->host,        message->peer_address, message->client, message->body};
     for (size_t i = 0; i < sizeof(spans) / sizeof(*spans); i++) {
         if (!lies_within(spans[i], bytes)) return false;
     }

@@ -24,7 +24,8 @@ struct ssl_st; /* SSL of OpenSSL */
 
 typedef struct nb_tls_context nb_tls_context;
 
-/* Why a context could not be made. `detail` is OpenSSL's reason, such as "bad decrypt"; "": none. */
+/* Why a context could not be made. `detail` is OpenSSL's reason, such as "bad decrypt"; "": it has
+ * none. */
 typedef enum nb_tls_fault {
     NB_TLS_FAULT_NONE,
     NB_TLS_FAULT_CERTIFICATE, /* no PEM certificate, or one that OpenSSL refuses */
@@ -35,6 +36,7 @@ typedef enum nb_tls_fault {
     NB_TLS_FAULT_CIPHERS,
     NB_TLS_FAULT_SUITES,
     NB_TLS_FAULT_GROUPS,
+    NB_TLS_FAULT_AUTHORITIES, /* no PEM certificate among them, or one that OpenSSL refuses */
 } nb_tls_fault;
 
 #define NB_TLS_DETAIL_BYTES 160u
@@ -47,6 +49,13 @@ typedef struct nb_tls_error {
 #define NB_TLS_1_2 0x0303
 #define NB_TLS_1_3 0x0304
 
+/* Whether clients show a certificate. */
+typedef enum nb_tls_verify {
+    NB_TLS_VERIFY_NONE,     /* they are not asked */
+    NB_TLS_VERIFY_OPTIONAL, /* they may; one that is not valid ends the handshake */
+    NB_TLS_VERIFY_REQUIRED,
+} nb_tls_verify;
+
 typedef struct nb_tls_settings {
     uint16_t version_min, version_max;
     const char *ciphers; /* of TLS 1.2, in OpenSSL's form */
@@ -55,6 +64,8 @@ typedef struct nb_tls_settings {
     /* Protocols for ALPN, the best first, each with a byte of length before it (RFC 7301 section
      * 3.1). */
     nb_slice protocols;
+    nb_tls_verify verify;
+    nb_slice authorities; /* PEM: certificates that those of clients are verified by */
 } nb_tls_settings;
 
 /* Mozilla's intermediate list without the slow finite-field Diffie-Hellman; h2, where the build has

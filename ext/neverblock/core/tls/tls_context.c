@@ -139,6 +139,44 @@ static int choose_protocol(SSL *ssl, const unsigned char **chosen, unsigned char
 
 /* --- a SSL_CTX by the settings --- */
 
+/* A key with a passphrase is an error: nobody is asked on a terminal. */
+static int no_passphrase(char *buffer, int size, int writes, void *argument) {
+    (void)buffer, (void)size, (void)writes, (void)argument;
+    return -1;
+}
+
+/* Clients are told the names of the authorities (RFC 8446 section 4.2.4). */
+static nb_status trust(SSL_CTX *ssl, X509 *authority) {
+    bool added = X509_STORE_add_cert(SSL_CTX_get_cert_store(ssl), authority) && SSL_CTX_add_client_CA(ssl, authority);
+    return added ? NB_OK : NB_INVALID;
+}
+
+static nb_status add_authorities(SSL_CTX *ssl, nb_slice pem, nb_tls_error *error) {
+    BIO *from = BIO_new_mem_buf(pem.data, (int)pem.size);
+    if (!from) return NB_NO_MEMORY;
+    nb_status status = NB_OK;
+    size_t count = 0;
+    X509 *next;
+    while (status == NB_OK && (next = PEM_read_bio_X509(from, NULL, no_passphrase, NULL))) {
+        status = trust(ssl, next);
+        X509_free(next);
+        count++;
+    }
+    BIO_free(from);
+    bool at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+    if (status != NB_OK || count == 0 || !at_end) return fail(error, NB_TLS_FAULT_AUTHORITIES);
+    ERR_clear_error();
+    return NB_OK;
+}
+
+static nb_status set_verify(SSL_CTX *ssl, const nb_tls_settings *settings, nb_tls_error *error) {
+    if (settings->verify == NB_TLS_VERIFY_NONE) return NB_OK;
+    int mode = SSL_VERIFY_PEER | SSL_VERIFY_CLIENT_ONCE;
+    if (settings->verify == NB_TLS_VERIFY_REQUIRED) mode |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
+    SSL_CTX_set_verify(ssl, mode, NULL);
+    return add_authorities(ssl, settings->authorities, error);
+}
+
 static nb_status apply(nb_tls_context *context, SSL_CTX *ssl, nb_tls_error *error) {
     const nb_tls_settings *settings = &context->settings;
     uint64_t options = SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION;
@@ -146,8 +184,8 @@ static nb_status apply(nb_tls_context *context, SSL_CTX *ssl, nb_tls_error *erro
     options |= SSL_OP_IGNORE_UNEXPECTED_EOF; /* requests have a length of their own */
 #endif
     SSL_CTX_set_options(ssl, options);
-    SSL_CTX_set_mode(ssl, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                              SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_mode(ssl,
+                     SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_read_ahead(ssl, 1);
     SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_timeout(ssl, SESSION_SECONDS);
@@ -158,6 +196,8 @@ static nb_status apply(nb_tls_context *context, SSL_CTX *ssl, nb_tls_error *erro
     if (!SSL_CTX_set_ciphersuites(ssl, settings->suites)) return fail(error, NB_TLS_FAULT_SUITES);
     if (!SSL_CTX_set1_groups_list(ssl, settings->groups)) return fail(error, NB_TLS_FAULT_GROUPS);
     if (!SSL_CTX_set_session_id_context(ssl, session_context, sizeof(session_context) - 1)) return NB_NO_MEMORY;
+    nb_status status = set_verify(ssl, settings, error);
+    if (status != NB_OK) return status;
     SSL_CTX_set_tlsext_servername_callback(ssl, choose_certificate);
     SSL_CTX_set_tlsext_servername_arg(ssl, context);
     SSL_CTX_set_alpn_select_cb(ssl, choose_protocol, &context->settings.protocols);
@@ -175,12 +215,6 @@ static nb_status make_ssl(nb_tls_context *context, SSL_CTX **result, nb_tls_erro
 }
 
 /* --- certificates --- */
-
-/* A key with a passphrase is an error: nobody is asked on a terminal. */
-static int no_passphrase(char *buffer, int size, int writes, void *argument) {
-    (void)buffer, (void)size, (void)writes, (void)argument;
-    return -1;
-}
 
 static nb_status add_chain(SSL_CTX *ssl, BIO *from, nb_tls_error *error) {
     X509 *next;
@@ -304,6 +338,13 @@ nb_status nb_tls_context_add(nb_tls_context *context, const nb_slice *names, siz
 
 /* --- life --- */
 
+/* .data is NULL: out of memory. */
+static nb_slice copy_of_slice(nb_slice bytes) {
+    char *copy = nb_alloc(bytes.size + 1);
+    if (copy && bytes.size) memcpy(copy, bytes.data, bytes.size);
+    return nb_slice_of(copy, bytes.size);
+}
+
 nb_status nb_tls_context_create(const nb_tls_settings *settings, nb_tls_context **result, nb_tls_error *error) {
     error->fault = NB_TLS_FAULT_NONE;
     error->detail[0] = '\0';
@@ -314,10 +355,10 @@ nb_status nb_tls_context_create(const nb_tls_settings *settings, nb_tls_context 
     context->settings.ciphers = copy_of(settings->ciphers);
     context->settings.suites = copy_of(settings->suites);
     context->settings.groups = copy_of(settings->groups);
-    char *protocols = nb_alloc(settings->protocols.size + 1);
-    if (protocols) memcpy(protocols, settings->protocols.data, settings->protocols.size);
-    context->settings.protocols = nb_slice_of(protocols, settings->protocols.size);
-    bool copied = context->settings.ciphers && context->settings.suites && context->settings.groups && protocols;
+    context->settings.protocols = copy_of_slice(settings->protocols);
+    context->settings.authorities = copy_of_slice(settings->authorities);
+    bool copied = context->settings.ciphers && context->settings.suites && context->settings.groups &&
+                  context->settings.protocols.data && context->settings.authorities.data;
     SSL_CTX *trial = NULL;
     nb_status status = copied ? make_ssl(context, &trial, error) : NB_NO_MEMORY;
     SSL_CTX_free(trial);
@@ -351,6 +392,7 @@ void nb_tls_context_release(nb_tls_context *context) {
     free_text(context->settings.suites);
     free_text(context->settings.groups);
     free_text(context->settings.protocols.data);
+    free_text(context->settings.authorities.data);
     nb_free(context);
 }
 

@@ -20,11 +20,17 @@ nb_status nb_transport_tls_handshake(nb_transport *transport, nb_tls_facts *fact
     return NB_UNSUPPORTED;
 }
 
+nb_slice nb_transport_tls_client(const nb_transport *transport) {
+    (void)transport;
+    return nb_slice_of(NULL, 0);
+}
+
 #else
 
 #include <errno.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <pthread.h>
 #include <string.h>
@@ -36,13 +42,14 @@ nb_status nb_transport_tls_handshake(nb_transport *transport, nb_tls_facts *fact
 /* The most plain bytes in a record (RFC 8446 section 5.1). */
 #define RECORD_BYTES 16384
 
-static const char plain_answer[] =
-    "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
-    "400 this port speaks HTTPS: write https://\n";
+static const char plain_answer[] = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
+                                   "400 this port speaks HTTPS: write https://\n";
 
 typedef struct nb_tls_session {
     SSL *ssl; /* made by the first step of the handshake */
     nb_tls_context *context;
+    char *client; /* nb_transport_tls_client; owned */
+    size_t client_bytes;
     pthread_mutex_t lock;
     int socket_error; /* errno of the last call of the socket; 0: none */
     size_t pending;   /* the sender's: plain bytes of a record that is sealed and not sent */
@@ -292,6 +299,7 @@ static void tls_finish(nb_transport *transport) {
 static void tls_abort(nb_transport *transport, int reset) { nb_net_abort(transport->fd, reset != 0); }
 
 static void free_session(session *tls) {
+    nb_free(tls->client);
     SSL_free(tls->ssl);
     nb_tls_context_release(tls->context);
     pthread_mutex_destroy(&tls->lock);
@@ -347,6 +355,9 @@ static nb_handshake_outcome outcome_of(int reason, int result) {
         return NB_HANDSHAKE_cipher;
     case SSL_R_NO_APPLICATION_PROTOCOL:
         return NB_HANDSHAKE_protocol;
+    case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+    case SSL_R_CERTIFICATE_VERIFY_FAILED:
+        return NB_HANDSHAKE_client;
     case ERR_R_MALLOC_FAILURE:
         return NB_HANDSHAKE_failed;
     default:
@@ -395,6 +406,52 @@ static void note_agreement(const SSL *ssl, nb_tls_facts *facts) {
     if (size && size < sizeof(facts->protocol)) memcpy(facts->protocol, protocol, size);
 }
 
+/* --- the client's certificate --- */
+
+static bool add_name(BIO *text, const X509_NAME *name) {
+    return X509_NAME_print_ex(text, name, 0, XN_FLAG_RFC2253) >= 0 && BIO_write(text, "", 1) == 1;
+}
+
+static bool add_serial(BIO *text, X509 *certificate) {
+    return i2a_ASN1_INTEGER(text, X509_get_serialNumber(certificate)) > 0 && BIO_write(text, "", 1) == 1;
+}
+
+static bool write_certificate(BIO *text, X509 *certificate) {
+    return BIO_write(text, "V", 1) == 1 && add_name(text, X509_get_subject_name(certificate)) &&
+           add_name(text, X509_get_issuer_name(certificate)) && add_serial(text, certificate) &&
+           PEM_write_bio_X509(text, certificate) == 1 && BIO_write(text, "", 1) == 1;
+}
+
+static nb_status keep_client(session *tls, const char *bytes, size_t size) {
+    tls->client = nb_alloc(size);
+    if (!tls->client) return NB_NO_MEMORY;
+    memcpy(tls->client, bytes, size);
+    tls->client_bytes = size;
+    return NB_OK;
+}
+
+/* OpenSSL has verified it: else the handshake has failed. */
+static nb_status note_client(session *tls) {
+    if (SSL_get_verify_mode(tls->ssl) == SSL_VERIFY_NONE) return NB_OK;
+    X509 *certificate = SSL_get_peer_certificate(tls->ssl);
+    if (!certificate) return keep_client(tls, "N", 1);
+    char *bytes;
+    nb_status status = NB_NO_MEMORY;
+    BIO *text = BIO_new(BIO_s_mem());
+    if (text && write_certificate(text, certificate)) {
+        long size = BIO_get_mem_data(text, &bytes);
+        status = keep_client(tls, bytes, (size_t)size);
+    }
+    BIO_free(text);
+    X509_free(certificate);
+    return status;
+}
+
+nb_slice nb_transport_tls_client(const nb_transport *transport) {
+    const session *tls = transport->tls;
+    return tls ? nb_slice_of(tls->client, tls->client_bytes) : nb_slice_of(NULL, 0);
+}
+
 static nb_status take_step(nb_transport *transport, nb_tls_facts *facts) {
     session *tls = transport->tls;
     if (!tls->ssl && begin(transport) != NB_OK) {
@@ -403,6 +460,10 @@ static nb_status take_step(nb_transport *transport, nb_tls_facts *facts) {
     }
     int result = SSL_do_handshake(tls->ssl);
     if (result == 1) {
+        if (note_client(tls) != NB_OK) {
+            facts->outcome = NB_HANDSHAKE_failed;
+            return NB_SYSTEM;
+        }
         tls->done = true;
         note_agreement(tls->ssl, facts);
         transport->unread = SSL_has_pending(tls->ssl);

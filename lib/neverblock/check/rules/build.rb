@@ -19,27 +19,37 @@ module NeverBlock
           poller: [:warning,
                    "the native part was built with neither epoll nor kqueue: with thousands of " \
                    "connections poll(2) is slow",
-                   "build it on Linux, macOS or a BSD"]
+                   "build it on Linux, macOS or a BSD"],
+          tls: [:note,
+                "the native part was built without OpenSSL: https:// addresses are refused",
+                "install OpenSSL's development files (libssl-dev), and install the gem again; or " \
+                "put a proxy in front"]
         }.freeze
 
         module_function
 
         # @return [Array<Finding>]
-        def call(_subject, built = NeverBlock.built)
+        def call(subject, built = NeverBlock.built)
           absent = MISSING.reject { |feature, _| built.fetch(feature, true) }
           found = absent.map do |feature, (level, seen, mend)|
+            level = :serious if feature == :tls && https?(subject)
             Finding.of(level, "build-#{feature}", seen, mend)
           end
           [*found, protocols]
         end
 
-        def protocols
-          Finding.of(:note, "build-tls",
-                     "this version supports HTTP/1.1 without TLS: neither https:// addresses nor " \
-                     "HTTP/2",
-                     "a proxy in front for both (nginx, Caddy, a platform's router)")
+        # The server does not start then.
+        def https?(subject)
+          subject&.config&.binds&.any?(&:https?)
         end
-        private_class_method :protocols
+
+        def protocols
+          Finding.of(:note, "build-http2",
+                     "this version supports HTTP/1.1, and not HTTP/2",
+                     "nothing, if HTTP/1.1 will do; else a proxy in front (nginx, Caddy, a " \
+                     "platform's router)")
+        end
+        private_class_method :https?, :protocols
       end
     end
   end
