@@ -164,6 +164,55 @@ static void a_malformed_request_resets_its_stream(void **state) {
     nb_test_world_close(w);
 }
 
+/* RFC 9113 section 8.1. They are checked and dropped, as those of HTTP/1.1 are. */
+static void trailers_are_read(void **state) {
+    static const char *const post[] = {":method", "POST", ":scheme", "http", ":authority", "test", ":path", "/", NULL};
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_test_client *client = raw_client(w);
+    nb_raw_headers(&raw, NB_RAW_END_HEADERS, 1, post);
+    nb_raw_add(&raw, NB_RAW_DATA, 0, 1, "body", 4);
+    nb_raw_headers(&raw, WHOLE, 1, (const char *const[]){"x-sum", "1", NULL});
+    nb_raw_headers(&raw, NB_RAW_END_HEADERS, 3, post);
+    nb_raw_add(&raw, NB_RAW_DATA, 0, 3, "body", 4);
+    nb_raw_headers(&raw, WHOLE, 3, (const char *const[]){":path", "/", NULL});
+    send_raw(client);
+    bool answered = false, reset = false;
+    while (!answered || !reset) {
+        assert_true(nb_raw_next(client, &frame));
+        if (frame.type == NB_RAW_DATA) {
+            assert_int_equal(1, frame.stream);
+            assert_memory_equal("body", frame.bytes, 4);
+            answered = true;
+        } else if (frame.type == NB_RAW_RST_STREAM) {
+            assert_int_equal(3, frame.stream);
+            assert_int_equal(NGHTTP2_PROTOCOL_ERROR, nb_raw_code(&frame));
+            reset = true;
+        }
+    }
+    nb_test_world_close(w);
+}
+
+/* RFC 9113 section 5.1.2. */
+static void streams_beyond_the_limit_are_refused(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_test_client *client = raw_client(w);
+    for (uint32_t i = 0; i <= NB_HTTP2_STREAMS_MAX; i++)
+        nb_raw_headers(&raw, WHOLE, 2 * i + 1, (const char *const[]){REQUEST("/hold"), NULL});
+    send_raw(client);
+    assert_true(nb_raw_await(client, NB_RAW_RST_STREAM, &frame));
+    assert_int_equal(2 * NB_HTTP2_STREAMS_MAX + 1, frame.stream);
+    assert_int_equal(NGHTTP2_REFUSED_STREAM, nb_raw_code(&frame));
+    nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, NB_HTTP2_STREAMS_MAX);
+    nb_test_executor_release(w->executors[0]);
+    for (unsigned i = 0; i < NB_HTTP2_STREAMS_MAX; i++) {
+        assert_true(nb_raw_await(client, NB_RAW_DATA, &frame));
+        assert_memory_equal("held", frame.bytes, 4);
+    }
+    nb_test_world_close(w);
+}
+
 /* What is well formed, and not served, is answered. */
 static void what_is_not_served_gets_a_status(void **state) {
     static const struct {
@@ -416,6 +465,8 @@ int main(void) {
         CASE(a_connection_cannot_be_hijacked),
         CASE(a_flood_of_resets_ends_the_connection),
         CASE(a_malformed_request_resets_its_stream),
+        CASE(trailers_are_read),
+        CASE(streams_beyond_the_limit_are_refused),
         CASE(what_is_not_served_gets_a_status),
         CASE(heads_over_the_limits_are_refused),
         CASE(an_error_of_the_connection_ends_it),
