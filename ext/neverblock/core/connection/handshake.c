@@ -75,10 +75,17 @@ static bool may_go_on(nb_handshake *handshake) {
     return true;
 }
 
+/* What remains of a handshake whose messages the server has written computes little. The loop does
+ * that itself: a hand-over to a thread and back would cost as much. */
 void nb_handshake_ready(nb_connections *connections, nb_connection *connection) {
     nb_handshake *handshake = connection->handshake;
     if (handshake->with_worker) return;
     connection->waits = NB_WAITS_NOT;
+    if (handshake->facts.quick) {
+        run(&handshake->job);
+        nb_handshake_returned(connections, handshake);
+        return;
+    }
     handshake->with_worker = true;
     if (may_go_on(handshake) && nb_workers_submit(connections->handshakes.workers, &handshake->job) == NB_OK) return;
     handshake->with_worker = false;

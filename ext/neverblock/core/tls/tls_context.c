@@ -189,6 +189,7 @@ static nb_status apply(nb_tls_context *context, SSL_CTX *ssl, nb_tls_error *erro
     SSL_CTX_set_read_ahead(ssl, 1);
     SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_timeout(ssl, SESSION_SECONDS);
+    SSL_CTX_set_num_tickets(ssl, 1); /* a resumed session brings another */
     if (!SSL_CTX_set_min_proto_version(ssl, settings->version_min) ||
         !SSL_CTX_set_max_proto_version(ssl, settings->version_max))
         return fail(error, NB_TLS_FAULT_VERSIONS);

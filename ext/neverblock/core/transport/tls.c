@@ -55,6 +55,7 @@ typedef struct nb_tls_session {
     size_t pending;   /* the sender's: plain bytes of a record that is sealed and not sent */
     size_t ahead;     /* the sender's: plain bytes that were sent and not reported as moved yet */
     bool ended;       /* the socket has: the client sends nothing more */
+    bool written;     /* all of the server's messages before the client's last ones are */
     bool done;        /* the handshake is */
     bool broken;      /* nothing more may be sent, not even an alert */
 } session;
@@ -383,6 +384,15 @@ static void answer_plain(const nb_transport *transport) {
     (void)nb_net_writev(transport->fd, &part, 1, &moved);
 }
 
+/* RFC 8446 section 4, RFC 5246 section 7.4: what a server's messages end with. */
+static void note_message(int writes, int version, int type, const void *bytes, size_t size, SSL *ssl, void *argument) {
+    session *tls = argument;
+    const unsigned char *message = bytes;
+    (void)version, (void)ssl;
+    if (!writes || type != SSL3_RT_HANDSHAKE || size == 0) return;
+    if (message[0] == SSL3_MT_FINISHED || message[0] == SSL3_MT_SERVER_DONE) tls->written = true;
+}
+
 static nb_status begin(nb_transport *transport) {
     session *tls = transport->tls;
     SSL *ssl = nb_tls_context_open(tls->context);
@@ -393,6 +403,8 @@ static nb_status begin(nb_transport *transport) {
     }
     SSL_set_bio(ssl, bio, bio);
     SSL_set_accept_state(ssl);
+    SSL_set_msg_callback(ssl, note_message);
+    SSL_set_msg_callback_arg(ssl, tls);
     tls->ssl = ssl;
     return NB_OK;
 }
@@ -465,6 +477,7 @@ static nb_status take_step(nb_transport *transport, nb_tls_facts *facts) {
             return NB_SYSTEM;
         }
         tls->done = true;
+        SSL_set_msg_callback(tls->ssl, NULL);
         note_agreement(tls->ssl, facts);
         transport->unread = SSL_has_pending(tls->ssl);
         return NB_OK;
@@ -472,6 +485,7 @@ static nb_status take_step(nb_transport *transport, nb_tls_facts *facts) {
     int error = SSL_get_error(tls->ssl, result);
     facts->wants_write = error == SSL_ERROR_WANT_WRITE;
     facts->heard = !SSL_in_before(tls->ssl);
+    facts->quick = tls->written;
     if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return NB_AGAIN;
     note_failure(tls, result, facts);
     tls->broken = true;

@@ -84,6 +84,7 @@ typedef enum nb_handshake_outcome {
 typedef struct nb_tls_facts {
     nb_handshake_outcome outcome;
     bool heard;        /* the client has sent something */
+    bool quick; /* the server has written its messages: no private key is needed any more */
     bool wants_write;  /* NB_AGAIN: the handshake goes on when the socket is writable */
     uint16_t version;  /* as NB_TLS_1_2 */
     char protocol[16]; /* by ALPN; "": none */
