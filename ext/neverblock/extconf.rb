@@ -6,6 +6,7 @@
 #
 #   ruby extconf.rb --enable-debug                    -O0 and asserts for slow checks
 #   ruby extconf.rb --disable-tls                     without OpenSSL, also where it is there
+#   ruby extconf.rb --disable-http2                   without nghttp2, also where it is there
 #   ruby extconf.rb --enable-sanitize=address|thread  run it with the sanitizer's library preloaded
 
 require "mkmf"
@@ -23,6 +24,7 @@ SOURCES = {
   "core/tls" => %w[tls_context tls_none tls_tickets],
   "core/transport" => %w[tcp tls],
   "core/http" => %w[byte_class date field_name host status_code],
+  "core/http2" => %w[http2_head],
   "core/http1" => %w[body_decoder chunked framing head_parser head_writer],
   "core/mysql" => %w[answer],
   "core/stall" => %w[stall stall_entry stall_places stall_watch],
@@ -44,7 +46,10 @@ SOURCES = {
     connection connection_handshake connection_send connection_tunnel delivery responding timeouts
     upload
   ],
-  "core/protocols" => %w[http1_response http1_session],
+  "core/protocols" => %w[
+    http1_response http1_session http2_bodies http2_life http2_none http2_requests http2_response
+    http2_session http2_streams
+  ],
   "core/loop" => %w[accepting lease listener loop loops parts snapshot],
   "core/admin" => %w[admin admin_metrics admin_status],
   "core/server" => %w[server],
@@ -109,6 +114,12 @@ if enable_config("tls", true) && have_header("openssl/ssl.h") &&
    have_library("crypto", "OpenSSL_version", "openssl/crypto.h") &&
    have_library("ssl", "SSL_CTX_set_ciphersuites", "openssl/ssl.h") # 1.1.1
   $defs << "-DNB_HAVE_TLS"
+end
+
+# nghttp2: without it HTTP/2 is not spoken.
+if enable_config("http2", true) && have_header("nghttp2/nghttp2.h") &&
+   have_library("nghttp2", "nghttp2_option_set_max_outbound_ack", "nghttp2/nghttp2.h") # 1.40
+  $defs << "-DNB_HAVE_HTTP2"
 end
 
 $CFLAGS = "#{$CFLAGS.gsub(/(^| )-std=\S+/, "")} -std=c11"

@@ -23,6 +23,7 @@
 #include "binding/stalls/blockers.h"
 #include "os/subreaper.h"
 #include "os/syscalls.h"
+#include "protocols/http2_session.h"
 #include "tls/tls.h"
 
 /* subreaper -> true: orphans among the descendants become children of this process from now on;
@@ -71,6 +72,7 @@ static VALUE built(VALUE self) {
     VALUE hash = rb_hash_new();
     found(hash, "preadv2", BUILT_PREADV2);
     found(hash, "tls", nb_tls_library() != NULL);
+    found(hash, "http2", nb_http2_protocol() != NULL);
     found(hash, "poller", BUILT_EPOLL || BUILT_KQUEUE);
     return hash;
 }

@@ -236,6 +236,22 @@ static void any_part_of_the_front_moves_in_order(void **state) {
     }
 }
 
+/* A block for each small response would be memory for nothing. */
+static void what_is_small_is_copied(void **state) {
+    fixture *f = *state;
+    nb_send_queue to;
+    nb_send_queue_init(&to);
+    for (int i = 0; i < 20; i++) {
+        assert_status(NB_OK, nb_send_queue_add(&to, &f->pool, NB_SLICE("head")));
+        assert_status(NB_OK, nb_send_queue_add(&f->send_queue, &f->pool, NB_SLICE("hello")));
+        assert_status(NB_OK, nb_send_queue_move(&to, &f->send_queue, &f->pool, 5));
+        assert_true(nb_send_queue_empty(&f->send_queue));
+        assert_int_equal(1, f->pool.sending);
+    }
+    assert_int_equal(20 * 9, to.bytes);
+    nb_send_queue_clear(&to, &f->pool);
+}
+
 static void moving_may_find_no_memory(void **state) {
     fixture *f = *state;
     nb_send_queue to;
@@ -260,6 +276,7 @@ int main(void) {
         CASE(an_empty_file_range_is_closed_at_once),
         CASE(each_allocation_may_fail),
         CASE(any_part_of_the_front_moves_in_order),
+        CASE(what_is_small_is_copied),
         CASE(moving_may_find_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

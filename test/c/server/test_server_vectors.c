@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "http1/vectors.h"
+#include "protocols/http1_session.h"
 #include "support/world.h"
 
 static const char first[] = "GET /hello HTTP/1.1\r\nHost: first\r\n\r\n";
@@ -77,6 +78,7 @@ static void judge(nb_test_world *w, const vector *v, enum delivery how) {
 static void run_vectors(enum delivery how) {
     static nb_test_world w;
     nb_test_world_init(&w);
+    w.config.protocol = &nb_http1; /* the preface of HTTP/2 is a vector */
     nb_test_world_open(&w, 1);
     for (size_t i = 0; i < VECTOR_COUNT; i++)
         judge(&w, &vectors[i], how);

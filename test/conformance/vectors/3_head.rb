@@ -149,10 +149,10 @@ row 38, "HTTP/0.9", "RFC 9112 2.3" do
   refuse "GET / and an empty line", "GET /\r\n\r\n"
 end
 
-row 39, "HTTP/2 preface on an HTTP/1 port", "RFC 9113 3.4; RFC 9110 15.6.6" do
-  refuse "preface and SETTINGS",
-         "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00", 505
-  refuse "preface alone", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505
+row 39, "what is almost the preface of HTTP/2", "RFC 9113 3.4; RFC 9110 15.6.6" do
+  refuse "other bytes behind its line", "PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n", 505
+  refuse "an empty line before it", "\r\nPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505
+  refuse "another version", "PRI * HTTP/3.0\r\n\r\nSM\r\n\r\n", 505
 end
 
 row 40, "methods", "RFC 9110 9.1; RFC 9112 3.1" do

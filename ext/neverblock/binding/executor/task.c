@@ -92,6 +92,7 @@ static VALUE build_env(nb_task *task) {
     int64_t arrived_ns = request->arrived_ns, deadline_ns = request->deadline_ns;
     task->cancellable = (request->message.flags & NB_REQUEST_CANCELLABLE) != 0;
     task->head_request = request->method == NB_METHOD_HEAD;
+    task->http2 = request->minor_version == NB_HTTP_2;
     task->upgrades = (request->message.flags & NB_REQUEST_UPGRADES) != 0;
     task->spooled = request->body_fd >= 0;
     bool streams = (request->message.flags & NB_REQUEST_STREAMS) != 0;

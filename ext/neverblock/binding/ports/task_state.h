@@ -45,6 +45,7 @@ struct nb_task {
     unsigned step;           /* the next step of the request (executor/task.c) */
     bool busy;
     bool head_request;
+    bool http2;       /* its request came by HTTP/2 */
     bool upgrades;    /* its request asks for another protocol */
     bool spooled;     /* its body is a file */
     bool gone;        /* the client is, or the response was cut: nothing more needs to be sent */

@@ -24,7 +24,7 @@
 _Static_assert(NB_FIELD_COUNT <= 64, "fields seen are kept in 64 bits");
 
 static VALUE method_values[NB_METHOD_COUNT];
-static VALUE http10, http11, slash, empty, port80, port443, localhost, loopback, chunked, http, https, on;
+static VALUE http10, http11, http2, slash, empty, port80, port443, localhost, loopback, chunked, http, https, on;
 
 static void init_constants(void) {
     if (http10) return;
@@ -34,6 +34,7 @@ static void init_constants(void) {
         method_values[i] = nb_constant_string(name.data, name.size);
     }
     http10 = nb_constant_string("HTTP/1.0", 8);
+    http2 = nb_constant_string("HTTP/2", 6);
     http11 = nb_constant_string("HTTP/1.1", 8);
     slash = nb_constant_string("/", 1);
     empty = nb_constant_string("", 0);
@@ -366,6 +367,7 @@ static void set_line(VALUE env, const nb_request_message *request) {
     if (request->query.size) rb_hash_aset(env, nb_env_keys.query_string, text(request, request->query));
     rb_hash_aset(env, nb_env_keys.request_uri, text(request, request->target));
     if (request->minor_version == 0) rb_hash_aset(env, nb_env_keys.server_protocol, http10);
+    if (request->minor_version == NB_HTTP_2) rb_hash_aset(env, nb_env_keys.server_protocol, http2);
 }
 
 static void set_protocol(VALUE env) {
@@ -409,7 +411,12 @@ VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request) {
     rb_hash_aset(env, nb_env_keys.request_id, request_id(builder, request));
     rb_hash_aset(env, nb_env_keys.rack_response_finished, rb_ary_new());
     rb_hash_aset(env, nb_env_keys.rack_after_reply, rb_ary_new());
-    rb_hash_aset(env, nb_env_keys.rack_hijack, nb_hijack_new(request->message.exchange));
+    if (request->minor_version == NB_HTTP_2) { /* whose connection is not one request's to take */
+        rb_hash_aset(env, nb_env_keys.rack_can_hijack, Qfalse);
+        rb_hash_delete(env, nb_env_keys.rack_hijack);
+    } else {
+        rb_hash_aset(env, nb_env_keys.rack_hijack, nb_hijack_new(request->message.exchange));
+    }
     if (request->message.flags & NB_REQUEST_UPGRADES) set_protocol(env);
     if (builder->early_hints && request->minor_version > 0) /* RFC 9110 section 15.2 */
         rb_hash_aset(env, nb_env_keys.rack_early_hints, nb_hints_new(request->message.exchange));

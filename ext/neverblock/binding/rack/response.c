@@ -170,6 +170,9 @@ static VALUE close_hijacked(VALUE argument, VALUE error) {
 
 /* Sends the head; then the connection is the application's, and the body is ignored. */
 static void send_hijacked(send_call *call) {
+    if (call->task->http2)
+        rb_raise(nb_error_class, "a response with rack.hijack takes its connection, which requests of HTTP/2 share: "
+                                 "a body that responds to call can be streamed instead");
     nb_response_send_head(call->task, &call->gathered, (nb_slice){NULL, 0}, NB_RESPONSE_HANDOVER);
     nb_hijack_take(call->task);
     rb_rescue2(call_hijack, (VALUE)call, close_hijacked, (VALUE)call, rb_eException, (VALUE)0);

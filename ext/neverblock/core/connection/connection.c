@@ -213,6 +213,17 @@ void nb_connection_start(nb_connections *connections, nb_connection *connection)
     }
 }
 
+void nb_connection_change_protocol(nb_connections *connections, nb_connection *connection,
+                                   const nb_protocol *protocol) {
+    NB_ASSERT(connection->state == NB_CONNECTION_OPEN && !connection->first);
+    connection->protocol->close(connection);
+    memset(connection->session, 0, sizeof(connection->session));
+    connection->protocol = protocol;
+    protocol->open(connection);
+    protocol->received(connections, connection);
+    if (connections->draining) nb_connection_drain(connections, connection);
+}
+
 /* --- exchanges --- */
 
 void nb_connection_release_spool(nb_connections *connections, nb_exchange *exchange) {
@@ -549,6 +560,15 @@ void nb_connection_ready(nb_connections *connections, nb_connection *connection,
 
 /* --- time and drain --- */
 
+/* An idle connection is no longer wanted. */
+static void part(nb_connections *connections, nb_connection *connection) {
+    if (connection->protocol->drain) {
+        connection->protocol->drain(connections, connection);
+    } else {
+        nb_connection_end(connections, connection, false);
+    }
+}
+
 static void transfer_timed_out(nb_connections *connections, nb_connection *connection) {
     if (!nb_connection_is_too_slow(connections, connection)) {
         retime(connections, connection);
@@ -584,6 +604,8 @@ void nb_connection_timed_out(nb_connections *connections, nb_connection *connect
         nb_connection_mark_dirty(connections, connection);
         return;
     case NB_TIMEOUT_IDLE:
+        part(connections, connection);
+        break;
     case NB_TIMEOUT_ADMIN:
     case NB_TIMEOUT_LINGER:
     case NB_TIMEOUT_NONE:
@@ -596,8 +618,10 @@ void nb_connection_timed_out(nb_connections *connections, nb_connection *connect
 
 void nb_connection_drain(nb_connections *connections, nb_connection *connection) {
     if (connection->state == NB_CONNECTION_HANDSHAKE) nb_handshake_drain(connections, connection);
-    if (!nb_connection_is_idle(connection)) return;
+    bool told = connection->state == NB_CONNECTION_OPEN && connection->protocol->drain;
+    if (!nb_connection_is_idle(connection) && !told) return;
     nb_connection_read(connections, connection); /* a request that has already arrived is served */
-    if (nb_connection_is_idle(connection)) nb_connection_end(connections, connection, false);
+    if (nb_connection_is_idle(connection) || (told && connection->state == NB_CONNECTION_OPEN))
+        part(connections, connection);
     nb_connection_follow(connections, connection);
 }

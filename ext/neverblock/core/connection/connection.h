@@ -169,6 +169,8 @@ void nb_connection_abort_exchanges(nb_connections *connections, nb_connection *c
  * exchange for the same request, which no executor has. NULL: out of memory, and neither has
  * one. */
 nb_exchange *nb_connection_replace_exchange(nb_connections *connections, nb_exchange *exchange, nb_gone_reason reason);
+/* Another protocol takes over, and is given what was read. There is no exchange yet. */
+void nb_connection_change_protocol(nb_connections *connections, nb_connection *connection, const nb_protocol *protocol);
 /* Sets the poller's interest and the timeout by the state. Call it after each change of the
  * state. */
 void nb_connection_follow(nb_connections *connections, nb_connection *connection);

@@ -12,6 +12,8 @@
  *
  * Threads: the loop's, unless a comment says otherwise.
  */
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "connection/connection_internal.h"
@@ -108,6 +110,8 @@ void nb_handshake_returned(nb_connections *connections, nb_handshake *handshake)
     }
     nb_handshake_outcome how = handshake->facts.outcome;
     if (handshake->status == NB_OK) {
+        const nb_protocol *http2 = connections->http2;
+        if (http2 && strcmp(handshake->facts.protocol, http2->name) == 0) connection->protocol = http2;
         nb_handshake_end(connections, connection, how);
         nb_connection_start(connections, connection);
     } else if (handshake->status == NB_AGAIN && (handshake->facts.heard || !connections->draining)) {

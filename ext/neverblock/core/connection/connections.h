@@ -62,6 +62,7 @@ struct nb_connections {
 
     nb_connection_settings settings;
     const nb_protocol *protocol; /* of new connections */
+    const nb_protocol *http2;    /* of those that ask for it; NULL: it is not offered */
     nb_head_limits head_limits;
     nb_timeouts timeouts;
     nb_exchanges exchanges;

@@ -10,9 +10,10 @@
  * What is left to the protocol: the limits of a head (connections->head_limits) and of a body
  * (settings.body_bytes_max); one block of bytes that all slices of a head point into
  * (intake/request.h); the request's line for the log (nb_request_log_note) where connection->input
- * does not begin with it; exchange->hijack, in `sent`. One protocol serves all connections of a
- * server (nb_server_config.protocol). Nothing chooses by ALPN yet, and nothing tells a protocol
- * that the server drains: an idle connection is ended.
+ * does not begin with it; exchange->hijack, in `sent`.
+ *
+ * A connection begins with nb_connections.protocol. nb_connections.http2 takes its place where the
+ * client has asked for that by ALPN, or by its first bytes (nb_connection_change_protocol).
  *
  * A protocol calls delivery.h (give a request and its body to an executor), responding.h (the
  * server's own answers), and the last part of connection.h.
@@ -77,6 +78,13 @@ struct nb_protocol {
     /* The connection has sent what the client takes now. Nothing is left to send if
      * connection->waits is NB_WAITS_NOT. */
     void (*sent)(nb_connections *connections, nb_connection *connection);
+
+    /* --- the end; the connection is NB_CONNECTION_OPEN --- */
+
+    /* The server drains, or the connection has been idle for too long: the protocol says so to the
+     * client, serves what has begun, and then makes the connection NB_CONNECTION_LAST. NULL: an
+     * idle connection is ended, and others after their requests. */
+    void (*drain)(nb_connections *connections, nb_connection *connection);
 
     /* --- time and figures; the connection is NB_CONNECTION_OPEN --- */
 

@@ -98,6 +98,9 @@ typedef enum nb_method {
         NB_METHOD_COUNT
 } nb_method;
 
+/* In place of a minor version of HTTP/1: the request came by HTTP/2. */
+#define NB_HTTP_2 2u
+
 /* The four forms of a request target (RFC 9112 section 3.2). */
 typedef enum nb_target_form {
     NB_TARGET_ORIGIN,
@@ -122,8 +125,9 @@ typedef struct nb_head {
     /* As sent (not decoded), without the query. "/" for an absolute target without a path, "*" for
      * asterisk, empty for authority. */
     nb_slice path;
-    nb_slice query;        /* after the first '?', else empty */
-    uint8_t minor_version; /* 0 or 1; HTTP/1.2 to 1.9 count as 1 (RFC 9110 section 2.5) */
+    nb_slice query; /* after the first '?', else empty */
+    /* 0 or 1 of HTTP/1, where 1.2 to 1.9 count as 1 (RFC 9110 section 2.5); or NB_HTTP_2. */
+    uint8_t minor_version;
     uint16_t header_count;
     nb_header headers[NB_HEADERS_MAX];
 } nb_head;

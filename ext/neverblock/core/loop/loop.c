@@ -20,6 +20,7 @@
 #include "connection/delivery.h"
 #include "intake/body.h"
 #include "protocols/http1_session.h"
+#include "protocols/http2_session.h"
 #include "loop/accepting.h"
 #include "loop/snapshot.h"
 #include "loop/parts.h"
@@ -211,6 +212,7 @@ static void set_connections(nb_loop *loop, const nb_connections_events *events) 
     nb_connections *connections = &loop->connections;
     const nb_server_config *config = &loop->config;
     connections->protocol = config->protocol ? config->protocol : &nb_http1;
+    connections->http2 = config->protocol ? NULL : nb_http2_protocol();
     connections->settings = (nb_connection_settings){
         .body_bytes_max = config->body_bytes_max,
         .send_rate = config->send_rate,
@@ -638,7 +640,10 @@ static void retry_uploads(nb_loop *loop) {
         nb_exchange *exchange = upload->exchange;
         /* Its request still waits in the queue. */
         if (exchange->channel == NB_CHANNEL_NONE) continue;
-        exchange->connection->protocol->body_room(&loop->connections, exchange);
+        nb_connection *connection = exchange->connection;
+        connection->protocol->body_room(&loop->connections, exchange);
+        /* It has taken other uploads with it. */
+        if (connection->state == NB_CONNECTION_ENDED) next = loop->connections.uploads.first;
     }
     nb_dispatch_pump(&loop->dispatch);
 }

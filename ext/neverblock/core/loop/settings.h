@@ -52,7 +52,8 @@ typedef struct nb_server_config {
     const char *spool_directory;        /* NULL: TMPDIR or /tmp. Copied. */
     const char *poller;                 /* NULL: the best. Copied. */
     const char *version, *ruby_version; /* for /status.json. Copied. */
-    /* What clients speak (connection/protocol.h); NULL: HTTP/1.1. */
+    /* What clients speak (connection/protocol.h); NULL: HTTP/1.1, and HTTP/2 where the build has
+     * it. */
     const struct nb_protocol *protocol;
     /* Where the core's own lines go (never blocking); -1: nowhere. */
     int log_fd;

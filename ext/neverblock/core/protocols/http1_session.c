@@ -317,6 +317,18 @@ static bool wait_for_earlier(nb_connection *connection) {
     return false;
 }
 
+/* The parser has refused the head for its version, which it does before its end. True: the input is
+ * the client's preface of HTTP/2 (RFC 9113 section 3.4), or may become it. */
+static bool begins_http2(nb_connections *connections, nb_connection *connection) {
+    static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    const size_t whole = sizeof(preface) - 1;
+    if (!connections->http2 || connection->had_request || connection->first) return false;
+    size_t size = nb_buffer_size(&connection->input);
+    if (memcmp(nb_buffer_bytes(&connection->input), preface, size < whole ? size : whole) != 0) return false;
+    if (size >= whole) nb_connection_change_protocol(connections, connection, connections->http2);
+    return true;
+}
+
 /* True: more of what was read may be used. */
 static bool step_head(nb_connections *connections, nb_connection *connection) {
     if (!connection->input.data) return false;
@@ -333,6 +345,7 @@ static bool step_head(nb_connections *connections, nb_connection *connection) {
     if (status == NB_OK)
         status = nb_framing_decide(&connections->head, connections->settings.body_bytes_max,
                                    connections->head_limits.compliance, &framing, &refusal);
+    if (status != NB_OK && refusal.http_status == 505 && begins_http2(connections, connection)) return false;
     if (status != NB_OK) {
         refuse_head(connections, connection, refusal);
         return false;

@@ -16,6 +16,9 @@
 /* Bytes of one sendfile call. They fill a socket buffer, and the turn stays short. */
 #define FILE_STEP_BYTES (1u << 20)
 
+/* Bytes that are copied rather than moved with their block. */
+#define COPIED_BYTES_MAX 2048u
+
 struct nb_chunk {
     nb_chunk *next;
     uint64_t offset; /* of the next byte: in the block, or in the file */
@@ -175,12 +178,25 @@ static nb_status move_front(nb_send_queue *to, nb_send_queue *from, nb_pool *poo
     return status;
 }
 
+/* Copies a small first entry of `from` where `to` has room, so that small responses do not keep a
+ * block each. False: it is none. */
+static bool copy_small(nb_send_queue *to, nb_send_queue *from, nb_pool *pool, uint64_t bytes) {
+    nb_chunk *chunk = from->first, *last = to->last;
+    if (!chunk->capacity || bytes > COPIED_BYTES_MAX || !last || !last->capacity) return false;
+    if (last->capacity - last->end < bytes) return false;
+    memcpy(bytes_of(last) + last->end, bytes_of(chunk) + chunk->offset, (size_t)bytes);
+    nb_send_queue_commit(to, (size_t)bytes);
+    from->bytes -= bytes;
+    drop_first(from, pool);
+    return true;
+}
+
 nb_status nb_send_queue_move(nb_send_queue *to, nb_send_queue *from, nb_pool *pool, uint64_t bytes) {
     NB_ASSERT(bytes <= from->bytes);
     while (bytes > 0) {
         uint64_t size = from->first->end - from->first->offset;
         if (size > bytes) return move_front(to, from, pool, bytes);
-        move_chunk(to, from);
+        if (!copy_small(to, from, pool, size)) move_chunk(to, from);
         bytes -= size;
     }
     return NB_OK;

@@ -68,7 +68,8 @@ typedef struct nb_tls_settings {
     nb_slice authorities; /* PEM: certificates that those of clients are verified by */
 } nb_tls_settings;
 
-/* Mozilla's intermediate list without the slow finite-field Diffie-Hellman; http/1.1. */
+/* Mozilla's intermediate list without the slow finite-field Diffie-Hellman; h2, where the build has
+ * it, and http/1.1. */
 void nb_tls_settings_default(nb_tls_settings *settings);
 
 /* The settings are copied. NB_INVALID: *error says why. NB_NO_MEMORY. NB_UNSUPPORTED. */

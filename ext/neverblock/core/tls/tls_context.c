@@ -61,6 +61,13 @@ static nb_status fail(nb_tls_error *error, nb_tls_fault fault) {
     return NB_INVALID;
 }
 
+/* Of ALPN (RFC 7301 section 6), the best first. */
+#ifdef NB_HAVE_HTTP2
+#define PROTOCOLS "\x02h2\x08http/1.1"
+#else
+#define PROTOCOLS "\x08http/1.1"
+#endif
+
 void nb_tls_settings_default(nb_tls_settings *settings) {
     *settings = (nb_tls_settings){
         .version_min = NB_TLS_1_2,
@@ -69,7 +76,7 @@ void nb_tls_settings_default(nb_tls_settings *settings) {
                    "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305",
         .suites = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256",
         .groups = "X25519:P-256:P-384",
-        .protocols = NB_SLICE("\x08http/1.1"),
+        .protocols = NB_SLICE(PROTOCOLS),
     };
 }
 

@@ -23,7 +23,10 @@ module NeverBlock
           tls: [:note,
                 "the native part was built without OpenSSL: https:// addresses are refused",
                 "install OpenSSL's development files (libssl-dev), and install the gem again; or " \
-                "put a proxy in front"]
+                "put a proxy in front"],
+          http2: [:note,
+                  "the native part was built without nghttp2: HTTP/1.1 is spoken, and not HTTP/2",
+                  "install nghttp2's development files (libnghttp2-dev), and install the gem again"]
         }.freeze
 
         module_function
@@ -31,25 +34,17 @@ module NeverBlock
         # @return [Array<Finding>]
         def call(subject, built = NeverBlock.built)
           absent = MISSING.reject { |feature, _| built.fetch(feature, true) }
-          found = absent.map do |feature, (level, seen, mend)|
+          absent.map do |feature, (level, seen, mend)|
             level = :serious if feature == :tls && https?(subject)
             Finding.of(level, "build-#{feature}", seen, mend)
           end
-          [*found, protocols]
         end
 
         # The server does not start then.
         def https?(subject)
           subject&.config&.binds&.any?(&:https?)
         end
-
-        def protocols
-          Finding.of(:note, "build-http2",
-                     "this version supports HTTP/1.1, and not HTTP/2",
-                     "nothing, if HTTP/1.1 will do; else a proxy in front (nginx, Caddy, a " \
-                     "platform's router)")
-        end
-        private_class_method :https?, :protocols
+        private_class_method :https?
       end
     end
   end

@@ -1,0 +1,121 @@
+/*
+ * http2_life.c - how a session of HTTP/2 begins and ends: nghttp2's session with our memory,
+ * options and callbacks; what the server announces.
+ */
+#include "protocols/http2_session.h"
+
+#ifdef NB_HAVE_HTTP2
+
+#include "base/alloc.h"
+
+/* Acknowledgements of SETTINGS and PING that wait for a client that does not read (CVE-2019-9512,
+ * CVE-2019-9515). */
+#define ACKS_MAX 1000u
+
+/* Bytes of a response's head, compressed: more than an executor can send. */
+#define RESPONSE_HEAD_BYTES_MAX (1u << 20)
+
+static void *take_block(size_t bytes, void *unused) {
+    (void)unused;
+    return nb_alloc(bytes);
+}
+
+static void *take_zeroed(size_t count, size_t bytes, void *unused) {
+    (void)unused;
+    return nb_alloc_zero(count, bytes);
+}
+
+static void *retake(void *block, size_t bytes, void *unused) {
+    (void)unused;
+    return nb_realloc(block, bytes);
+}
+
+static void give(void *block, void *unused) {
+    (void)unused;
+    nb_free(block);
+}
+
+static void set_callbacks(nghttp2_session_callbacks *callbacks) {
+    nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, nb_http2_on_begin_headers);
+    nghttp2_session_callbacks_set_on_header_callback(callbacks, nb_http2_on_header);
+    nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks, nb_http2_on_invalid_header);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, nb_http2_on_frame_recv);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, nb_http2_on_data);
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, nb_http2_on_stream_close);
+    nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, nb_http2_on_frame_send);
+    nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks, nb_http2_on_frame_not_send);
+    nghttp2_session_callbacks_set_send_data_callback(callbacks, nb_http2_on_send_data);
+}
+
+static void set_options(nghttp2_option *options) {
+    nghttp2_option_set_no_auto_window_update(options, 1);
+    nghttp2_option_set_no_closed_streams(options, 1);
+    nghttp2_option_set_max_outbound_ack(options, ACKS_MAX);
+    nghttp2_option_set_max_send_header_block_length(options, RESPONSE_HEAD_BYTES_MAX);
+}
+
+static bool make_session(nb_http2_session *session) {
+    nghttp2_mem memory = {NULL, take_block, give, take_zeroed, retake};
+    nghttp2_session_callbacks *callbacks = NULL;
+    nghttp2_option *options = NULL;
+    bool made = nghttp2_session_callbacks_new(&callbacks) == 0 && nghttp2_option_new(&options) == 0;
+    if (made) {
+        set_callbacks(callbacks);
+        set_options(options);
+        made = nghttp2_session_server_new3(&session->h2, callbacks, session, options, &memory) == 0;
+    }
+    nghttp2_option_del(options);
+    nghttp2_session_callbacks_del(callbacks);
+    return made;
+}
+
+static bool announce(nb_http2_session *session) {
+    const nghttp2_settings_entry settings[] = {
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, NB_HTTP2_STREAMS_MAX},
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, NB_HTTP2_STREAM_WINDOW_BYTES},
+        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, session->connections->head_limits.head_bytes},
+    };
+    return nghttp2_submit_settings(session->h2, NGHTTP2_FLAG_NONE, settings, sizeof(settings) / sizeof(*settings)) ==
+               0 &&
+           nghttp2_session_set_local_window_size(session->h2, NGHTTP2_FLAG_NONE, 0, NB_HTTP2_WINDOW_BYTES) == 0;
+}
+
+static void destroy(nb_http2_session *session) {
+    while (session->streams)
+        nb_http2_free_stream(session, session->streams);
+    nb_http2_head_clear(&session->head, session->connections->pool);
+    nghttp2_session_del(session->h2);
+    nb_free(session);
+}
+
+nb_http2_session *nb_http2_begin_session(nb_connections *connections, nb_connection *connection) {
+    nb_http2_session *session = nb_alloc_zero(1, sizeof(*session));
+    if (!session) return NULL;
+    session->connections = connections;
+    session->connection = connection;
+    if (!make_session(session) || !announce(session)) {
+        destroy(session);
+        return NULL;
+    }
+    nb_http2_connection_of(connection)->session = session;
+    return session;
+}
+
+void nb_http2_close(nb_connection *connection) {
+    nb_http2_session *session = nb_http2_session_of(connection);
+    if (!session) return;
+    for (nb_http2_stream *stream = session->streams; stream; stream = stream->next)
+        stream->exchange = NULL;
+    session->closed = true;
+    if (session->inside == 0) destroy(session);
+}
+
+void nb_http2_enter(nb_http2_session *session) { session->inside++; }
+
+bool nb_http2_leave(nb_http2_session *session) {
+    bool open = !session->closed;
+    if (--session->inside == 0 && !open) destroy(session);
+    return open;
+}
+
+#endif

@@ -1,0 +1,161 @@
+/*
+ * http2_requests.c - requests of HTTP/2 (RFC 9113 sections 8.1 to 8.5). nghttp2 checks what makes a
+ * request malformed, and resets its stream. A valid one becomes an exchange and is delivered.
+ */
+#include "protocols/http2_session.h"
+
+#ifdef NB_HAVE_HTTP2
+
+#include "base/alloc.h"
+#include "connection/delivery.h"
+#include "connection/responding.h"
+
+static bool is_request(const nghttp2_frame *frame) {
+    return frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST;
+}
+
+/* --- the head --- */
+
+/* True: the client has too many requests under way, with those that it has reset and that go on
+ * here. */
+static bool has_too_many(const nb_http2_session *session) {
+    return session->connection->in_flight >= NB_HTTP2_STREAMS_MAX;
+}
+
+int nb_http2_on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, void *argument) {
+    nb_http2_session *session = argument;
+    if (!is_request(frame)) return 0;
+    int32_t id = frame->hd.stream_id;
+    nb_http2_head_clear(&session->head, session->connections->pool);
+    session->heading = NULL;
+    if (has_too_many(session))
+        return nghttp2_submit_rst_stream(h2, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM) == 0
+                   ? 0
+                   : NGHTTP2_ERR_CALLBACK_FAILURE;
+    nb_http2_stream *stream = nb_alloc_zero(1, sizeof(*stream));
+    if (!stream) return NGHTTP2_ERR_CALLBACK_FAILURE;
+    stream->session = session;
+    stream->id = id;
+    stream->open = true;
+    stream->next = session->streams;
+    if (stream->next) stream->next->previous = stream;
+    session->streams = session->heading = stream;
+    return nghttp2_session_set_stream_user_data(h2, id, stream) == 0 ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
+static bool is_blank(uint8_t byte) { return byte == ' ' || byte == '\t'; }
+
+/* RFC 9113 section 8.2.1. Only newer versions of nghttp2 look at it. */
+static bool has_blank_end(const uint8_t *value, size_t bytes) {
+    return bytes > 0 && (is_blank(value[0]) || is_blank(value[bytes - 1]));
+}
+
+static int malformed(nghttp2_session *h2, int32_t id) {
+    int result = nghttp2_submit_rst_stream(h2, NGHTTP2_FLAG_NONE, id, NGHTTP2_PROTOCOL_ERROR);
+    return result == 0 ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE : NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
+/* Trailers are checked by nghttp2 and dropped, as those of HTTP/1.1 are. */
+int nb_http2_on_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint8_t *name, size_t name_bytes,
+                       const uint8_t *value, size_t value_bytes, uint8_t flags, void *argument) {
+    (void)flags;
+    nb_http2_session *session = argument;
+    nb_connections *connections = session->connections;
+    if (!is_request(frame) || !session->heading || session->heading->id != frame->hd.stream_id) return 0;
+    if (has_blank_end(value, value_bytes)) return malformed(h2, frame->hd.stream_id);
+    nb_status status = nb_http2_head_add(&session->head, connections->pool, &connections->head_limits,
+                                         nb_slice_of((const char *)name, name_bytes),
+                                         nb_slice_of((const char *)value, value_bytes));
+    return status == NB_OK ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
+int nb_http2_on_invalid_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint8_t *name, size_t name_bytes,
+                               const uint8_t *value, size_t value_bytes, uint8_t flags, void *argument) {
+    (void)h2, (void)frame, (void)name, (void)name_bytes, (void)value, (void)value_bytes, (void)flags, (void)argument;
+    return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+}
+
+/* --- the request --- */
+
+static nb_exchange *add_exchange(nb_http2_session *session, nb_http2_stream *stream) {
+    nb_exchange *exchange = nb_connection_add_exchange(session->connections, session->connection);
+    if (!exchange) {
+        session->failed = true;
+        return NULL;
+    }
+    nb_http2_exchange_of(exchange)->stream = stream;
+    stream->exchange = exchange;
+    return exchange;
+}
+
+static void refuse(nb_connections *connections, nb_exchange *exchange, const nb_http2_facts *facts,
+                   nb_refusal refusal) {
+    exchange->response.head_request = connections->head.method == NB_METHOD_HEAD;
+    nb_request_log_note(&connections->request_log, facts->raw);
+    nb_respond_refused(connections, exchange, refusal);
+}
+
+static void answer_admin(nb_connections *connections, nb_exchange *exchange) {
+    nb_connection *connection = exchange->connection;
+    exchange->response.head_request = connections->head.method == NB_METHOD_HEAD;
+    nb_http2_drop_body(nb_http2_stream_of(exchange));
+    NB_COUNT(connections->counters, admin_requests, 1);
+    if (connections->events->answer_admin(connections->owner, exchange) != NB_OK) {
+        nb_connection_end(connections, connection, true);
+        return;
+    }
+    connection->had_request = true;
+    connection->protocol->answered(connections, exchange);
+}
+
+static void deliver(nb_http2_session *session, nb_http2_stream *stream, const nb_http2_facts *facts, bool has_body) {
+    nb_connections *connections = session->connections;
+    nb_exchange *exchange = stream->exchange;
+    nb_request_facts request = {.head = &connections->head,
+                                .raw = facts->raw,
+                                .host = facts->host,
+                                .body_bytes = facts->content_length,
+                                .has_body = has_body};
+    stream->input_ended = stream->input_complete = !has_body;
+    stream->expects = has_body && facts->expect_continue;
+    switch (nb_delivery_begin(connections, exchange, &request)) {
+    case NB_REQUEST_COLLECTED:
+        if (nb_http2_send_continue(stream) != NB_OK) session->failed = true;
+        break;
+    case NB_REQUEST_STREAMED:
+    case NB_REQUEST_REFUSED:
+        break;
+    case NB_REQUEST_WHOLE:
+        nb_delivery_finish(connections, exchange, nb_delivery_head(connections, exchange, &request));
+        break;
+    }
+}
+
+static void accept_request(nb_http2_session *session, nb_http2_stream *stream, const nb_http2_facts *facts,
+                           bool has_body) {
+    nb_connections *connections = session->connections;
+    bool known = facts->content_length != NB_CONTENT_LENGTH_UNKNOWN;
+    if (known && facts->content_length > connections->settings.body_bytes_max) {
+        refuse(connections, stream->exchange, facts, (nb_refusal){413, "a request body larger than the limit"});
+    } else if (session->connection->admin) {
+        answer_admin(connections, stream->exchange);
+    } else {
+        deliver(session, stream, facts, has_body);
+    }
+}
+
+void nb_http2_begin_request(nb_http2_session *session, nb_http2_stream *stream, bool has_body) {
+    nb_connections *connections = session->connections;
+    nb_http2_facts facts;
+    nb_refusal refusal;
+    session->heading = NULL;
+    nb_status status = nb_http2_head_end(&session->head, connections->pool, &connections->head_limits,
+                                         &connections->head, &facts, &refusal);
+    if (status == NB_NO_MEMORY) session->failed = true;
+    nb_exchange *exchange = status == NB_NO_MEMORY ? NULL : add_exchange(session, stream);
+    if (exchange && status == NB_OK) accept_request(session, stream, &facts, has_body);
+    if (exchange && status != NB_OK) refuse(connections, exchange, &facts, refusal);
+    nb_http2_head_clear(&session->head, connections->pool);
+}
+
+#endif

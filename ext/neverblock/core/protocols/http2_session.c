@@ -1,0 +1,306 @@
+/*
+ * http2_session.c - see http2_session.h: the table of the protocol; bytes of the client, frames for
+ * it, drain, timeouts.
+ */
+#include "protocols/http2_session.h"
+
+#ifdef NB_HAVE_HTTP2
+
+#include "connection/responding.h"
+
+static void open_session(nb_connection *connection) { (void)connection; }
+
+/* --- the end --- */
+
+static void abort_streams(nb_http2_session *session) {
+    for (nb_http2_stream *stream = session->streams; stream; stream = stream->next) {
+        nb_exchange *exchange = stream->exchange;
+        if (!exchange || !stream->open) continue;
+        stream->exchange = NULL;
+        stream->end_sent = true;
+        nb_connection_abort_exchange(session->connections, exchange);
+    }
+}
+
+void nb_http2_terminate(nb_connections *connections, nb_connection *connection, uint32_t error_code) {
+    nb_http2_session *session = nb_http2_session_of(connection);
+    if (nghttp2_session_terminate_session(session->h2, error_code) != 0) session->failed = true;
+    abort_streams(session);
+    connection->body_unread = true;
+    connection->state = NB_CONNECTION_LAST;
+    nb_connection_mark_dirty(connections, connection);
+}
+
+/* One of both sides has said that it ends the connection, and nothing is under way. */
+static void end_if_over(nb_http2_session *session) {
+    nb_connection *connection = session->connection;
+    if (connection->state != NB_CONNECTION_OPEN) return;
+    if (nghttp2_session_want_read(session->h2) || nghttp2_session_want_write(session->h2)) return;
+    abort_streams(session);
+    connection->body_unread = true;
+    connection->state = NB_CONNECTION_LAST;
+}
+
+static void drain(nb_connections *connections, nb_connection *connection) {
+    nb_http2_session *session = nb_http2_session_of(connection);
+    if (!session) {
+        nb_connection_end(connections, connection, false);
+        return;
+    }
+    if (session->drain == NB_HTTP2_DRAINING && !connection->first && !nb_connection_owes(connection)) {
+        nb_connection_end(connections, connection, false); /* it was told, and stays all the same */
+        return;
+    }
+    if (session->drain != NB_HTTP2_SERVES) return;
+    if (!connection->first && !session->heading) {
+        nb_http2_refuse_streams(session);
+    } else {
+        session->drain = NB_HTTP2_ANNOUNCED;
+        if (nghttp2_submit_shutdown_notice(session->h2) != 0 ||
+            nghttp2_submit_ping(session->h2, NGHTTP2_FLAG_NONE, NULL) != 0)
+            session->failed = true;
+    }
+    nb_connection_mark_dirty(connections, connection);
+}
+
+/* --- bytes of the client --- */
+
+static uint32_t code_of(int error) {
+    return error == NGHTTP2_ERR_FLOODED ? NGHTTP2_ENHANCE_YOUR_CALM : NGHTTP2_PROTOCOL_ERROR;
+}
+
+/* nghttp2 does not go on. */
+static void give_up(nb_http2_session *session, int error) {
+    nb_connections *connections = session->connections;
+    bool ours = error == NGHTTP2_ERR_CALLBACK_FAILURE || error == NGHTTP2_ERR_NOMEM;
+    if (ours || session->failed) {
+        nb_connection_end(connections, session->connection, true);
+    } else if (session->connection->state == NB_CONNECTION_OPEN) {
+        nb_http2_terminate(connections, session->connection, code_of(error));
+    }
+}
+
+static void received(nb_connections *connections, nb_connection *connection) {
+    nb_http2_session *session = nb_http2_session_of(connection);
+    if (!session) session = nb_http2_begin_session(connections, connection);
+    if (!session) {
+        nb_connection_end(connections, connection, true);
+        return;
+    }
+    if (!connection->input.data) return;
+    /* Taken out of the connection, which may end while nghttp2 reads them. */
+    nb_buffer input = connection->input;
+    connection->input = (nb_buffer){NULL, 0, 0, 0};
+    nb_http2_enter(session);
+    ssize_t used = nghttp2_session_mem_recv(session->h2, (const uint8_t *)nb_buffer_bytes(&input),
+                                            nb_buffer_size(&input));
+    nb_buffer_release(&input, connections->pool);
+    if (!nb_http2_leave(session)) return;
+    if (used < 0 || session->failed) {
+        give_up(session, used < 0 ? (int)used : NGHTTP2_ERR_NOMEM);
+        return;
+    }
+    nb_http2_settle(session);
+    nb_connection_mark_dirty(connections, connection);
+}
+
+/* The client may still read, but opens no window any more. */
+static void input_ended(nb_connections *connections, nb_connection *connection) {
+    nb_http2_session *session = nb_http2_session_of(connection);
+    for (nb_http2_stream *stream = session ? session->streams : NULL; stream; stream = stream->next) {
+        nb_exchange *exchange = stream->exchange;
+        if (!exchange || stream->input_ended) continue;
+        exchange->gone_reason = NB_GONE_SHORT;
+        stream->exchange = NULL;
+        stream->end_sent = true;
+        nb_connection_abort_exchange(connections, exchange);
+    }
+    bool owes = nb_connection_owes(connection);
+    if ((!connection->first || nb_connection_client_left(connection)) && !owes) {
+        nb_connection_end(connections, connection, false);
+    } else {
+        connection->state = NB_CONNECTION_LAST;
+        nb_connection_mark_dirty(connections, connection); /* `sent` looks whether it can go on */
+    }
+}
+
+static bool wants_input(const nb_connection *connection) {
+    const nb_http2_session *session = nb_http2_session_of(connection);
+    return !session || (!session->failed && nghttp2_session_get_outbound_queue_size(session->h2) < NB_HTTP2_FRAMES_MAX);
+}
+
+/* --- responses --- */
+
+static void answered(nb_connections *connections, nb_exchange *exchange) {
+    nb_http2_stream *stream = nb_http2_stream_of(exchange);
+    if (!exchange->head_sent) { /* it was broken off before its head */
+        nb_http2_reset(stream, NGHTTP2_INTERNAL_ERROR);
+        stream->end_sent = true;
+    } else if (nb_http2_resume(stream) != NB_OK) {
+        stream->session->failed = true;
+    }
+    nb_http2_unsettled(stream);
+    nb_connection_mark_dirty(connections, exchange->connection);
+}
+
+/* A connection of many requests cannot be given to one. The binding says so to the application;
+ * this is for an executor that asks all the same. */
+static void refuse_hijack(nb_http2_session *session, nb_exchange *exchange) {
+    static const nb_refusal refusal = {500, "a connection of HTTP/2 cannot be hijacked"};
+    nb_connections *connections = session->connections;
+    nb_http2_stream *stream = nb_http2_stream_of(exchange);
+    nb_log_line(connections->log, "an application wants to hijack a connection of HTTP/2, which is not possible");
+    if (exchange->head_sent) {
+        stream->exchange = NULL;
+        stream->end_sent = true;
+        nb_connection_abort_exchange(connections, exchange);
+        nb_http2_reset(stream, NGHTTP2_INTERNAL_ERROR);
+        return;
+    }
+    stream->exchange = nb_connection_replace_exchange(connections, exchange, NB_GONE_CLIENT);
+    if (stream->exchange) {
+        nb_respond_own(connections, stream->exchange, refusal, "");
+    } else {
+        session->failed = true;
+    }
+}
+
+static void look_at_exchanges(nb_http2_session *session) {
+    for (nb_exchange *exchange = session->connection->first, *next; exchange && !session->closed; exchange = next) {
+        next = exchange->next;
+        if (exchange->tell_drained)
+            nb_connection_tell_drained(session->connections, exchange, exchange->send_queue.bytes);
+        if (exchange->hijack) refuse_hijack(session, exchange);
+    }
+}
+
+/* Lets nghttp2 make frames. NB_NO_MEMORY. */
+static nb_status make_frames(nb_http2_session *session) {
+    nb_connection *connection = session->connection;
+    while (nb_connection_owed(connection) < NB_HTTP2_AHEAD_BYTES) {
+        const uint8_t *bytes = NULL;
+        ssize_t size = nghttp2_session_mem_send(session->h2, &bytes);
+        if (size < 0) return NB_NO_MEMORY;
+        nb_status status = nb_send_queue_add(&connection->send_queue, session->connections->pool,
+                                             nb_slice_of((const char *)bytes, (size_t)size));
+        if (status != NB_OK) return status;
+        nb_http2_settle(session);
+        if (size == 0) break;
+    }
+    return NB_OK;
+}
+
+static void fill(nb_connections *connections, nb_connection *connection) {
+    nb_http2_session *session = nb_http2_session_of(connection);
+    if (!session || connection->state == NB_CONNECTION_LINGER) return;
+    nb_http2_enter(session);
+    look_at_exchanges(session);
+    if (!session->closed) nb_http2_settle(session);
+    nb_status status = session->closed || session->failed ? NB_NO_MEMORY : make_frames(session);
+    if (!nb_http2_leave(session)) return;
+    if (status != NB_OK || session->failed) {
+        nb_connection_end(connections, connection, true);
+        return;
+    }
+    end_if_over(session);
+}
+
+/* Bytes of its response wait, which only the client can let go on. */
+static bool is_held_back(const nb_http2_stream *stream) {
+    return stream->exchange && stream->exchange->send_queue.bytes > 0;
+}
+
+static void sent(nb_connections *connections, nb_connection *connection) {
+    nb_http2_session *session = nb_http2_session_of(connection);
+    if (!session || connection->waits != NB_WAITS_NOT) return;
+    if (nghttp2_session_want_write(session->h2)) {
+        nb_connection_mark_dirty(connections, connection);
+        return;
+    }
+    bool held_back = false;
+    for (nb_http2_stream *stream = session->streams; stream && connection->read_ended; stream = stream->next)
+        held_back = held_back || is_held_back(stream);
+    if (held_back) nb_connection_end(connections, connection, false);
+}
+
+/* --- time and figures --- */
+
+static nb_phase phase(const nb_connection *connection) {
+    const nb_http2_session *session = nb_http2_session_of(connection);
+    if (!session) return connection->had_request ? NB_PHASE_IDLE : NB_PHASE_READING;
+    uint32_t receiving = 0;
+    for (const nb_http2_stream *stream = session->streams; stream; stream = stream->next)
+        receiving += stream->exchange && !stream->input_complete && !stream->dropped;
+    if (connection->first && receiving == connection->in_flight) return NB_PHASE_READING;
+    if (connection->first || nb_connection_owes(connection)) return NB_PHASE_ANSWERING;
+    if (session->heading) return NB_PHASE_READING;
+    return session->drain == NB_HTTP2_SERVES ? NB_PHASE_IDLE : NB_PHASE_ANSWERING;
+}
+
+static nb_timeout_class timeout_class(const nb_connection *connection) {
+    const nb_http2_session *session = nb_http2_session_of(connection);
+    if (!session || session->heading) return NB_TIMEOUT_HEADER;
+    for (const nb_http2_stream *stream = session->streams; stream; stream = stream->next) {
+        if (nb_http2_awaits_body(stream) || is_held_back(stream)) return NB_TIMEOUT_TRANSFER;
+    }
+    if (connection->first) return NB_TIMEOUT_NONE;
+    if (!connection->had_request) return NB_TIMEOUT_HEADER;
+    return connection->admin ? NB_TIMEOUT_ADMIN : NB_TIMEOUT_IDLE;
+}
+
+static void stream_timed_out(nb_http2_session *session, nb_http2_stream *stream) {
+    static const nb_refusal too_slow = {408, "the body comes too slowly"};
+    nb_connections *connections = session->connections;
+    nb_exchange *exchange = stream->exchange;
+    if (nb_http2_awaits_body(stream) && exchange->upload) {
+        nb_http2_upload_failed(connections, exchange, too_slow, NB_GONE_TOO_SLOW);
+    } else if (nb_http2_awaits_body(stream)) {
+        nb_respond_refused(connections, exchange, too_slow);
+    } else if (is_held_back(stream)) {
+        stream->exchange = NULL;
+        stream->end_sent = true;
+        nb_connection_abort_exchange(connections, exchange);
+        nb_http2_reset(stream, NGHTTP2_CANCEL);
+    }
+}
+
+static void timed_out(nb_connections *connections, nb_connection *connection, nb_timeout_class kind) {
+    nb_http2_session *session = nb_http2_session_of(connection);
+    if (!session) {
+        nb_connection_end(connections, connection, false);
+        return;
+    }
+    if (kind == NB_TIMEOUT_HEADER) {
+        nb_http2_terminate(connections, connection, NGHTTP2_NO_ERROR);
+        return;
+    }
+    nb_http2_enter(session);
+    for (nb_http2_stream *stream = session->streams; stream && !session->closed; stream = stream->next)
+        stream_timed_out(session, stream);
+    if (nb_http2_leave(session)) nb_connection_mark_dirty(connections, connection);
+}
+
+const nb_protocol nb_http2 = {
+    .name = "h2",
+    .writer = &nb_http2_writer,
+    .open = open_session,
+    .close = nb_http2_close,
+    .wants_input = wants_input,
+    .received = received,
+    .input_ended = input_ended,
+    .body_written = nb_http2_body_written,
+    .body_room = nb_http2_body_room,
+    .body_taken = nb_http2_body_taken,
+    .body_stopped = nb_http2_body_stopped,
+    .answered = answered,
+    .fill = fill,
+    .sent = sent,
+    .drain = drain,
+    .phase = phase,
+    .timeout_class = timeout_class,
+    .timed_out = timed_out,
+};
+
+const nb_protocol *nb_http2_protocol(void) { return &nb_http2; }
+
+#endif

@@ -1,0 +1,184 @@
+/*
+ * http2_session.h - HTTP/2 as the protocol of a connection (connection/protocol.h; RFC 9113), on
+ * libnghttp2. Many requests are under way at once, each on a stream. Frames, header compression
+ * and windows are nghttp2's; requests, bodies and responses are ours.
+ *
+ * A stream has two ends that may go in any order: nghttp2 closes it (`open`), and its exchange
+ * leaves the connection. When both have gone it is freed (nb_http2_settle).
+ *
+ * Bytes of a response stay in the exchange's send queue. The connection's `fill` lets nghttp2 make
+ * frames, as far as windows and NB_HTTP2_AHEAD_BYTES allow, and moves the content behind each
+ * frame's head without copying it.
+ *
+ * Bytes of a request body that find no room wait in the stream (`waiting`). Windows are opened
+ * only by what was taken, so that a connection's bodies hold at most its window.
+ *
+ * Care: nghttp2 calls back while it works, and a callback may end the connection. The session is
+ * then freed when nghttp2 has returned (`inside`, `closed`).
+ *
+ * Threads: the loop's thread.
+ */
+#ifndef NB_PROTOCOLS_HTTP2_SESSION_H
+#define NB_PROTOCOLS_HTTP2_SESSION_H
+
+#include "connection/connection.h"
+
+/* NULL: this build has no HTTP/2. */
+const nb_protocol *nb_http2_protocol(void);
+
+#ifdef NB_HAVE_HTTP2
+
+#include <nghttp2/nghttp2.h>
+
+#include "http2/http2_head.h"
+
+extern const nb_protocol nb_http2;
+
+/* --- between the files http2_*.c --- */
+
+typedef struct nb_http2_session nb_http2_session;
+typedef struct nb_http2_stream nb_http2_stream;
+
+struct nb_http2_stream {
+    nb_http2_session *session;
+    nb_http2_stream *previous, *next; /* of the session */
+    nb_http2_stream *settle_next;     /* in session->settling */
+    nb_exchange *exchange;            /* NULL: none yet, or it has left */
+    nb_buffer waiting;                /* bytes of the body that found no room yet */
+    uint64_t received;                /* bytes of the body */
+    int32_t id;
+    bool open;           /* nghttp2 knows it */
+    bool settling;       /* in session->settling */
+    bool input_ended;    /* the client has sent the whole request */
+    bool input_complete; /* the body was passed on whole, or there is none */
+    bool dropped;        /* nothing more of the body is wanted */
+    bool storing;        /* a worker writes a part of the body to its file */
+    bool expects;        /* the client waits for 100 (Continue), which is not sent yet */
+    bool deferred;       /* nghttp2 waits for content (nghttp2_session_resume_data) */
+    bool end_sent;       /* nothing more is sent: END_STREAM, or a reset of ours */
+};
+
+typedef enum nb_http2_drain {
+    NB_HTTP2_SERVES,
+    NB_HTTP2_ANNOUNCED, /* GOAWAY with the highest number, and a PING whose answer is awaited */
+    NB_HTTP2_DRAINING,  /* GOAWAY with the last stream: no more are accepted */
+} nb_http2_drain;
+
+struct nb_http2_session {
+    nghttp2_session *h2;
+    nb_connections *connections;
+    nb_connection *connection;
+    nb_http2_stream *streams;  /* all */
+    nb_http2_stream *settling; /* whose state has changed */
+    nb_http2_stream *heading;  /* whose head is received; NULL: none */
+    nb_http2_head head;        /* of `heading` */
+    int64_t resets_since_ns;
+    uint32_t resets; /* since then */
+    uint8_t drain;   /* nb_http2_drain */
+    uint8_t inside;  /* functions that use it, and may end its connection */
+    bool closed;     /* the connection has ended meanwhile */
+    bool failed;     /* out of memory: the connection is to end */
+    bool flooded;    /* too many resets: the connection is to end */
+};
+
+typedef struct nb_http2_connection {
+    nb_http2_session *session; /* NULL: nothing has been received */
+} nb_http2_connection;
+
+typedef struct nb_http2_exchange {
+    nb_http2_stream *stream;
+} nb_http2_exchange;
+
+extern const nb_response_writer nb_http2_writer;
+
+static inline nb_http2_connection *nb_http2_connection_of(const nb_connection *connection) {
+    _Static_assert(sizeof(nb_http2_connection) <= sizeof(connection->session), "NB_SESSION_WORDS");
+    return (nb_http2_connection *)(uintptr_t)connection->session;
+}
+
+/* NULL: nothing has been received. */
+static inline nb_http2_session *nb_http2_session_of(const nb_connection *connection) {
+    return nb_http2_connection_of(connection)->session;
+}
+
+static inline nb_http2_exchange *nb_http2_exchange_of(const nb_exchange *exchange) {
+    _Static_assert(sizeof(nb_http2_exchange) <= sizeof(exchange->protocol_state), "nb_exchange.protocol_state");
+    return (nb_http2_exchange *)(uintptr_t)exchange->protocol_state;
+}
+
+static inline nb_http2_stream *nb_http2_stream_of(const nb_exchange *exchange) {
+    return nb_http2_exchange_of(exchange)->stream;
+}
+
+/* --- http2_life.c --- */
+
+/* The session is made when the client's first bytes come. NULL: out of memory. */
+nb_http2_session *nb_http2_begin_session(nb_connections *connections, nb_connection *connection);
+/* As in the table of protocol.h. */
+void nb_http2_close(nb_connection *connection);
+/* Between the two the session stays, even if its connection ends. leave: false if it has ended. */
+void nb_http2_enter(nb_http2_session *session);
+bool nb_http2_leave(nb_http2_session *session);
+
+/* --- http2_streams.c --- */
+
+int nb_http2_on_frame_recv(nghttp2_session *h2, const nghttp2_frame *frame, void *session);
+int nb_http2_on_stream_close(nghttp2_session *h2, int32_t id, uint32_t error_code, void *session);
+int nb_http2_on_frame_send(nghttp2_session *h2, const nghttp2_frame *frame, void *session);
+int nb_http2_on_frame_not_send(nghttp2_session *h2, const nghttp2_frame *frame, int error, void *session);
+/* The stream's state has changed: nb_http2_settle looks at it. */
+void nb_http2_unsettled(nb_http2_stream *stream);
+/* Follows up what has become of streams while nghttp2 was at work. */
+void nb_http2_settle(nb_http2_session *session);
+void nb_http2_free_stream(nb_http2_session *session, nb_http2_stream *stream);
+/* Ends the stream towards the client. */
+void nb_http2_reset(nb_http2_stream *stream, uint32_t error_code);
+/* GOAWAY with the last stream that is served (RFC 9113 section 6.8). */
+void nb_http2_refuse_streams(nb_http2_session *session);
+
+/* --- http2_session.c --- */
+
+/* Nothing more of the client is wanted: says why by a GOAWAY, and ends the connection. */
+void nb_http2_terminate(nb_connections *connections, nb_connection *connection, uint32_t error_code);
+
+/* --- http2_requests.c --- */
+
+int nb_http2_on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, void *session);
+int nb_http2_on_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint8_t *name, size_t name_bytes,
+                       const uint8_t *value, size_t value_bytes, uint8_t flags, void *session);
+int nb_http2_on_invalid_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint8_t *name, size_t name_bytes,
+                               const uint8_t *value, size_t value_bytes, uint8_t flags, void *session);
+/* The head of the stream's request is complete. */
+void nb_http2_begin_request(nb_http2_session *session, nb_http2_stream *stream, bool has_body);
+
+/* --- http2_bodies.c --- */
+
+int nb_http2_on_data(nghttp2_session *h2, uint8_t flags, int32_t id, const uint8_t *bytes, size_t size, void *session);
+/* The client has sent all of the stream's request. */
+void nb_http2_input_ended(nb_http2_session *session, nb_http2_stream *stream);
+/* Frees what waits, and drops what still comes. */
+void nb_http2_drop_body(nb_http2_stream *stream);
+/* The body of a running request cannot be received. */
+void nb_http2_upload_failed(nb_connections *connections, nb_exchange *exchange, nb_refusal refusal,
+                            nb_gone_reason reason);
+/* As in the table of protocol.h. */
+void nb_http2_body_written(nb_connections *connections, nb_exchange *exchange, nb_status status);
+void nb_http2_body_room(nb_connections *connections, nb_exchange *exchange);
+void nb_http2_body_taken(nb_connections *connections, nb_exchange *exchange);
+void nb_http2_body_stopped(nb_connections *connections, nb_exchange *exchange);
+/* The stream waits for bytes of the client, not for the application or the disk. */
+bool nb_http2_awaits_body(const nb_http2_stream *stream);
+
+/* --- http2_response.c --- */
+
+/* Sends 100 (Continue), if the client waits for it. NB_NO_MEMORY. */
+nb_status nb_http2_send_continue(nb_http2_stream *stream);
+/* nghttp2 is to ask for the content of the stream again. NB_NO_MEMORY. */
+nb_status nb_http2_resume(nb_http2_stream *stream);
+/* Puts a frame of content on the connection's send queue. */
+int nb_http2_on_send_data(nghttp2_session *h2, nghttp2_frame *frame, const uint8_t *head, size_t bytes,
+                          nghttp2_data_source *source, void *session);
+
+#endif
+
+#endif

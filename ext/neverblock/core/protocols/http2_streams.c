@@ -1,0 +1,134 @@
+/*
+ * http2_streams.c - what becomes of streams (RFC 9113 section 5.1): what nghttp2 tells of them, and
+ * what follows for their exchanges.
+ */
+#include "protocols/http2_session.h"
+
+#ifdef NB_HAVE_HTTP2
+
+#include "base/alloc.h"
+#include "os/clock.h"
+
+/* --- streams --- */
+
+void nb_http2_unsettled(nb_http2_stream *stream) {
+    if (stream->settling) return;
+    stream->settling = true;
+    stream->settle_next = stream->session->settling;
+    stream->session->settling = stream;
+}
+
+void nb_http2_free_stream(nb_http2_session *session, nb_http2_stream *stream) {
+    if (session->heading == stream) session->heading = NULL;
+    *(stream->previous ? &stream->previous->next : &session->streams) = stream->next;
+    if (stream->next) stream->next->previous = stream->previous;
+    nb_buffer_release(&stream->waiting, session->connections->pool);
+    nb_free(stream);
+}
+
+/* Resets cost the client little, and the server the work that it has begun (CVE-2023-44487). Those
+ * that the client provokes count as well (CVE-2025-8671). */
+static void count_reset(nb_http2_session *session) {
+    int64_t now_ns = session->connections->time->now_ns;
+    if (now_ns - session->resets_since_ns > NB_HTTP2_RESETS_WINDOW_S * NB_NS_PER_S) {
+        session->resets_since_ns = now_ns;
+        session->resets = 0;
+    }
+    if (++session->resets > NB_HTTP2_RESETS_MAX) session->flooded = true;
+}
+
+static void settle_one(nb_http2_session *session, nb_http2_stream *stream) {
+    nb_exchange *exchange = stream->exchange;
+    bool was_reset = !stream->open && !stream->end_sent;
+    if (was_reset) count_reset(session);
+    if (exchange && was_reset) {
+        stream->exchange = NULL;
+        nb_connection_abort_exchange(session->connections, exchange);
+    } else if (exchange && stream->end_sent && exchange->ended) {
+        stream->exchange = NULL;
+        nb_connection_drop_exchange(session->connections, exchange);
+    }
+    if (stream->open) return;
+    nb_http2_drop_body(stream);
+    if (!stream->exchange) nb_http2_free_stream(session, stream);
+}
+
+void nb_http2_refuse_streams(nb_http2_session *session) {
+    int32_t last = nghttp2_session_get_last_proc_stream_id(session->h2);
+    session->drain = NB_HTTP2_DRAINING;
+    if (nghttp2_submit_goaway(session->h2, NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, NULL, 0) != 0)
+        session->failed = true;
+}
+
+void nb_http2_settle(nb_http2_session *session) {
+    nb_connection *connection = session->connection;
+    while (session->settling) {
+        nb_http2_stream *stream = session->settling;
+        session->settling = stream->settle_next;
+        stream->settling = false;
+        settle_one(session, stream);
+    }
+    if (session->drain == NB_HTTP2_ANNOUNCED && !connection->first && !session->heading)
+        nb_http2_refuse_streams(session);
+    if (session->flooded && connection->state == NB_CONNECTION_OPEN)
+        nb_http2_terminate(session->connections, connection, NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+void nb_http2_reset(nb_http2_stream *stream, uint32_t error_code) {
+    nb_http2_session *session = stream->session;
+    if (!stream->open) return;
+    if (nghttp2_submit_rst_stream(session->h2, NGHTTP2_FLAG_NONE, stream->id, error_code) != 0) session->failed = true;
+}
+
+/* --- what nghttp2 tells --- */
+
+int nb_http2_on_frame_recv(nghttp2_session *h2, const nghttp2_frame *frame, void *argument) {
+    nb_http2_session *session = argument;
+    bool last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+    if (frame->hd.type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK)) {
+        if (session->drain == NB_HTTP2_ANNOUNCED) nb_http2_refuse_streams(session);
+        return 0;
+    }
+    if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
+    nb_http2_stream *stream = nghttp2_session_get_stream_user_data(h2, frame->hd.stream_id);
+    if (!stream) return 0;
+    if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
+        nb_http2_begin_request(session, stream, !last);
+    } else if (last) {
+        nb_http2_input_ended(session, stream);
+    }
+    return session->closed || session->failed ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
+}
+
+int nb_http2_on_stream_close(nghttp2_session *h2, int32_t id, uint32_t error_code, void *session) {
+    (void)error_code, (void)session;
+    nb_http2_stream *stream = nghttp2_session_get_stream_user_data(h2, id);
+    if (!stream) return 0;
+    stream->open = false;
+    nb_http2_unsettled(stream);
+    return 0;
+}
+
+/* The response is sent. A client that still sends its request need not go on (RFC 9113 section
+ * 8.1). */
+int nb_http2_on_frame_send(nghttp2_session *h2, const nghttp2_frame *frame, void *session) {
+    bool may_end = frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA;
+    if (!may_end || !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM)) return 0;
+    nb_http2_stream *stream = nghttp2_session_get_stream_user_data(h2, frame->hd.stream_id);
+    if (!stream) return 0;
+    stream->end_sent = true;
+    if (!stream->input_ended) nb_http2_reset(stream, NGHTTP2_NO_ERROR);
+    nb_http2_unsettled(stream);
+    return ((nb_http2_session *)session)->failed ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
+}
+
+int nb_http2_on_frame_not_send(nghttp2_session *h2, const nghttp2_frame *frame, int error, void *session) {
+    (void)session;
+    if (frame->hd.type != NGHTTP2_HEADERS || error == NGHTTP2_ERR_STREAM_CLOSED || error == NGHTTP2_ERR_STREAM_CLOSING)
+        return 0;
+    nb_http2_stream *stream = nghttp2_session_get_stream_user_data(h2, frame->hd.stream_id);
+    if (stream) nb_http2_reset(stream, NGHTTP2_INTERNAL_ERROR);
+    return 0;
+}
+
+#endif

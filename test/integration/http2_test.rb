@@ -1,0 +1,184 @@
+# frozen_string_literal: true
+
+# HTTP/2 as real clients speak it: curl by prior knowledge, curl over TLS by ALPN, nghttp and
+# h2load for many requests at once.
+
+require "digest"
+require "open3"
+require "tmpdir"
+
+require_relative "../support/self_signed_certificate"
+require_relative "../support/server_process_case"
+
+class Http2Test < ServerProcessCase
+  FILES = Dir.mktmpdir("neverblock-http2")
+  LARGE = Random.new(1).bytes(5_000_000)
+  File.binwrite(File.join(FILES, "large.bin"), LARGE)
+  Minitest.after_run { FileUtils.rm_rf(FILES) }
+
+  APP = <<~RUBY
+    require "digest"
+    ENV_KEYS = %w[SERVER_PROTOCOL REQUEST_METHOD PATH_INFO QUERY_STRING HTTP_HOST HTTP_COOKIE
+                  CONTENT_LENGTH HTTPS rack.url_scheme rack.hijack?].freeze
+    run(lambda do |env|
+      case env["PATH_INFO"]
+      when "/env" then [200, {}, [ENV_KEYS.map { |key| "\#{key}=\#{env[key].inspect}\\n" }.join]]
+      when "/digest", "/streamed"
+        digest = Digest::SHA256.new
+        while (part = env["rack.input"].read(10_000))
+          digest << part
+        end
+        [200, {}, [digest.hexdigest]]
+      when "/parts"
+        [200, {}, Enumerator.new { |parts| 3.times { |i| parts << "part \#{i}\\n" and sleep 0.01 } }]
+      when "/wait" then sleep(0.5) && [200, {}, ["waited"]]
+      when "/file" then [200, { "x-sendfile" => "#{FILES}/large.bin" }, []]
+      when "/large" then [200, { "Content-Type" => "text/plain" }, ["x" * 3_000_000]]
+      when %r{\\A/status/(\\d+)\\z} then [$1.to_i, { "X-Upper" => "Case", "Connection" => "close" }, []]
+      when "/broken" then [200, {}, Enumerator.new { |parts| parts << "one" and raise "on purpose" }]
+      when "/hijack" then [200, { "rack.hijack" => ->(io) { io.close } }, []]
+      when "/hints"
+        env["rack.early_hints"].call("link" => "</a.css>; rel=preload")
+        [200, {}, ["hinted"]]
+      else [200, {}, ["hello"]]
+      end
+    end)
+  RUBY
+
+  CONFIG = File.join(FILES, "config.rb")
+  File.write(CONFIG, <<~RUBY)
+    route "/streamed", input: :stream
+    early_hints true
+  RUBY
+
+  def self.app
+    APP
+  end
+
+  def self.certificate
+    @certificate ||= SelfSignedCertificate.new.tap do |made|
+      File.write(File.join(FILES, "cert.pem"), made.pem)
+      File.write(File.join(FILES, "key.pem"), made.key_pem)
+    end
+  end
+
+  def self.server_options
+    certificate
+    tls = "https://127.0.0.1:0?cert=#{FILES}/cert.pem&key=#{FILES}/key.pem"
+    { binds: ["http://127.0.0.1:0", tls], options: ["-C", CONFIG, "--sendfile-root", FILES] }
+  end
+
+  def setup
+    skip "this build has no HTTP/2" unless http2?
+  end
+
+  def http2?
+    status, = Open3.capture2("curl", "-s", "--http2-prior-knowledge", "-o", "/dev/null",
+                             "-w", "%{http_version}", "#{plain}/")
+    status == "2"
+  end
+
+  def plain
+    server.urls.find { |url| url.start_with?("http:") }
+  end
+
+  def secure
+    server.urls.find { |url| url.start_with?("https:") }
+  end
+
+  # @return [Array(String, Integer)] what curl wrote, and its status
+  def curl(path, *options, url: plain, version: "--http2-prior-knowledge")
+    output, status = Open3.capture2("curl", "-s", "-k", "--max-time", "60", version, *options,
+                                    "#{url}#{path}", binmode: true)
+    [output, status.exitstatus]
+  end
+
+  def test_the_env_says_http_2
+    env, = curl("/env?a=1", "-H", "Cookie: a=1", "-H", "Cookie: b=2", "-H", "Host: example.org")
+    assert_includes env, "SERVER_PROTOCOL=\"HTTP/2\"\n"
+    assert_includes env, "PATH_INFO=\"/env\"\n"
+    assert_includes env, "QUERY_STRING=\"a=1\"\n"
+    assert_includes env, "HTTP_HOST=\"example.org\"\n"
+    assert_includes env, "HTTP_COOKIE=\"a=1; b=2\"\n"
+    assert_includes env, "HTTPS=nil\n"
+    assert_includes env, "rack.hijack?=false\n"
+  end
+
+  def test_by_alpn_over_tls
+    env, = curl("/env", url: secure, version: "--http2")
+    assert_includes env, "SERVER_PROTOCOL=\"HTTP/2\"\n"
+    assert_includes env, "HTTPS=\"on\"\n"
+    env, = curl("/env", url: secure, version: "--http1.1")
+    assert_includes env, "SERVER_PROTOCOL=\"HTTP/1.1\"\n"
+    digest, = curl("/digest", "--data-binary", "@#{FILES}/large.bin",
+                   url: secure, version: "--http2")
+    assert_equal Digest::SHA256.hexdigest(LARGE), digest
+    file, = curl("/file", url: secure, version: "--http2")
+    assert_equal Digest::SHA256.hexdigest(LARGE), Digest::SHA256.hexdigest(file)
+  end
+
+  def test_bodies_of_requests_arrive_whole
+    %w[/digest /streamed].each do |path|
+      digest, = curl(path, "--data-binary", "@#{FILES}/large.bin")
+      assert_equal Digest::SHA256.hexdigest(LARGE), digest, path
+      digest, = curl(path, "-X", "POST", "-T", "#{FILES}/large.bin", "-H", "Content-Length:")
+      assert_equal Digest::SHA256.hexdigest(LARGE), digest, path
+    end
+  end
+
+  def test_responses
+    assert_equal ["part 0\npart 1\npart 2\n", 0], curl("/parts")
+    assert_equal ["x" * 3_000_000, 0], curl("/large")
+    file, = curl("/file")
+    assert_equal Digest::SHA256.hexdigest(LARGE), Digest::SHA256.hexdigest(file)
+  end
+
+  def test_heads
+    head, = curl("/large", "-I")
+    assert_match(%r{\AHTTP/2 200 \r\n}, head)
+    assert_match(/^content-type: text\/plain\r\n/, head)
+    [204, 304, 404, 503].each do |status|
+      head, code = curl("/status/#{status}", "-i")
+      assert_equal 0, code
+      assert_match(%r{\AHTTP/2 #{status} \r\n}, head)
+      assert_match(/^x-upper: Case\r\n/, head)
+      refute_match(/^connection:/, head)
+    end
+  end
+
+  def test_early_hints
+    head, = curl("/hints", "-i")
+    assert_match(%r{\AHTTP/2 103 \r\nlink: </a.css>; rel=preload\r\n\r\nHTTP/2 200 }, head)
+  end
+
+  def test_what_breaks_off_resets_its_stream
+    _, status = curl("/broken")
+    assert_equal 92, status # CURLE_HTTP2_STREAM
+    assert_match(/^HTTP\/2 500 /, curl("/hijack", "-i").first)
+    assert server.await_stderr(/rack\.hijack takes its connection, which requests of HTTP\/2 share/)
+    assert_equal ["hello", 0], curl("/")
+  end
+
+  def test_a_hundred_requests_wait_at_once
+    output, = Open3.capture2e("h2load", "-n", "100", "-c", "1", "-m", "100", "#{plain}/wait")
+    assert_match(/100 succeeded, 0 failed, 0 errored/, output)
+    seconds = output[/finished in ([\d.]+)s/, 1]
+    assert_operator seconds.to_f, :<, 25, output if seconds # one after another takes 50
+  end
+
+  def test_nghttp_over_tls
+    urls = Array.new(20) { |i| "#{secure}/#{"parts" if i.odd?}?#{i}" }
+    output, status = Open3.capture2e("nghttp", "-n", "-s", *urls)
+    assert_equal 0, status.exitstatus
+    assert_equal 20, output.scan(/ 200 /).size, output
+  end
+
+  def test_a_drain_lets_requests_end
+    own = ServerProcess.new(APP, **self.class.server_options).start
+    url = own.urls.find { |one| one.start_with?("http:") }
+    client = Thread.new { curl("/wait", url: url) }
+    sleep 0.2
+    own.stop
+    assert_equal ["waited", 0], client.value
+  end
+end
