@@ -107,7 +107,7 @@ static const nb_transport_kind sink_kind = {
 
 nb_test_sink *nb_test_sink_create(size_t step, unsigned calls, size_t capacity) {
     nb_test_sink *s = calloc(1, sizeof *s);
-    s->transport = (nb_transport){&sink_kind, -1};
+    s->transport = (nb_transport){.kind = &sink_kind, .fd = -1};
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
     s->step = step;
