@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "support/http2_client.h"
 #include "support/world.h"
@@ -178,6 +179,27 @@ static void an_application_that_reads_nothing_holds_its_client_back(void **state
     close_world(w);
 }
 
+/* The window of the connection is used up by bodies that nobody reads. That is not the fault of a
+ * client whose next body cannot come, however long it takes. */
+static void uploads_that_hold_the_window_make_others_wait(void **state) {
+    enum { SLOW = 6, BYTES = 400000 };
+    nb_test_world *w = *state;
+    w->route.stream_input = true;
+    w->config.body_timeout_ms = 100;
+    open_world(w, 1, (const char *const[]){"/slow", "/count", NULL}, false);
+    int32_t ids[SLOW + 1];
+    for (int i = 0; i <= SLOW; i++) {
+        ids[i] = nb_test_h2_post(&h2, i < SLOW ? "/slow" : "/count", BYTES, NULL);
+        nb_test_h2_expect(&h2, nb_test_h2_get(&h2, "/status/204"), 204, "");
+    }
+    usleep(400000); /* a few times body_timeout_ms */
+    assert_true(nb_test_h2_of(&h2, ids[SLOW])->left > 0);
+    nb_test_executor_release(w->executors[0]);
+    for (int i = 0; i <= SLOW; i++)
+        nb_test_h2_expect(&h2, ids[i], 200, "400000 good");
+    close_world(w);
+}
+
 /* RFC 9110 section 10.1.1. */
 static void a_client_that_expects_100_gets_it(void **state) {
     static const char *const expect[] = {"expect", "100-continue", NULL};
@@ -231,6 +253,7 @@ int main(void) {
         CASE(bodies_are_collected_side_by_side),
         CASE(bodies_are_passed_on),
         CASE(an_application_that_reads_nothing_holds_its_client_back),
+        CASE(uploads_that_hold_the_window_make_others_wait),
         CASE(a_client_that_expects_100_gets_it),
         CASE(an_early_answer_ends_the_upload),
     };
