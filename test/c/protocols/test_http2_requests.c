@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "protocols/http2_session.h"
 #include "support/http2_client.h"
 #include "support/world.h"
 
@@ -113,6 +114,25 @@ static void a_small_response_passes_a_large_file(void **state) {
     nb_test_h2_expect(&h2, hello, 200, "hello");
     assert_false(nb_test_h2_of(&h2, file)->ended);
     nb_test_h2_expect_pattern(&h2, file, 20000000);
+    close_world(w);
+}
+
+/* RFC 9218 sections 4.1, 4.2, 5. Older versions of nghttp2 do without (http2_session.h). */
+static void an_urgent_response_comes_first(void **state) {
+    enum { BYTES = 3000000 };
+    static const char *const late[] = {"priority", "u=6, i", NULL}, *const urgent[] = {"priority", "u=1", NULL};
+    nb_test_world *w = *state;
+    if (!NB_HTTP2_PRIORITIES) skip();
+    open_world(w, 2, no_routes, false);
+    int32_t first = nb_test_h2_request(&h2, "GET", "/file/3000000", late);
+    while (nb_test_h2_of(&h2, first)->bytes < 100000)
+        assert_true(nb_test_h2_step(&h2));
+    int32_t ids[] = {nb_test_h2_request(&h2, "GET", "/file/3000000", late),
+                     nb_test_h2_request(&h2, "GET", "/file/3000000", urgent)};
+    nb_test_h2_expect_pattern(&h2, ids[1], BYTES);
+    assert_false(nb_test_h2_of(&h2, first)->ended || nb_test_h2_of(&h2, ids[0])->ended);
+    nb_test_h2_expect_pattern(&h2, first, BYTES);
+    nb_test_h2_expect_pattern(&h2, ids[0], BYTES);
     close_world(w);
 }
 
@@ -249,6 +269,7 @@ int main(void) {
         CASE(many_streams_leave_side_by_side),
         CASE(a_response_stops_at_its_window_and_no_other_does),
         CASE(a_small_response_passes_a_large_file),
+        CASE(an_urgent_response_comes_first),
         CASE(files_leave_in_frames),
         CASE(bodies_are_collected_side_by_side),
         CASE(bodies_are_passed_on),
