@@ -22,8 +22,8 @@ static bool has_too_many(const nb_http2_session *session) {
     return session->connection->in_flight >= NB_HTTP2_STREAMS_MAX;
 }
 
-/* A stream whose client says nothing of priorities takes turns with others (RFC 9218 section 4.2: it
- * is incremental), so that a small response passes a large one. */
+/* A stream whose client says nothing of priorities takes turns with others (it is incremental, RFC
+ * 9218 section 4.2), so that a small response passes a large one. */
 #if NB_HTTP2_PRIORITIES
 static void take_turns(nghttp2_session *h2, int32_t id) {
     const nghttp2_extpri priority = {.urgency = NGHTTP2_EXTPRI_DEFAULT_URGENCY, .inc = 1};
