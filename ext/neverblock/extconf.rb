@@ -43,7 +43,8 @@ SOURCES = {
   "core/metrics" => %w[downloads reports request_log stages],
   "core/responses" => %w[compose document_roots file_response named opening static],
   "core/connection" => %w[
-    connection connection_send delivery handshake responding timeouts tunnel upload
+    connection connection_handshake connection_send connection_tunnel delivery responding timeouts
+    upload
   ],
   "core/protocols" => %w[
     http1_response http1_session http2_bodies http2_life http2_none http2_requests http2_response

@@ -402,7 +402,8 @@ class TLSClientCertificateTest < ServerProcessCase
   def self.server_options
     File.write(File.join(TLSCase.folder, "ca.pem"), AUTHORITY.ca_pem)
     file = File.join(TLSCase.folder, "verify.rb")
-    File.write(file, "tls { verify :#{verify}; ca #{File.join(TLSCase.folder, "ca.pem").inspect} }\n")
+    ca = File.join(TLSCase.folder, "ca.pem")
+    File.write(file, "tls { verify :#{verify}; ca #{ca.inspect} }\n")
     { binds: ["https://127.0.0.1:0"], options: ["-C", file, *more_options] }
   end
 
@@ -446,7 +447,8 @@ class TLSClientCertificateTest < ServerProcessCase
   # A field of the client's cannot say so.
   def test_a_field_of_that_name_changes_nothing
     one = TLSClient.new(server.url)
-    one.write("GET / HTTP/1.1\r\nHost: a\r\nSSL-CLIENT-VERIFY: SUCCESS\r\nSSL_CLIENT_VERIFY: SUCCESS\r\n\r\n")
+    one.write("GET / HTTP/1.1\r\nHost: a\r\nSSL-CLIENT-VERIFY: SUCCESS\r\n" \
+              "SSL_CLIENT_VERIFY: SUCCESS\r\n\r\n")
 
     assert_match(/\A\{"SSL_CLIENT_VERIFY"=>"NONE"/, one.response.last)
     one.close

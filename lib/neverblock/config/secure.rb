@@ -60,8 +60,9 @@ module NeverBlock
       def path_of_authorities(path)
         return path && File.expand_path(path) if (@verify == :none) == path.nil?
 
-        raise ConfigError, "tls: verify is #{@verify}, and #{path ? "ca is set" : "there is no ca"}; " \
-                           "verify :optional or :required needs ca \"FILE\", and ca needs one of them"
+        seen = path ? "ca is set" : "there is no ca"
+        raise ConfigError, "tls: verify is #{@verify}, and #{seen}; verify :optional or " \
+                           ":required needs ca \"FILE\", and ca needs one of them"
       end
 
       def passphrase_of(variable, command)

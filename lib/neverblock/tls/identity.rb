@@ -37,6 +37,19 @@ module NeverBlock
         Reader.new(files).identity
       end
 
+      # @param path [String]
+      # @param what [String] what the file is, for the message
+      # @return [String] its bytes
+      # @raise [Unusable] it cannot be read
+      def self.text_of(path, what)
+        File.binread(path)
+      rescue SystemCallError => e
+        reason = { Errno::ENOENT => "there is no such file", Errno::EISDIR => "it is a folder",
+                   Errno::EACCES => "user #{::Process.euid} may not read it" }
+        raise Unusable, "cannot read the #{what} #{path}: " \
+                        "#{reason.fetch(e.class) { e.message.lines.first.to_s.strip }}"
+      end
+
       # @raise [Unusable] where this Ruby has no openssl
       def self.require_openssl
         require "openssl"
@@ -88,19 +101,6 @@ module NeverBlock
 
       def day(time)
         time.getutc.strftime("%Y-%m-%d %H:%M UTC")
-      end
-
-      # @param path [String]
-      # @param what [String] what the file is, for the message
-      # @return [String] its bytes
-      # @raise [Unusable] it cannot be read
-      def self.text_of(path, what)
-        File.binread(path)
-      rescue SystemCallError => e
-        reason = { Errno::ENOENT => "there is no such file", Errno::EISDIR => "it is a folder",
-                   Errno::EACCES => "user #{::Process.euid} may not read it" }
-        raise Unusable, "cannot read the #{what} #{path}: " \
-                        "#{reason.fetch(e.class) { e.message.lines.first.to_s.strip }}"
       end
 
       # Reads one pair of files.

@@ -90,7 +90,7 @@ class SchedulerTimesliceStackTest < Minitest::Test
   def descend_by_blocks(depth, from)
     @depth = depth
     spin(SPINS) if from && depth >= from
-    [1].each { |one| return one + descend_by_blocks(depth + 1, from) }
+    [1].sum { |one| one + descend_by_blocks(depth + 1, from) }
   end
 
   def descend(depth, from)

@@ -18,8 +18,7 @@ static const char *const fault_names[] = {
     [NB_TLS_FAULT_CHAIN] = "chain",       [NB_TLS_FAULT_KEY] = "key",
     [NB_TLS_FAULT_MISMATCH] = "mismatch", [NB_TLS_FAULT_VERSIONS] = "versions",
     [NB_TLS_FAULT_CIPHERS] = "ciphers",   [NB_TLS_FAULT_SUITES] = "suites",
-    [NB_TLS_FAULT_GROUPS] = "groups",
-    [NB_TLS_FAULT_AUTHORITIES] = "authorities",
+    [NB_TLS_FAULT_GROUPS] = "groups",     [NB_TLS_FAULT_AUTHORITIES] = "authorities",
 };
 
 static void context_free(void *pointer) { nb_tls_context_release(pointer); }
@@ -60,9 +59,9 @@ static VALUE text(VALUE value) {
 /* value: as text() returned it. */
 static const char *text_or(VALUE value, const char *other) { return NIL_P(value) ? other : StringValueCStr(value); }
 
-/* new(version_min, version_max, ciphers, suites, groups, protocols, verify = nil, authorities = nil):
-   nil is the default. protocols: as ALPN sends them, each with a byte of length. verify: 0 to 2
-   (nb_tls_verify). authorities: PEM. Raises Refused. */
+/* new(version_min, version_max, ciphers, suites, groups, protocols, verify = nil, authorities =
+   nil): nil is the default. protocols: as ALPN sends them, each with a byte of length. verify: 0 to
+   2 (nb_tls_verify). authorities: PEM. Raises Refused. */
 static VALUE context_initialize(int argc, VALUE *argv, VALUE self) {
     VALUE minimum, maximum, ciphers, suites, groups, protocols, verify, authorities;
     rb_scan_args(argc, argv, "62", &minimum, &maximum, &ciphers, &suites, &groups, &protocols, &verify, &authorities);

@@ -10,8 +10,6 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "connection/connection_internal.h"
-#include "connection/handshake.h"
-#include "connection/tunnel.h"
 #include "intake/body.h"
 #include "os/net.h"
 

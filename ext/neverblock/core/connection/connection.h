@@ -2,7 +2,7 @@
  * connection.h - one client: its transport, the bytes read from it and to be sent to it, and its
  * exchanges. What the bytes mean is decided by its protocol (protocol.h).
  *
- *   HANDSHAKE  of TLS (handshake.h)                         -> OPEN or ENDED
+ *   HANDSHAKE  of TLS (connection_handshake.c)                         -> OPEN or ENDED
  *   OPEN    the protocol reads                              -> LAST
  *   LAST    nothing more is read; the rest is sent          -> LINGER or ENDED
  *   LINGER  all is sent, and our side of the socket is shut down. Bytes of the client are read and
@@ -80,7 +80,7 @@ struct nb_connection {
     bool returned;              /* a worker has returned `sending`, not followed up yet */
     bool admin;                 /* it came to an admin listener, and counts in no figure */
     bool redirects;             /* its requests are sent to https */
-    bool tunnel;                /* hijacked (tunnel.h): it counts in no figure */
+    bool tunnel;                /* hijacked (connection_tunnel.c): it counts in no figure */
     int64_t began_ns;           /* when the first byte of the current head came */
     uint64_t sent;              /* bytes, since the connection began */
     nb_download_list downloads; /* file responses whose last byte is not sent */
@@ -121,6 +121,36 @@ void nb_connection_drain(nb_connections *connections, nb_connection *connection)
 void nb_connection_end(nb_connections *connections, nb_connection *connection, bool reset);
 /* Called at the turn's end, for each connection of the graveyard. */
 void nb_connection_free(nb_connections *connections, nb_connection *connection);
+
+/* --- TLS handshakes (connection_handshake.c says more) --- */
+
+struct nb_handshake {
+    nb_job job;
+    nb_handshake *next; /* in the list of returned ones */
+    nb_handshakes *handshakes;
+    nb_connection *connection;
+    nb_tls_facts facts;
+    nb_status status;
+    bool begun;       /* it counts as under way */
+    bool counted;     /* among counters->handshakes */
+    bool with_worker; /* a thread takes a step: it alone uses the transport */
+};
+
+/* A thread has taken a step. */
+void nb_handshake_returned(nb_connections *connections, nb_handshake *handshake);
+
+/* --- tunnels (connection_tunnel.c says more) --- */
+
+/* The poller has reported events of `near`. */
+void nb_tunnel_ready(nb_connections *connections, nb_connection *connection, uint32_t events);
+/* `near`; -1: closed. */
+int nb_tunnel_near(const nb_connection *connection);
+
+/* `near` is in the poller under the cookie of its connection with the lowest bit set. */
+static inline bool nb_tunnel_is_cookie(uint64_t cookie) { return cookie & 1; }
+static inline nb_connection *nb_tunnel_of_cookie(uint64_t cookie) {
+    return (nb_connection *)(uintptr_t)(cookie & ~UINT64_C(1));
+}
 
 /* --- for its protocol --- */
 

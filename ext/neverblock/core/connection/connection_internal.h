@@ -29,4 +29,28 @@ void nb_connection_end_sending(nb_connections *connections, nb_connection *conne
 /* Too few bytes have moved since NB_TIMEOUT_TRANSFER was armed. */
 bool nb_connection_is_too_slow(nb_connections *connections, nb_connection *connection);
 
+/* --- TLS handshakes (connection_handshake.c) --- */
+
+/* The connection's transport is TLS, and its state becomes NB_CONNECTION_HANDSHAKE. NB_NO_MEMORY:
+ * nothing has changed. */
+nb_status nb_handshake_begin(nb_connections *connections, nb_connection *connection);
+/* The socket can be read or written. The connection may have ended then. */
+void nb_handshake_ready(nb_connections *connections, nb_connection *connection);
+/* Its time is over. */
+void nb_handshake_timed_out(nb_connections *connections, nb_connection *connection);
+/* The server drains: a client that has sent nothing is let go. */
+void nb_handshake_drain(nb_connections *connections, nb_connection *connection);
+/* Counts how it has ended, once. Frees it, unless a thread has it. */
+void nb_handshake_end(nb_connections *connections, nb_connection *connection, nb_handshake_outcome how);
+/* Frees it. No thread has it. NULL is fine. */
+void nb_handshake_drop(nb_handshake *handshake);
+
+/* --- tunnels (connection_tunnel.c) --- */
+
+/* Makes a tunnel of the connection, which has no exchange and nothing to send. Takes `near`, which
+ * does not block. The connection may have ended then. */
+void nb_tunnel_open(nb_connections *connections, nb_connection *connection, int near);
+/* The connection ends. */
+void nb_tunnel_end(nb_connections *connections, nb_connection *connection);
+
 #endif

@@ -26,7 +26,7 @@
 
 typedef struct nb_handshake nb_handshake;
 
-/* What the handshakes of a loop share (handshake.h). */
+/* What the handshakes of a loop share (connection_handshake.c). */
 typedef struct nb_handshakes {
     nb_workers *workers;
     uint32_t under_way, under_way_max;
@@ -74,7 +74,7 @@ struct nb_connections {
     nb_head head;           /* scratch: valid within one step of one connection */
     nb_connection *open;    /* of clients */
     nb_connection *admin;   /* to admin listeners */
-    nb_connection *tunnels; /* hijacked (tunnel.h) */
+    nb_connection *tunnels; /* hijacked (connection_tunnel.c) */
     nb_connection *dirty;   /* to be flushed at the turn's end */
     /* ended in this turn; freed at its end, as they may still be on the stack */
     nb_connection *graveyard;
@@ -111,5 +111,11 @@ struct nb_connections {
 static inline uint64_t nb_connections_count(const nb_connections *connections) {
     return nb_counted(&connections->opened) - nb_counted(&connections->closed);
 }
+
+/* returned: called on a thread of the pool, for each step that has been taken. */
+nb_status nb_handshakes_init(nb_handshakes *handshakes, uint32_t workers, uint32_t under_way_max,
+                             void (*returned)(nb_handshake *handshake));
+/* Ends the threads. Steps that wait for one are returned. */
+void nb_handshakes_stop(nb_handshakes *handshakes);
 
 #endif

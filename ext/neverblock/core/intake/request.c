@@ -88,7 +88,7 @@ void nb_request_message_add_body(nb_request_message *message, size_t body_bytes)
 static bool lies_within(nb_span span, size_t bytes) { return span.offset <= bytes && span.size <= bytes - span.offset; }
 
 static bool spans_lie_within(const nb_request_message *message, size_t bytes) {
-    const nb_span spans[] = {message->method_text, message->target,       message->path, message->query,
+    const nb_span spans[] = {message->method_text, message->target,       message->path,   message->query,
                              message->host,        message->peer_address, message->client, message->body};
     for (size_t i = 0; i < sizeof(spans) / sizeof(*spans); i++) {
         if (!lies_within(spans[i], bytes)) return false;

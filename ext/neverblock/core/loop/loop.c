@@ -18,8 +18,6 @@
 #include "connection/responding.h"
 #include "connection/connection.h"
 #include "connection/delivery.h"
-#include "connection/handshake.h"
-#include "connection/tunnel.h"
 #include "intake/body.h"
 #include "protocols/http1_session.h"
 #include "protocols/http2_session.h"
@@ -32,7 +30,7 @@
 #define EVENTS_IN_A_TURN 256
 
 /* Cookies in the poller: below WAKE_COOKIE the number of a listener, then these two, else the
-   address of a connection, or of a tunnel (connection/tunnel.h). */
+   address of a connection, or of a tunnel (connection/connection_tunnel.c). */
 #define WAKE_COOKIE 1000u
 #define GUEST_COOKIE 1001u
 

@@ -21,7 +21,6 @@
 #include "loop/loop.h"
 #include "loop/parts.h"
 #include "connection/connection.h"
-#include "connection/tunnel.h"
 #include "loop/accepting.h"
 #include "tls/tls.h"
 

@@ -58,19 +58,19 @@ void nb_transport_tcp_init(nb_transport *transport, int fd);
  */
 
 /* How a handshake has ended. X(name, text for logs) */
-#define NB_HANDSHAKE_LIST(X)                                    \
-    X(full, "done")                                             \
-    X(resumed, "done, by a session ticket")                     \
-    X(left, "the client has left")                              \
-    X(late, "the client was too slow")                          \
-    X(shed, "too many handshakes are under way")                \
-    X(plain, "the client spoke HTTP without TLS")               \
-    X(version, "the client's TLS versions are too old")         \
-    X(cipher, "no cipher or key exchange that both sides have") \
-    X(protocol, "no protocol (ALPN) that both sides have")      \
-    X(client, "the client's certificate is missing or not valid")                              \
-    X(alert, "the client has refused it by an alert")           \
-    X(broken, "the client's messages break the rules of TLS")   \
+#define NB_HANDSHAKE_LIST(X)                                      \
+    X(full, "done")                                               \
+    X(resumed, "done, by a session ticket")                       \
+    X(left, "the client has left")                                \
+    X(late, "the client was too slow")                            \
+    X(shed, "too many handshakes are under way")                  \
+    X(plain, "the client spoke HTTP without TLS")                 \
+    X(version, "the client's TLS versions are too old")           \
+    X(cipher, "no cipher or key exchange that both sides have")   \
+    X(protocol, "no protocol (ALPN) that both sides have")        \
+    X(client, "the client's certificate is missing or not valid") \
+    X(alert, "the client has refused it by an alert")             \
+    X(broken, "the client's messages break the rules of TLS")     \
     X(failed, "the server could not do it")
 
 typedef enum nb_handshake_outcome {
@@ -84,7 +84,7 @@ typedef enum nb_handshake_outcome {
 typedef struct nb_tls_facts {
     nb_handshake_outcome outcome;
     bool heard;        /* the client has sent something */
-    bool quick; /* the server has written its messages: no private key is needed any more */
+    bool quick;        /* the server has written its messages: no private key is needed any more */
     bool wants_write;  /* NB_AGAIN: the handshake goes on when the socket is writable */
     uint16_t version;  /* as NB_TLS_1_2 */
     char protocol[16]; /* by ALPN; "": none */
@@ -95,8 +95,8 @@ typedef struct nb_tls_facts {
  * NB_UNSUPPORTED. */
 nb_status nb_transport_tls_init(nb_transport *transport, int fd, struct nb_tls_context *context);
 /* What the client has shown, once the handshake is done: "N" where it was asked and has shown no
- * certificate; "V", subject, issuer (RFC 2253), serial number (hexadecimal) and PEM, each with a NUL
- * behind it; empty where it was not asked. Owned by the transport. */
+ * certificate; "V", subject, issuer (RFC 2253), serial number (hexadecimal) and PEM, each with a
+ * NUL behind it; empty where it was not asked. Owned by the transport. */
 nb_slice nb_transport_tls_client(const nb_transport *transport);
 /* Takes the next step of the handshake. It computes, for about a millisecond with some keys, and
  * does not wait. Any thread, one at a time. NB_OK: done. NB_AGAIN: when the client has sent more,

@@ -1,8 +1,17 @@
 /*
- * handshake.c - see handshake.h.
+ * connection_handshake.c - TLS handshakes of a loop's connections. The step with the server's key
+ * computes, for a millisecond with some keys. So native threads take it, and the loop serves other
+ * connections meanwhile.
+ *
+ * Way of one: nb_handshake_begin when the connection was accepted; nb_handshake_ready when the
+ * socket has something, which hands the step to a thread; the thread passes it back to the loop,
+ * which calls nb_handshake_returned. In the end the connection is open, or has ended.
+ *
+ * Bounds: `under_way_max` handshakes that have begun (a client that has sent nothing has not), the
+ * timeout NB_TIMEOUT_HANDSHAKE for each from accept to its end, and the number of threads.
+ *
+ * Threads: the loop's, unless a comment says otherwise.
  */
-#include "connection/handshake.h"
-
 #include <string.h>
 
 #include "base/alloc.h"

@@ -1,8 +1,16 @@
 /*
- * tunnel.c - see tunnel.h. A tunnel is a protocol that finds no requests.
+ * connection_tunnel.c - a connection whose bytes only the loop can read and write (TLS), and which
+ * the application has hijacked. The application gets one end of a pair of sockets. The loop moves
+ * bytes between the other end, `near`, and the client.
+ *
+ * Backpressure goes both ways: what one side does not take stops the reading from the other. The
+ * application may shut down its sending side, and so may the client; each is passed on.
+ *
+ * The connection counts as none of the server's any more: no timeout, no limit and no drain waits
+ * for it. It ends with the application's socket, its client, or the server.
+ *
+ * Threads: the loop's.
  */
-#include "connection/tunnel.h"
-
 #include <string.h>
 
 #include "base/assert.h"
