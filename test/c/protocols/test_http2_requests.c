@@ -4,7 +4,9 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "protocols/http2_session.h"
 #include "support/http2_client.h"
 #include "support/world.h"
 
@@ -115,6 +117,25 @@ static void a_small_response_passes_a_large_file(void **state) {
     close_world(w);
 }
 
+/* RFC 9218 sections 4.1, 4.2, 5. Older versions of nghttp2 do without (http2_session.h). */
+static void an_urgent_response_comes_first(void **state) {
+    enum { BYTES = 3000000 };
+    static const char *const late[] = {"priority", "u=6, i", NULL}, *const urgent[] = {"priority", "u=1", NULL};
+    nb_test_world *w = *state;
+    if (!NB_HTTP2_PRIORITIES) skip();
+    open_world(w, 2, no_routes, false);
+    int32_t first = nb_test_h2_request(&h2, "GET", "/file/3000000", late);
+    while (nb_test_h2_of(&h2, first)->bytes < 100000)
+        assert_true(nb_test_h2_step(&h2));
+    int32_t ids[] = {nb_test_h2_request(&h2, "GET", "/file/3000000", late),
+                     nb_test_h2_request(&h2, "GET", "/file/3000000", urgent)};
+    nb_test_h2_expect_pattern(&h2, ids[1], BYTES);
+    assert_false(nb_test_h2_of(&h2, first)->ended || nb_test_h2_of(&h2, ids[0])->ended);
+    nb_test_h2_expect_pattern(&h2, first, BYTES);
+    nb_test_h2_expect_pattern(&h2, ids[0], BYTES);
+    close_world(w);
+}
+
 /* Each algorithm, from the loop and from file workers. */
 static void files_leave_in_frames(void **state) {
     nb_test_world *w = *state;
@@ -178,6 +199,27 @@ static void an_application_that_reads_nothing_holds_its_client_back(void **state
     close_world(w);
 }
 
+/* The window of the connection is used up by bodies that nobody reads. That is not the fault of a
+ * client whose next body cannot come, however long it takes. */
+static void uploads_that_hold_the_window_make_others_wait(void **state) {
+    enum { SLOW = 6, BYTES = 400000 };
+    nb_test_world *w = *state;
+    w->route.stream_input = true;
+    w->config.body_timeout_ms = 100;
+    open_world(w, 1, (const char *const[]){"/slow", "/count", NULL}, false);
+    int32_t ids[SLOW + 1];
+    for (int i = 0; i <= SLOW; i++) {
+        ids[i] = nb_test_h2_post(&h2, i < SLOW ? "/slow" : "/count", BYTES, NULL);
+        nb_test_h2_expect(&h2, nb_test_h2_get(&h2, "/status/204"), 204, "");
+    }
+    usleep(400000); /* a few times body_timeout_ms */
+    assert_true(nb_test_h2_of(&h2, ids[SLOW])->left > 0);
+    nb_test_executor_release(w->executors[0]);
+    for (int i = 0; i <= SLOW; i++)
+        nb_test_h2_expect(&h2, ids[i], 200, "400000 good");
+    close_world(w);
+}
+
 /* RFC 9110 section 10.1.1. */
 static void a_client_that_expects_100_gets_it(void **state) {
     static const char *const expect[] = {"expect", "100-continue", NULL};
@@ -227,10 +269,12 @@ int main(void) {
         CASE(many_streams_leave_side_by_side),
         CASE(a_response_stops_at_its_window_and_no_other_does),
         CASE(a_small_response_passes_a_large_file),
+        CASE(an_urgent_response_comes_first),
         CASE(files_leave_in_frames),
         CASE(bodies_are_collected_side_by_side),
         CASE(bodies_are_passed_on),
         CASE(an_application_that_reads_nothing_holds_its_client_back),
+        CASE(uploads_that_hold_the_window_make_others_wait),
         CASE(a_client_that_expects_100_gets_it),
         CASE(an_early_answer_ends_the_upload),
     };

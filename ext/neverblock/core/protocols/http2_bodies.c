@@ -209,6 +209,8 @@ void nb_http2_input_ended(nb_http2_session *session, nb_http2_stream *stream) {
 bool nb_http2_awaits_body(const nb_http2_stream *stream) {
     const nb_exchange *exchange = stream->exchange;
     if (!exchange || stream->dropped || stream->input_ended || stream->waiting.data || stream->expects) return false;
+    /* Bodies of other streams have used up the window: the client may not send. */
+    if (nghttp2_session_get_local_window_size(stream->session->h2) <= 0) return false;
     return exchange->body ? !stream->storing : exchange->upload && nb_upload_wants_input(exchange->upload);
 }
 

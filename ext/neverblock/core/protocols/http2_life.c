@@ -15,6 +15,17 @@
 /* Bytes of a response's head, compressed: more than an executor can send. */
 #define RESPONSE_HEAD_BYTES_MAX (1u << 20)
 
+/* RFC 9218 section 2.1. */
+#define SETTINGS_NO_RFC7540_PRIORITIES 0x9
+
+#if NB_HTTP2_PRIORITIES
+static void set_priorities(nghttp2_option *options) {
+    nghttp2_option_set_builtin_recv_extension_type(options, NGHTTP2_PRIORITY_UPDATE);
+}
+#else
+static void set_priorities(nghttp2_option *options) { (void)options; }
+#endif
+
 static void *take_block(size_t bytes, void *unused) {
     (void)unused;
     return nb_alloc(bytes);
@@ -52,6 +63,7 @@ static void set_options(nghttp2_option *options) {
     nghttp2_option_set_no_closed_streams(options, 1);
     nghttp2_option_set_max_outbound_ack(options, ACKS_MAX);
     nghttp2_option_set_max_send_header_block_length(options, RESPONSE_HEAD_BYTES_MAX);
+    set_priorities(options);
 }
 
 static bool make_session(nb_http2_session *session) {
@@ -74,9 +86,10 @@ static bool announce(nb_http2_session *session) {
         {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, NB_HTTP2_STREAMS_MAX},
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, NB_HTTP2_STREAM_WINDOW_BYTES},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, session->connections->head_limits.head_bytes},
+        {SETTINGS_NO_RFC7540_PRIORITIES, 1}, /* the last */
     };
-    return nghttp2_submit_settings(session->h2, NGHTTP2_FLAG_NONE, settings, sizeof(settings) / sizeof(*settings)) ==
-               0 &&
+    size_t count = sizeof(settings) / sizeof(*settings) - (NB_HTTP2_PRIORITIES ? 0 : 1);
+    return nghttp2_submit_settings(session->h2, NGHTTP2_FLAG_NONE, settings, count) == 0 &&
            nghttp2_session_set_local_window_size(session->h2, NGHTTP2_FLAG_NONE, 0, NB_HTTP2_WINDOW_BYTES) == 0;
 }
 

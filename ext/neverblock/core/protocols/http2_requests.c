@@ -22,6 +22,17 @@ static bool has_too_many(const nb_http2_session *session) {
     return session->connection->in_flight >= NB_HTTP2_STREAMS_MAX;
 }
 
+/* A stream whose client says nothing of priorities takes turns with others (it is incremental, RFC
+ * 9218 section 4.2), so that a small response passes a large one. */
+#if NB_HTTP2_PRIORITIES
+static void take_turns(nghttp2_session *h2, int32_t id) {
+    const nghttp2_extpri priority = {.urgency = NGHTTP2_EXTPRI_DEFAULT_URGENCY, .inc = 1};
+    (void)nghttp2_session_change_extpri_stream_priority(h2, id, &priority, 0);
+}
+#else
+static void take_turns(nghttp2_session *h2, int32_t id) { (void)h2, (void)id; }
+#endif
+
 int nb_http2_on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, void *argument) {
     nb_http2_session *session = argument;
     if (!is_request(frame)) return 0;
@@ -40,6 +51,7 @@ int nb_http2_on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, v
     stream->next = session->streams;
     if (stream->next) stream->next->previous = stream;
     session->streams = session->heading = stream;
+    take_turns(h2, id);
     return nghttp2_session_set_stream_user_data(h2, id, stream) == 0 ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 

@@ -32,6 +32,11 @@ const nb_protocol *nb_http2_protocol(void);
 
 #include "http2/http2_head.h"
 
+/* Streams are ordered by RFC 9218. nghttp2 has it from 1.48 on, but frees a block twice there when
+ * memory is out. From 1.65 on it has nothing else; before, the order of RFC 7540 is used, by which
+ * streams take turns. */
+#define NB_HTTP2_PRIORITIES (NGHTTP2_VERSION_NUM >= 0x014100)
+
 extern const nb_protocol nb_http2;
 
 /* --- between the files http2_*.c --- */
