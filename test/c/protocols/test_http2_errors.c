@@ -310,7 +310,8 @@ static void the_preface_may_come_in_pieces(void **state) {
     nb_test_world_close(w);
 }
 
-/* Of PINGs whose answers the client does not read (CVE-2019-9512), and SETTINGS (CVE-2019-9515). */
+/* Of PINGs whose answers the client does not read (CVE-2019-9512), and SETTINGS (CVE-2019-9515).
+ * Its bytes are not read any more; or the connection has ended, and they are dropped for a while. */
 static void a_client_that_floods_and_does_not_read_is_held_back(void **state) {
     nb_test_world *w = *state;
     nb_test_world_open(w, 1);
@@ -322,9 +323,8 @@ static void a_client_that_floods_and_does_not_read_is_held_back(void **state) {
             if (kind == 1) nb_raw_add(&raw, NB_RAW_SETTINGS, 0, 0, NULL, 0);
         }
         bool held = false;
-        for (int i = 0; i < 400 && !held; i++)
+        while (!held) /* nb_test_alarm bounds it */
             held = send(client->fd, raw.bytes, raw.size, MSG_NOSIGNAL | MSG_DONTWAIT) < (ssize_t)raw.size;
-        assert_true(held);
         nb_test_world_settle(w);
     }
     nb_test_world_close(w);
