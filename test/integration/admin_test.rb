@@ -249,7 +249,7 @@ class AdminTest < Minitest::Test
   end
 
   def test_prometheus_has_nothing_to_say_about_the_metrics_and_the_document_lists_them_all
-    with_server(options: MetricsDocument::OPTIONS) do |server|
+    with_server(options: MetricsDocument::OPTIONS, binds: MetricsDocument::BINDS) do |server|
       ask(server, "/")
       text = page(server, "/metrics").last
       families = MetricsDocument.families(text)
@@ -268,7 +268,7 @@ class AdminTest < Minitest::Test
 
   def test_one_process_has_the_metrics_of_the_document_but_those_of_worker_processes
     alone = ServerProcess.one_process("the metrics of one process are looked at")
-    with_server(options: [*alone, *MetricsDocument::CONFIGURED]) do |server|
+    with_server(options: [*alone, *MetricsDocument::CONFIGURED], binds: MetricsDocument::BINDS) do |server|
       rows = MetricsDocument.table(page(server, "/metrics").last).lines
       missing = (rows | MetricsDocument.written.lines) - rows
       assert_equal ["| `neverblock_worker_resident_memory_bytes`"],
@@ -279,12 +279,12 @@ class AdminTest < Minitest::Test
 
   private
 
-  def start(config: nil, admin: "http://127.0.0.1:0", wrap: [], options: [])
+  def start(config: nil, admin: "http://127.0.0.1:0", wrap: [], options: [], **more)
     options = ["--admin", admin, *options]
     if config
       options.push("-C", File.join(@directory, "config.rb").tap { |path| File.write(path, config) })
     end
-    ServerProcess.new(APP, options: options, wrap: wrap).start
+    ServerProcess.new(APP, options: options, wrap: wrap, **more).start
   end
 
   def with_server(**options)

@@ -14,6 +14,7 @@ module MetricsDocument
   # Of the server whose metrics they are: one that has them all.
   CONFIGURED = ["-C", File.expand_path("metrics_config.rb", __dir__)].freeze
   OPTIONS = ["-w", "2", *CONFIGURED].freeze
+  BINDS = ["http://127.0.0.1:0", "https://127.0.0.1:0"].freeze
   UNITS = { "seconds" => "seconds", "bytes" => "bytes", "second" => "bytes a second" }.freeze
 
   Family = Struct.new(:name, :type, :help, :labels) do
@@ -61,7 +62,8 @@ if $PROGRAM_NAME == __FILE__
   require_relative "server_process"
   require "net/http"
   options = ["--admin", "http://127.0.0.1:0", *MetricsDocument::OPTIONS]
-  ServerProcess.run("run ->(_env) { [200, {}, []] }", options: options) do |server|
+  app = "run ->(_env) { [200, {}, []] }"
+  ServerProcess.run(app, options: options, binds: MetricsDocument::BINDS) do |server|
     MetricsDocument.renew(Net::HTTP.get(URI("#{server.admin_url}/metrics")))
   end
 end
