@@ -27,6 +27,22 @@ class SchedulerTimesliceStackTest < Minitest::Test
     assert_equal [true], preempted.uniq
   end
 
+  # The same at the end of the machine's stack, where Ruby's checks leave 16 KB.
+  def test_a_fiber_is_preempted_after_a_preemption_found_no_machine_stack
+    done = false
+    preempted = []
+    in_timeslices do |scheduler|
+      fiber { sleep(0) until done }
+      fiber do
+        DESCENTS.times do |frames|
+          preempted << preempted_after?(scheduler, frames, :descend_by_blocks)
+        end
+        done = true
+      end
+    end
+    assert_equal [true], preempted.uniq
+  end
+
   # The switch itself may find no stack. What Ruby raises then is nobody's: the fiber goes on, and
   # its next wait raises nothing.
   def test_a_switch_that_finds_no_stack_raises_nothing_later
@@ -59,11 +75,11 @@ class SchedulerTimesliceStackTest < Minitest::Test
   end
 
   # In a fiber of its own, beside one that is always ready.
-  def preempted_after?(scheduler, frames)
-    last = deepest(frames, nil)
+  def preempted_after?(scheduler, frames, how = :descend)
+    last = deepest(frames, nil, how)
     result = Queue.new
     fiber do
-      deepest(frames, last - 1)
+      deepest(frames, last - 1, how)
       before = scheduler.preemptions
       limit = Patience::Limit.new
       nil until scheduler.preemptions > before || limit.over?
