@@ -311,7 +311,8 @@ static void the_preface_may_come_in_pieces(void **state) {
 }
 
 /* Of PINGs whose answers the client does not read (CVE-2019-9512), and SETTINGS (CVE-2019-9515).
- * Its bytes are not read any more; or the connection has ended, and they are dropped for a while. */
+ * Its bytes are not read any more; or the connection has ended, and they are dropped for a
+ * while. */
 static void a_client_that_floods_and_does_not_read_is_held_back(void **state) {
     nb_test_world *w = *state;
     nb_test_world_open(w, 1);
