@@ -140,6 +140,7 @@ module NeverBlock
 
       EXAMPLES = {
         "tls.cert": '"/etc/app/cert.pem"',
+        "tls.ca": '"/etc/app/clients.pem"',
         "tls.key": '"/etc/app/key.pem"',
         "tls.passphrase_env": '"KEY_PASSPHRASE"',
         "tls.passphrase_command": '"cat /run/secrets/key"',
