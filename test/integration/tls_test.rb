@@ -30,7 +30,7 @@ module TLSCase
       case env["PATH_INFO"]
       when "/env"
         keys = %w[rack.url_scheme HTTPS SERVER_NAME SERVER_PORT SERVER_PROTOCOL]
-        [200, {}, [env.slice(*keys).inspect]]
+        [200, {}, [env.slice(*keys).inspect.gsub(" => ", "=>")]] # as before Ruby 3.4
       when "/size" then [200, {}, [env["rack.input"].read.bytesize.to_s]]
       when "/big" then [200, {}, ["x" * 5_000_000]]
       when "/parts" then [200, {}, ->(stream) { 50.times { |n| stream.write("#{n},") }; stream.close }]
@@ -393,7 +393,8 @@ class TLSClientCertificateTest < ServerProcessCase
     run lambda { |env|
       found = env.select { |name, _| name.start_with?("SSL_CLIENT_") }
       peer = env["puma.peercert"]
-      [200, {}, [{ **found, "peer" => peer && peer.subject.to_s }.inspect]]
+      told = { **found, "peer" => peer && peer.subject.to_s }
+      [200, {}, [told.inspect.gsub(" => ", "=>")]] # as before Ruby 3.4
     }
   RACKUP
 
