@@ -20,6 +20,17 @@ class Http2Test < ServerProcessCase
     require "digest"
     ENV_KEYS = %w[SERVER_PROTOCOL REQUEST_METHOD PATH_INFO QUERY_STRING HTTP_HOST HTTP_COOKIE
                   CONTENT_LENGTH HTTPS rack.url_scheme rack.hijack?].freeze
+    DOT = "<svg xmlns='http://www.w3.org/2000/svg' width='1' height='1'/>"
+    IMAGES = Array.new(200) { |i| "<img src='/dot/\#{i}' width='1' onload='loaded++'>" }.join
+    PAGE = <<~HTML
+      <script>var loaded = 0</script><p id="told"></p>\#{IMAGES}
+      <script>
+        onload = () => {
+          const h2 = performance.getEntriesByType("resource").filter(e => e.nextHopProtocol == "h2")
+          document.getElementById("told").textContent = loaded + " loaded, " + h2.length + " by h2"
+        }
+      </script>
+    HTML
     run(lambda do |env|
       case env["PATH_INFO"]
       when "/env" then [200, {}, [ENV_KEYS.map { |key| "\#{key}=\#{env[key].inspect}\\n" }.join]]
@@ -36,6 +47,8 @@ class Http2Test < ServerProcessCase
       when "/large" then [200, { "Content-Type" => "text/plain" }, ["x" * 3_000_000]]
       when %r{\\A/status/(\\d+)\\z} then [$1.to_i, { "X-Upper" => "Case", "Connection" => "close" }, []]
       when "/broken" then [200, {}, Enumerator.new { |parts| parts << "one" and raise "on purpose" }]
+      when "/page" then [200, { "content-type" => "text/html" }, [PAGE]]
+      when %r{\\A/dot/} then sleep(0.01) && [200, { "content-type" => "image/svg+xml" }, [DOT]]
       when "/hijack" then [200, { "rack.hijack" => ->(io) { io.close } }, []]
       when "/hints"
         env["rack.early_hints"].call("link" => "</a.css>; rel=preload")
@@ -171,6 +184,20 @@ class Http2Test < ServerProcessCase
     output, status = Open3.capture2e("nghttp", "-n", "-s", *urls)
     assert_equal 0, status.exitstatus
     assert_equal 20, output.scan(/ 200 /).size, output
+  end
+
+  BROWSER = ENV.fetch("PATH").split(":")
+               .product(%w[chromium chromium-browser google-chrome])
+               .map { |parts| File.join(*parts) }.find { |path| File.executable?(path) }
+
+  def test_a_browser_loads_a_page_with_200_images
+    skip "there is no Chromium" unless BROWSER
+    words = %w[--headless --no-sandbox --disable-gpu --ignore-certificate-errors --dump-dom
+               --virtual-time-budget=20000]
+    out, = Open3.capture2(BROWSER, *words, "--user-data-dir=#{FILES}/profile", "#{secure}/page",
+                          err: File::NULL)
+
+    assert_includes out, "200 loaded, 200 by h2"
   end
 
   def test_a_drain_lets_requests_end
