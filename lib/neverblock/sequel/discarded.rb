@@ -70,11 +70,6 @@ module NeverBlock
           end
         end
 
-        # @return [Boolean] whether the answer to a query of the driver pg is under way
-        def unfinished?(connection)
-          reads_on?(connection) && in_the_middle?(connection)
-        end
-
         private
 
         # pg has libpq's record of the answer, and reads on before the next query.

@@ -48,10 +48,8 @@ module NeverBlock
       def rollback_transaction(connection, *)
         return if Discarded.discarded?(connection)
 
-        if Discarded.unfinished?(connection) && !in_savepoint?(connection) &&
-           connection.respond_to?(:neverblock_cancel)
-          connection.neverblock_cancel
-        end
+        cancels = connection.respond_to?(:neverblock_cancel) && !in_savepoint?(connection)
+        connection.neverblock_cancel if cancels
         super
       end
 

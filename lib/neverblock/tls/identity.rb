@@ -119,18 +119,14 @@ module NeverBlock
         end
 
         def identity
-          text = text_of(@files.cert, "certificate")
+          text = Identity.text_of(@files.cert, "certificate")
           certificates = certificates_in(text)
-          key = key_in(@files.cert == @files.key ? text : text_of(@files.key, "key"))
+          key = key_in(@files.cert == @files.key ? text : Identity.text_of(@files.key, "key"))
           check_fit(certificates, key)
           Identity.new(certificates, key, files: @files)
         end
 
         private
-
-        def text_of(path, what)
-          Identity.text_of(path, what)
-        end
 
         def certificates_in(text)
           no_certificate(text) unless text.include?(CERTIFICATE)

@@ -16,8 +16,9 @@ module NeverBlock
     # @return [OpenSSL::X509::Certificate, nil] nil: this Ruby has no openssl, or cannot read it
     def self.peer(pem)
       @peers_lock.synchronize do
+        found = @peers.delete(pem) || certificate(pem)
         @peers.shift if @peers.size >= KEPT
-        @peers[pem] = @peers.delete(pem) || certificate(pem)
+        @peers[pem] = found # the last used comes last
       end
     end
 

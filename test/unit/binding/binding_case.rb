@@ -16,6 +16,15 @@ class BindingCase < Minitest::Test
   NO_STALL_MS = 60_000
   PLAIN = { "content-type" => "text/plain" }.freeze
 
+  # Arguments whose conversion runs Ruby: it is what the C code meets in the middle of a call.
+  Turning = Struct.new(:number, :effect) do
+    def to_int
+      effect.call
+      number
+    end
+  end
+  Naming = Struct.new(:text) { def to_str = text.dup }
+
   def setup
     @executors_before = ObjectSpace.each_object(NeverBlock::Executor).map(&:object_id)
     @log_file = Tempfile.new("neverblock-log")

@@ -6,13 +6,6 @@ require_relative "binding_case"
 # it answers or raises.
 class EngineTest < BindingCase
   APP = ->(_env) { [200, {}, ["fine"]] }
-  Turning = Struct.new(:number, :effect) do
-    def to_int
-      effect.call
-      number
-    end
-  end
-  Naming = Struct.new(:text) { def to_str = text.dup }
 
   def teardown
     @engines&.each { |engine| NeverBlock::Engine.instance_method(:stop_now).bind_call(engine) }

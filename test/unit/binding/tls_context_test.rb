@@ -11,14 +11,6 @@ class TLSContextTest < BindingCase
   GOOD = AUTHORITY.issue("a.test")
   DEFAULTS = [nil] * 6
 
-  Turning = Struct.new(:number, :effect) do
-    def to_int
-      effect.call
-      number
-    end
-  end
-  Naming = Struct.new(:text) { def to_str = text.dup }
-
   def setup
     skip "this build has no TLS" unless Context::LIBRARY
     super

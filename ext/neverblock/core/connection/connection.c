@@ -332,7 +332,6 @@ void nb_connection_leave(nb_connections *connections, nb_connection *connection)
     nb_timeouts_set(&connections->timeouts, &connection->timeout, NB_TIMEOUT_NONE, connections->time->now_ns);
     (void)nb_poll_remove(connections->poll, connection->transport.fd);
     nb_connection_abort_exchanges(connections, connection);
-    if (connection->tunnel) nb_tunnel_end(connections, connection);
     if (opened) connection->protocol->close(connection);
     nb_stages_connection_end(connections->responses->stages, &connection->leaving);
     nb_downloads_connection_end(connections->downloads, &connection->downloads, connection->sent);

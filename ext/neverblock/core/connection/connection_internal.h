@@ -50,7 +50,5 @@ void nb_handshake_drop(nb_handshake *handshake);
 /* Makes a tunnel of the connection, which has no exchange and nothing to send. Takes `near`, which
  * does not block. The connection may have ended then. */
 void nb_tunnel_open(nb_connections *connections, nb_connection *connection, int near);
-/* The connection ends. */
-void nb_tunnel_end(nb_connections *connections, nb_connection *connection);
 
 #endif

@@ -23,6 +23,7 @@
 #define INPUT_MAX 16384u
 
 typedef struct tunnel {
+    nb_connections *connections;
     int near;         /* -1: closed */
     uint8_t interest; /* NB_POLL_ events of `near` */
     bool polled;      /* it is in the poller */
@@ -165,14 +166,13 @@ static void sent(nb_connections *connections, nb_connection *connection) {
     }
 }
 
-void nb_tunnel_end(nb_connections *connections, nb_connection *connection) {
+/* The connection ends. */
+static void close_session(nb_connection *connection) {
     tunnel *self = of(connection);
-    (void)watch(connections, connection, 0, false);
+    (void)watch(self->connections, connection, 0, false);
     nb_net_close(self->near, false);
     self->near = -1;
 }
-
-static void close_session(nb_connection *connection) { (void)connection; }
 
 static nb_phase phase(const nb_connection *connection) {
     (void)connection;
@@ -201,7 +201,7 @@ void nb_tunnel_open(nb_connections *connections, nb_connection *connection, int 
     connection->protocol = &protocol;
     connection->state = NB_CONNECTION_OPEN;
     memset(connection->session, 0, sizeof(connection->session));
-    *of(connection) = (tunnel){.near = near};
+    *of(connection) = (tunnel){.connections = connections, .near = near};
     nb_connection_leave_lists(connections, connection);
     to_application(connections, connection);
 }

@@ -29,11 +29,6 @@
    longer than this beyond that time, all have left. */
 #define FULL_GAP_NS NB_NS_PER_S
 
-/* What a refused client has sent is read, at most this much. Left unread it would turn the close
-   into a reset, and the answer would be lost. */
-#define REFUSED_READS 16
-#define REFUSED_READ_BYTES 4096
-
 static const char overload_answer[] =
     "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nRetry-After: 1\r\n"
     "Connection: close\r\nContent-Length: 25\r\n\r\n503 too many connections\n";
@@ -103,15 +98,9 @@ static int64_t patience_ns(nb_loop *loop) {
 
 /* A client that speaks TLS would not understand the answer. */
 static void refuse(nb_loop *loop, const nb_listener *listener, int fd) {
-    char sent[REFUSED_READ_BYTES];
-    struct iovec part = {(void *)(uintptr_t)overload_answer, sizeof(overload_answer) - 1};
-    size_t moved;
     /* Counted before the answer, so that a client that has it finds it counted. */
     NB_COUNT(&loop->counters, connections_refused, 1);
-    if (!listener->secure) (void)nb_net_writev(fd, &part, 1, &moved);
-    nb_net_finish(fd);
-    for (int i = 0; i < REFUSED_READS && nb_net_read(fd, sent, sizeof(sent), &moved) == NB_OK; i++) {
-    }
+    nb_net_turn_away(fd, overload_answer, listener->secure ? 0 : sizeof(overload_answer) - 1);
     nb_net_close(fd, false);
 }
 

@@ -43,6 +43,9 @@
    again. */
 enum { ACCEPT_SKIPS_MAX = 64 };
 
+/* What is read of a client that is turned away. */
+enum { TURNED_AWAY_READS = 16, TURNED_AWAY_READ_BYTES = 4096 };
+
 /* A vanished client is noticed after two minutes of silence. */
 enum { KEEP_ALIVE_IDLE_S = 60, KEEP_ALIVE_INTERVAL_S = 15, KEEP_ALIVE_PROBES = 4 };
 
@@ -355,6 +358,16 @@ void nb_net_abort(int fd, bool reset) {
     (void)reset;
 #endif
     (void)shutdown(fd, SHUT_RDWR);
+}
+
+void nb_net_turn_away(int fd, const char *answer, size_t size) {
+    char sent[TURNED_AWAY_READ_BYTES];
+    struct iovec part = {(void *)(uintptr_t)answer, size};
+    size_t moved;
+    if (size > 0) (void)nb_net_writev(fd, &part, 1, &moved);
+    nb_net_finish(fd);
+    for (int i = 0; i < TURNED_AWAY_READS && nb_net_read(fd, sent, sizeof(sent), &moved) == NB_OK; i++) {
+    }
 }
 
 void nb_net_close(int fd, bool reset) {

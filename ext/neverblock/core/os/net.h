@@ -60,6 +60,10 @@ void nb_net_finish(int fd);
 /* Ends the connection in both directions at once and keeps the descriptor, so that threads waiting
    in it wake. reset: the peer gets an RST where the system can send one, else an orderly end. */
 void nb_net_abort(int fd, bool reset);
+/* Writes a last answer to a client that is not read any further, as much as it takes. Tells it that
+   we have finished sending. Reads what it has sent, a bounded amount: left unread it would turn the
+   close into a reset, and the answer would be lost. The descriptor stays open. */
+void nb_net_turn_away(int fd, const char *answer, size_t size);
 /* Closes. reset: the peer gets an RST, and unsent bytes are dropped (SO_LINGER 0). */
 void nb_net_close(int fd, bool reset);
 

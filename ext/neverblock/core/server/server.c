@@ -149,13 +149,6 @@ void nb_server_reports_count(nb_server *server, unsigned fate, uint64_t count) {
     if (fate < NB_REPORT_FATE_COUNT) atomic_fetch_add(&server->loops.reports.fates[fate], count);
 }
 
-typedef struct tls_call {
-    uint16_t listener;
-    nb_tls_context *context;
-} tls_call;
-
-static void call(nb_loop *loop, void (*work)(nb_loop *, void *), void *argument);
-
 static void write_url(nb_listener *listener, const char *address, const char *path) {
     const char *scheme = listener->secure ? "https" : "http";
     if (path) {
@@ -230,26 +223,6 @@ nb_status nb_server_listen_admin_unix(nb_server *server, const char *path, unsig
 }
 
 uint16_t nb_server_listeners(const nb_server *server) { return server->loops.each[0].listener_count; }
-
-/* Runs on loop 0. */
-static void set_tls(nb_loop *loop, void *argument) {
-    const tls_call *wanted = argument;
-    nb_listener *listener = &loop->listeners[wanted->listener];
-    nb_tls_context_release(listener->tls);
-    listener->tls = nb_tls_context_share(wanted->context);
-}
-
-nb_status nb_server_listener_tls(nb_server *server, uint16_t listener, nb_tls_context *context) {
-    nb_loop *loop = first(server);
-    if (listener >= loop->listener_count) return NB_NOT_FOUND;
-    nb_listener *found = &loop->listeners[listener];
-    if (!found->secure && (server->started || found->path || found->admin)) return NB_FULL;
-    tls_call wanted = {listener, context};
-    found->secure = true;
-    if (!server->started) write_url(found, found->address, NULL);
-    call(loop, set_tls, &wanted);
-    return NB_OK;
-}
 
 void nb_server_listen_undo(nb_server *server) {
     nb_loop *loop = first(server);
@@ -558,6 +531,31 @@ static void call(nb_loop *loop, void (*work)(nb_loop *, void *), void *argument)
         pthread_cond_wait(&loop->calls_done, &loop->calls_lock);
     }
     pthread_mutex_unlock(&loop->calls_lock);
+}
+
+typedef struct tls_call {
+    uint16_t listener;
+    nb_tls_context *context;
+} tls_call;
+
+/* Runs on loop 0. */
+static void set_tls(nb_loop *loop, void *argument) {
+    const tls_call *wanted = argument;
+    nb_listener *listener = &loop->listeners[wanted->listener];
+    nb_tls_context_release(listener->tls);
+    listener->tls = nb_tls_context_share(wanted->context);
+}
+
+nb_status nb_server_listener_tls(nb_server *server, uint16_t listener, nb_tls_context *context) {
+    nb_loop *loop = first(server);
+    if (listener >= loop->listener_count) return NB_NOT_FOUND;
+    nb_listener *found = &loop->listeners[listener];
+    if (!found->secure && (server->started || found->path || found->admin)) return NB_FULL;
+    tls_call wanted = {listener, context};
+    found->secure = true;
+    if (!server->started) write_url(found, found->address, NULL);
+    call(loop, set_tls, &wanted);
+    return NB_OK;
 }
 
 typedef struct channel_call {

@@ -42,10 +42,7 @@ nb_slice nb_transport_tls_client(const nb_transport *transport) {
 /* The most plain bytes in a record (RFC 8446 section 5.1). */
 #define RECORD_BYTES 16384
 
-/* What is read of a client that speaks no TLS. */
-#define PLAIN_READS 16
-#define PLAIN_READ_BYTES 4096
-
+/* nginx answers so too: a browser shows it to whoever has written http:// for https://. */
 static const char plain_answer[] = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
                                    "400 this port speaks HTTPS: write https://\n";
 
@@ -381,18 +378,6 @@ static void note_failure(const session *tls, int result, nb_tls_facts *facts) {
     memcpy(facts->reason, reason, size);
 }
 
-/* nginx answers so too: a browser shows it to whoever has written http:// for https://. What the
- * client has sent is read: left unread it would make a reset of the end, and the answer be lost. */
-static void answer_plain(const nb_transport *transport) {
-    char sent[PLAIN_READ_BYTES];
-    struct iovec part = {(char *)(uintptr_t)plain_answer, sizeof(plain_answer) - 1};
-    size_t moved;
-    (void)nb_net_writev(transport->fd, &part, 1, &moved);
-    nb_net_finish(transport->fd);
-    for (int i = 0; i < PLAIN_READS && nb_net_read(transport->fd, sent, sizeof(sent), &moved) == NB_OK; i++) {
-    }
-}
-
 /* RFC 8446 section 4, RFC 5246 section 7.4: what a server's messages end with. */
 static void note_message(int writes, int version, int type, const void *bytes, size_t size, SSL *ssl, void *argument) {
     session *tls = argument;
@@ -498,7 +483,7 @@ static nb_status take_step(nb_transport *transport, nb_tls_facts *facts) {
     if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return NB_AGAIN;
     note_failure(tls, result, facts);
     tls->broken = true;
-    if (facts->outcome == NB_HANDSHAKE_plain) answer_plain(transport);
+    if (facts->outcome == NB_HANDSHAKE_plain) nb_net_turn_away(transport->fd, plain_answer, sizeof(plain_answer) - 1);
     return NB_SYSTEM;
 }
 
