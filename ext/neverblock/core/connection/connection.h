@@ -98,7 +98,7 @@ void nb_connection_open(nb_connections *connections, const nb_accepted *accepted
 void nb_connection_start(nb_connections *connections, nb_connection *connection);
 /* The poller reported NB_POLL_ events. */
 void nb_connection_ready(nb_connections *connections, nb_connection *connection, uint32_t events);
-/* Its timeout of class `queue` has passed, and is disarmed. */
+/* Its timeout of class `kind` has passed, and is disarmed. */
 void nb_connection_timed_out(nb_connections *connections, nb_connection *connection, nb_timeout_class kind);
 /* Bytes of responses that are not sent. */
 uint64_t nb_connection_owed(const nb_connection *connection);
