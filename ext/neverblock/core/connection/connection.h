@@ -81,11 +81,11 @@ struct nb_connection {
     bool admin;                 /* it came to an admin listener, and counts in no figure */
     bool redirects;             /* its requests are sent to https */
     bool tunnel;                /* hijacked (connection_tunnel.c): it counts in no figure */
+    nb_peer peer;               /* here it leaves no gap: 8 bytes less for each idle connection */
     int64_t began_ns;           /* when the first byte of the current head came */
     uint64_t sent;              /* bytes, since the connection began */
     nb_download_list downloads; /* file responses whose last byte is not sent */
     nb_leaving_list leaving;    /* responses whose last byte is in send_queue */
-    nb_peer peer;
     uint64_t session[NB_SESSION_WORDS]; /* private to the protocol */
 };
 
