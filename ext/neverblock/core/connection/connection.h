@@ -66,26 +66,26 @@ struct nb_connection {
     uint64_t window_bytes;          /* bytes moved since NB_TIMEOUT_TRANSFER was armed */
     size_t window_queued;           /* bytes in the socket's send buffer at that time */
     nb_connection_state state;
-    uint16_t in_flight;         /* exchanges */
-    uint16_t listener;          /* number of the listener that accepted it */
-    uint8_t interest;           /* NB_POLL_ events that the poller watches for */
-    uint8_t phase;              /* nb_phase that it is counted under */
-    uint8_t waits;              /* nb_waits */
-    bool dirty;                 /* in nb_connections.dirty */
-    bool read_ended;            /* the client has finished sending */
-    bool had_request;           /* a request was read, also one that was refused */
-    bool body_unread;           /* bytes of a body may follow, and nobody reads them: linger */
-    bool reset;                 /* ends with an RST */
-    bool writable;              /* the poller has said so since the last attempt to send */
-    bool returned;              /* a worker has returned `sending`, not followed up yet */
-    bool admin;                 /* it came to an admin listener, and counts in no figure */
-    bool redirects;             /* its requests are sent to https */
-    bool tunnel;                /* hijacked (connection_tunnel.c): it counts in no figure */
-    nb_peer peer;               /* here it leaves no gap: 8 bytes less for each idle connection */
-    int64_t began_ns;           /* when the first byte of the current head came */
-    uint64_t sent;              /* bytes, since the connection began */
-    nb_download_list downloads; /* file responses whose last byte is not sent */
-    nb_leaving_list leaving;    /* responses whose last byte is in send_queue */
+    uint16_t in_flight;                 /* exchanges */
+    uint16_t listener;                  /* number of the listener that accepted it */
+    uint8_t interest;                   /* NB_POLL_ events that the poller watches for */
+    uint8_t phase;                      /* nb_phase that it is counted under */
+    uint8_t waits;                      /* nb_waits */
+    bool dirty;                         /* in nb_connections.dirty */
+    bool read_ended;                    /* the client has finished sending */
+    bool had_request;                   /* a request was read, also one that was refused */
+    bool body_unread;                   /* bytes of a body may follow, and nobody reads them: linger */
+    bool reset;                         /* ends with an RST */
+    bool writable;                      /* the poller has said so since the last attempt to send */
+    bool returned;                      /* a worker has returned `sending`, not followed up yet */
+    bool admin;                         /* it came to an admin listener, and counts in no figure */
+    bool redirects;                     /* its requests are sent to https */
+    bool tunnel;                        /* hijacked (connection_tunnel.c): it counts in no figure */
+    nb_peer peer;                       /* here it leaves no gap: 8 bytes less for each idle connection */
+    int64_t began_ns;                   /* when the first byte of the current head came */
+    uint64_t sent;                      /* bytes, since the connection began */
+    nb_download_list downloads;         /* file responses whose last byte is not sent */
+    nb_leaving_list leaving;            /* responses whose last byte is in send_queue */
     uint64_t session[NB_SESSION_WORDS]; /* private to the protocol */
 };
 
