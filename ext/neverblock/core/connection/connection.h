@@ -74,14 +74,14 @@ struct nb_connection {
     bool dirty;                         /* in nb_connections.dirty */
     bool read_ended;                    /* the client has finished sending */
     bool had_request;                   /* a request was read, also one that was refused */
-    bool body_unread;                   /* bytes of a body may follow, and nobody reads them: linger */
+    bool body_unread;                   /* bytes of a body may follow that nobody reads: linger */
     bool reset;                         /* ends with an RST */
     bool writable;                      /* the poller has said so since the last attempt to send */
     bool returned;                      /* a worker has returned `sending`, not followed up yet */
     bool admin;                         /* it came to an admin listener, and counts in no figure */
     bool redirects;                     /* its requests are sent to https */
     bool tunnel;                        /* hijacked (connection_tunnel.c): it counts in no figure */
-    nb_peer peer;                       /* here it leaves no gap: 8 bytes less for each idle connection */
+    nb_peer peer;                       /* leaves no gap here */
     int64_t began_ns;                   /* when the first byte of the current head came */
     uint64_t sent;                      /* bytes, since the connection began */
     nb_download_list downloads;         /* file responses whose last byte is not sent */
