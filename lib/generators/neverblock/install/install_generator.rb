@@ -9,6 +9,7 @@ module NeverBlock
     # `rails generate neverblock:install`: config/neverblock.rb, from config/puma.rb where it is
     # there (as `neverblock init`).
     class InstallGenerator < ::Rails::Generators::Base
+      namespace "neverblock:install"
       desc "Writes config/neverblock.rb, from the configuration of another server if there is one."
 
       def write_configuration
