@@ -196,6 +196,10 @@ module NeverBlock
         option(:log_format, FILES_OF_PROCESS, Type::Choice.new(:text, :json),
                default: :text, flags: %w[--log-format], argument: "NAME",
                help: "the format of log entries; json: one object on each line"),
+        option(:log_advice, FILES_OF_PROCESS, FLAG,
+               default: true,
+               help: "log at most one line of advice when the server starts, once a day; " \
+                     "neverblock check has all of it"),
         option(:log_requests, FILES_OF_PROCESS, LOG_REQUESTS,
                default: false, flags: %w[--log-requests],
                help: "log an entry for each answered request"),
