@@ -18,8 +18,8 @@ class AdviceTest < Minitest::Test
   end
 
   def test_the_first_is_said_and_how_many_there_are
-    assert_equal "advice: take YJIT; `neverblock check` has 1 more (once a day; `log_advice false` " \
-                 "ends it)", line
+    assert_equal "advice: take YJIT; `neverblock check` has 1 more " \
+                 "(once a day; `log_advice false` ends it)", line
   end
 
   def test_it_is_said_once_a_day
