@@ -456,6 +456,48 @@ class TLSClientCertificateTest < ServerProcessCase
   end
 end
 
+# Two addresses, of which one asks for certificates.
+class TLSAddressClientsTest < ServerProcessCase
+  AUTHORITY = Certificates.new
+
+  def self.app = TLSClientCertificateTest::APP
+
+  def self.server_options
+    ca = File.join(TLSCase.folder, "address-ca.pem")
+    File.write(ca, AUTHORITY.ca_pem)
+    { binds: ["https://127.0.0.1:0", "https://localhost:0?verify=required&ca=#{ca}"] }
+  end
+
+  def test_one_asks_for_a_certificate_and_the_other_does_not
+    assert_equal "{\"peer\"=>nil}", ask(server.urls.first)
+    assert_match(/"SSL_CLIENT_S_DN"=>"CN=carol"/, ask(server.urls.last, AUTHORITY.issue("carol")))
+  end
+
+  def test_a_session_of_the_other_does_not_stand_for_a_certificate
+    [OpenSSL::SSL::TLS1_2_VERSION, OpenSSL::SSL::TLS1_3_VERSION].each do |version|
+      first = TLSClient.new(server.urls.first) { |context| context.max_version = version }
+      first.get("/")
+      session = first.socket.session
+      first.close
+      assert_raises(OpenSSL::SSL::SSLError, Errno::ECONNRESET, Errno::EPIPE, NoMethodError) do
+        ask(server.urls.last, session: session) { |context| context.max_version = version }
+      end
+    end
+  end
+
+  private
+
+  def ask(url, issued = nil, session: nil)
+    one = TLSClient.new(url, session: session) do |context|
+      yield context if block_given?
+      context.add_certificate(issued.certificate, issued.key, issued.chain) if issued
+    end
+    one.get("/").last
+  ensure
+    one&.close
+  end
+end
+
 # The same where each client has to show one, behind a front.
 class TLSClientCertificateRequiredTest < TLSClientCertificateTest
   def self.verify = :required

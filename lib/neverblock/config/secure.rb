@@ -11,7 +11,7 @@ module NeverBlock
     class Secure
       VERIFY = %i[none optional required].freeze # in the order of core/tls/tls.h
       VERSIONS = { "1.2": 0x0303, "1.3": 0x0304 }.freeze
-      private_constant :VERIFY, :VERSIONS
+      private_constant :VERSIONS
 
       # @return [Array<TLS::Identity::Files>]
       attr_reader :identities
@@ -46,14 +46,31 @@ module NeverBlock
         freeze
       end
 
-      # @return [String, nil] path of the file with what clients' certificates are verified by
-      attr_reader :authorities
+      # What an address asks of its clients: its own parameters, and these settings for the rest.
+      # @param bind [Bind] an https address
+      # @return [Array(Symbol, String)] :none, :optional or :required, and the path of the file with
+      #   what clients' certificates are verified by; nil with :none
+      # @raise [ConfigError] one of the two is missing
+      def clients_of(bind)
+        verify = bind.verify || @verify
+        authorities = bind.authorities || @authorities
+        return [verify, authorities] unless verify == :none || authorities.nil?
+        return [:none, nil] if verify == :none && bind.authorities.nil?
 
-      # @param authorities [String, nil] text of that file
-      # @return [Array] arguments of TLSContext.new
-      def context_arguments(authorities)
-        [*@context, VERIFY.index(@verify), authorities]
+        raise ConfigError, "cannot bind to #{bind}: #{verify == :none ? NO_VERIFY : NO_CA}"
       end
+
+      # @param verify [Symbol]
+      # @param authorities [String, nil] text of the file of authorities
+      # @return [Array] arguments of TLSContext.new
+      def context_arguments(verify, authorities)
+        [*@context, VERIFY.index(verify), authorities]
+      end
+
+      NO_VERIFY = "ca needs verify=required or verify=optional beside it"
+      NO_CA = "verify needs ca=FILE beside it: the certificates that those of clients are " \
+              "verified by"
+      private_constant :NO_VERIFY, :NO_CA
 
       private
 

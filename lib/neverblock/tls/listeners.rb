@@ -17,7 +17,7 @@ module NeverBlock
       # Settings that OpenSSL may refuse, as users know them.
       SETTINGS = {
         versions: "tls { min_version }", ciphers: "tls { ciphers }", suites: "tls { suites }",
-        groups: "tls { curves }", authorities: "the certificates of tls { ca }"
+        groups: "tls { curves }"
       }.freeze
       private_constant :SETTINGS
 
@@ -139,17 +139,18 @@ module NeverBlock
 
       def make(bind)
         identities = identities_of(bind)
-        context = new_context
+        context = new_context(bind)
         identities.each { |identity| add_to(context, identity, bind) }
         context
       end
 
-      def new_context
-        path = @config.secure.authorities
+      def new_context(bind)
+        verify, path = @config.secure.clients_of(bind)
         text = Identity.text_of(path, "file of authorities") if path
-        @native::TLSContext.new(*@config.secure.context_arguments(text))
+        @native::TLSContext.new(*@config.secure.context_arguments(verify, text))
       rescue @native::TLSContext::Refused => e
-        raise Unusable, "OpenSSL refuses #{SETTINGS.fetch(e.fault)}#{reason(e)}"
+        refused = SETTINGS.fetch(e.fault) { "the #{e.fault} of #{path}" }
+        raise Unusable, "OpenSSL refuses #{refused}#{reason(e)}"
       end
 
       def add_to(context, identity, bind)
@@ -187,7 +188,7 @@ module NeverBlock
       # Time, size and number of each file: a renewed one differs in one of them.
       def stamps(bind)
         paths = files_of(bind).flat_map { |files| [files.cert, files.key] }
-        [*paths, *@config.secure.authorities].uniq.to_h do |path|
+        [*paths, *@config.secure.clients_of(bind).last].uniq.to_h do |path|
           stat = File.stat(path)
           [path, [stat.mtime, stat.size, stat.ino]]
         rescue SystemCallError

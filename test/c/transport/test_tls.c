@@ -222,50 +222,99 @@ static void a_cut_connection_is_an_end(void **state) {
     close_pair(&p);
 }
 
+/* The client has its ticket, and the connection is over. */
+static void take_ticket(pair *p) {
+    char bytes[16];
+    send_text(p, "x");
+    /* The tickets come before it. */
+    assert_int_equal(1, SSL_read(p->client.ssl, bytes, sizeof(bytes)));
+    assert_non_null(p->client.session);
+    tls_client_close(&p->client);
+    p->near.kind->close(&p->near, 0);
+    close(p->far);
+}
+
+/* The client comes again, and offers its ticket. */
+static nb_status come_again(pair *p, nb_tls_context *context) {
+    int ends[2];
+    assert_int_equal(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends));
+    p->far = ends[1];
+    assert_status(NB_OK, nb_transport_tls_init(&p->near, ends[0], context));
+    tls_client_again(&p->client, p->far, "one.example");
+    return shake(p);
+}
+
 static void sessions_resume_also_after_a_new_key(void **state) {
     (void)state;
     pair p;
     nb_tls_context *context = tls_identity_context(&identity);
-    char bytes[16];
     open_to(&p, context, "one.example");
     for (int i = 0; i < 4; i++) {
-        int ends[2];
-        send_text(&p, "x");
-        /* The tickets come before it. */
-        assert_int_equal(1, SSL_read(p.client.ssl, bytes, sizeof(bytes)));
-        assert_non_null(p.client.session);
-        tls_client_close(&p.client);
-        p.near.kind->close(&p.near, 0);
-        close(p.far);
+        take_ticket(&p);
         if (i == 1) nb_tls_tickets_rotate();
-        assert_int_equal(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends));
-        p.far = ends[1];
-        assert_status(NB_OK, nb_transport_tls_init(&p.near, ends[0], context));
-        tls_client_again(&p.client, p.far, "one.example");
-        assert_status(NB_OK, shake(&p));
+        assert_status(NB_OK, come_again(&p, context));
         assert_int_equal(NB_HANDSHAKE_resumed, p.facts.outcome);
     }
     close_pair(&p);
 }
 
+static nb_tls_context *verifying(nb_tls_verify verify, const char *authorities) {
+    nb_tls_settings settings;
+    nb_tls_context *context;
+    nb_tls_error error;
+    nb_tls_settings_default(&settings);
+    settings.verify = verify;
+    settings.authorities = nb_slice_of(authorities, strlen(authorities));
+    assert_status(NB_OK, nb_tls_context_create(&settings, &context, &error));
+    assert_status(NB_OK, nb_tls_context_add(context, identity.names, identity.count,
+                                            nb_slice_of(identity.chain, strlen(identity.chain)),
+                                            nb_slice_of(identity.key, strlen(identity.key)), &error));
+    return context;
+}
+
+/* All contexts of the process have the same ticket keys. */
+static void a_session_does_not_resume_where_clients_are_asked_for_something_else(void **state) {
+    (void)state;
+    static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+    nb_tls_context *optional = verifying(NB_TLS_VERIFY_OPTIONAL, other.chain);
+    nb_tls_context *same = verifying(NB_TLS_VERIFY_OPTIONAL, other.chain);
+    nb_tls_context *others = verifying(NB_TLS_VERIFY_OPTIONAL, rsa.chain);
+    nb_tls_context *required = verifying(NB_TLS_VERIFY_REQUIRED, other.chain);
+    for (size_t i = 0; i < 2; i++) {
+        pair p;
+        open_pair(&p, tls_identity_context(&identity));
+        tls_client_open(&p.client, p.far, NULL);
+        assert_int_equal(1, SSL_CTX_set_max_proto_version(p.client.context, versions[i]));
+        assert_int_equal(1, SSL_set_max_proto_version(p.client.ssl, versions[i]));
+        assert_status(NB_OK, shake(&p));
+        take_ticket(&p);
+        assert_status(NB_OK, come_again(&p, optional));
+        assert_int_equal(NB_HANDSHAKE_full, p.facts.outcome);
+        take_ticket(&p);
+        assert_status(NB_OK, come_again(&p, same));
+        assert_int_equal(NB_HANDSHAKE_resumed, p.facts.outcome);
+        take_ticket(&p);
+        assert_status(NB_OK, come_again(&p, others));
+        assert_int_equal(NB_HANDSHAKE_full, p.facts.outcome);
+        take_ticket(&p);
+        assert_status(NB_SYSTEM, come_again(&p, required));
+        assert_int_equal(NB_HANDSHAKE_client, p.facts.outcome);
+        close_pair(&p);
+    }
+    nb_tls_context_release(optional);
+    nb_tls_context_release(same);
+    nb_tls_context_release(others);
+    nb_tls_context_release(required);
+}
+
 static void an_old_ticket_is_a_full_handshake(void **state) {
     (void)state;
     pair p;
-    int ends[2];
-    char byte;
     open_to(&p, tls_identity_context(&identity), "one.example");
-    send_text(&p, "x");
-    assert_int_equal(1, SSL_read(p.client.ssl, &byte, 1) == 1);
-    tls_client_close(&p.client);
-    p.near.kind->close(&p.near, 0);
-    close(p.far);
+    take_ticket(&p);
     nb_tls_tickets_rotate();
     nb_tls_tickets_rotate();
-    assert_int_equal(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends));
-    p.far = ends[1];
-    assert_status(NB_OK, nb_transport_tls_init(&p.near, ends[0], p.context));
-    tls_client_again(&p.client, p.far, "one.example");
-    assert_status(NB_OK, shake(&p));
+    assert_status(NB_OK, come_again(&p, p.context));
     assert_int_equal(NB_HANDSHAKE_full, p.facts.outcome);
     close_pair(&p);
 }
@@ -501,6 +550,7 @@ int main(void) {
         cmocka_unit_test(our_end_is_told),
         cmocka_unit_test(a_cut_connection_is_an_end),
         cmocka_unit_test(sessions_resume_also_after_a_new_key),
+        cmocka_unit_test(a_session_does_not_resume_where_clients_are_asked_for_something_else),
         cmocka_unit_test(an_old_ticket_is_a_full_handshake),
         cmocka_unit_test(the_name_chooses_the_certificate),
         cmocka_unit_test(two_kinds_of_keys_stand_side_by_side),

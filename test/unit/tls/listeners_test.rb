@@ -15,6 +15,7 @@ class ListenersTest < Minitest::Test
   class Context
     LIBRARY = "OpenSSL of a test"
     REFUSES = "refused.test"
+    REFUSED_AUTHORITIES = "refused"
 
     class Refused < NeverBlock::Error
       attr_reader :fault
@@ -31,6 +32,7 @@ class ListenersTest < Minitest::Test
 
     def initialize(*settings)
       raise Refused.new(:ciphers, "no cipher match") if settings.include?("none")
+      raise Refused.new(:authorities, "no start line") if settings.last == REFUSED_AUTHORITIES
 
       @settings = settings
       @added = []
@@ -145,6 +147,31 @@ class ListenersTest < Minitest::Test
     assert_equal [["a.test"], ["new.test"]], (@engine.taken.map { |_, names| names.first })
     write("b.test")
     assert_equal [["b.test"]], @listeners.context(bind("b.test")).added.map(&:first)
+  end
+
+  def test_an_address_verifies_clients_by_its_own_file_which_is_followed
+    write("a.test")
+    File.write(path("ca.pem"), "the first")
+    @listeners = listeners(config: settings(verify: :optional, ca: path("none.pem")))
+    address = bind("a.test", more: "&verify=required&ca=#{path("ca.pem")}")
+    context = @listeners.context(address)
+    assert_equal [2, "the first"], context.settings.last(2)
+    @listeners.add(address, 0, context)
+    @engine.given.clear
+    File.write(path("ca.pem"), "another one")
+    @listeners.renew
+    assert_equal [2, "another one"], @engine.given.pop.last.settings.last(2)
+    assert_nil @listeners.context(bind("a.test", more: "&verify=none")).settings.last
+  end
+
+  def test_authorities_that_openssl_refuses_are_told_with_their_file
+    write("a.test")
+    File.write(path("ca.pem"), Context::REFUSED_AUTHORITIES)
+    error = assert_raises(Unusable) do
+      @listeners.context(bind("a.test", more: "&verify=required&ca=#{path("ca.pem")}"))
+    end
+    assert_equal "OpenSSL refuses the authorities of #{path("ca.pem")} (no start line)",
+                 error.message
   end
 
   def test_a_setting_that_openssl_refuses_is_told_as_users_know_it
@@ -339,9 +366,9 @@ class ListenersTest < Minitest::Test
   end
 
   # An address with the certificates of these names.
-  def bind(*names)
+  def bind(*names, more: "")
     query = names.map { |name| "cert=#{path(name)}.pem&key=#{path(name)}.key" }.join("&")
-    NeverBlock::Config::Bind.parse("https://127.0.0.1:443?#{query}")
+    NeverBlock::Config::Bind.parse("https://127.0.0.1:443?#{query}#{more}")
   end
 
   def open_listeners(name, numbers: [0], write: true)

@@ -7,6 +7,7 @@
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
+#include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <stdatomic.h>
@@ -22,8 +23,6 @@
 
 /* Seconds for which a session may be resumed. */
 #define SESSION_SECONDS 14400
-
-static const unsigned char session_context[] = "neverblock";
 
 typedef struct host {
     const char *name; /* in lower case; one of context->given */
@@ -177,6 +176,20 @@ static nb_status set_verify(SSL_CTX *ssl, const nb_tls_settings *settings, nb_tl
     return add_authorities(ssl, settings->authorities, error);
 }
 
+/* A session resumes only where clients are asked for the same: else one that was made without a
+ * certificate would pass where certificates are required. */
+static nb_status set_session_context(SSL_CTX *ssl, const nb_tls_settings *settings) {
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned int size = 0;
+    unsigned char verify = (unsigned char)settings->verify;
+    EVP_MD_CTX *hash = EVP_MD_CTX_new();
+    bool made = hash && EVP_DigestInit_ex(hash, EVP_sha256(), NULL) == 1 && EVP_DigestUpdate(hash, &verify, 1) == 1 &&
+                EVP_DigestUpdate(hash, settings->authorities.data, settings->authorities.size) == 1 &&
+                EVP_DigestFinal_ex(hash, digest, &size) == 1 && SSL_CTX_set_session_id_context(ssl, digest, size) == 1;
+    EVP_MD_CTX_free(hash);
+    return made ? NB_OK : NB_NO_MEMORY;
+}
+
 static nb_status apply(nb_tls_context *context, SSL_CTX *ssl, nb_tls_error *error) {
     const nb_tls_settings *settings = &context->settings;
     uint64_t options = SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION;
@@ -196,8 +209,8 @@ static nb_status apply(nb_tls_context *context, SSL_CTX *ssl, nb_tls_error *erro
     if (!SSL_CTX_set_cipher_list(ssl, settings->ciphers)) return fail(error, NB_TLS_FAULT_CIPHERS);
     if (!SSL_CTX_set_ciphersuites(ssl, settings->suites)) return fail(error, NB_TLS_FAULT_SUITES);
     if (!SSL_CTX_set1_groups_list(ssl, settings->groups)) return fail(error, NB_TLS_FAULT_GROUPS);
-    if (!SSL_CTX_set_session_id_context(ssl, session_context, sizeof(session_context) - 1)) return NB_NO_MEMORY;
-    nb_status status = set_verify(ssl, settings, error);
+    nb_status status = set_session_context(ssl, settings);
+    if (status == NB_OK) status = set_verify(ssl, settings, error);
     if (status != NB_OK) return status;
     SSL_CTX_set_tlsext_servername_callback(ssl, choose_certificate);
     SSL_CTX_set_tlsext_servername_arg(ssl, context);
