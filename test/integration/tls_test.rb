@@ -262,6 +262,21 @@ OpenSSL::SSL::TLS1_3_VERSION => "TLSv1.3" }.each do |version, name|
 
     assert_operator text[/tls_handshakes_total\{result="full"\} (\d+)/, 1].to_i, :>=, 1
     assert_match(/tls_handshakes_total\{result="plain"\} \d+/, text)
+    assert_operator text[/tls_sessions_total\{version="1.3"\} (\d+)/, 1].to_i, :>=, 1
+  end
+
+  def test_the_end_of_the_certificate_is_told
+    one = client
+    ends = one.socket.peer_cert.not_after
+    one.close
+    text = Net::HTTP.get(URI("#{server.admin_url}/metrics"))
+    labels = "address=\"#{server.url}\",number=\"1\",name=\"localhost\",key=\"EC\""
+    assert_includes text, "tls_certificate_expiry_seconds{#{labels}} #{ends.to_i}\n"
+    told = JSON.parse(Net::HTTP.get(URI("#{server.admin_url}/status.json")))
+    certificate = told.fetch("tls").fetch("certificates").first
+    assert_equal [server.url, "localhost", "EC", ends.getutc.strftime("%Y-%m-%dT%H:%M:%SZ")],
+                 certificate.values_at("address", "name", "key", "expires_at")
+    assert_in_delta 30 * 86_400, certificate.fetch("expires_in_s"), 86_400
   end
 
   private

@@ -65,7 +65,7 @@ module NeverBlock
       # @return [Symbol, nil] of an https address: :none, :optional or :required; nil: as
       #   `tls { verify }` says
       attr_reader :verify
-      # @return [String, nil] of an https address: the file of authorities; nil: as `tls { ca }` says
+      # @return [String, nil] of an https address: its file of authorities; nil: that of `tls { }`
       attr_reader :authorities
 
       def initialize(scheme:, host: nil, port: nil, path: nil, mode: 0, identities: [],

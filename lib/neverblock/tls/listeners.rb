@@ -4,6 +4,7 @@
 # changed. A broken new file leaves the old one serving, and the log says so.
 
 require "neverblock/tls/development"
+require "neverblock/tls/expiry"
 require "neverblock/tls/identity"
 
 module NeverBlock
@@ -21,8 +22,8 @@ module NeverBlock
       }.freeze
       private_constant :SETTINGS
 
-      # One address: the numbers of its listeners, and the files as they were.
-      Entry = Struct.new(:numbers, :seen)
+      # One address: the numbers of its listeners, the files as they were, and what they held.
+      Entry = Struct.new(:numbers, :seen, :identities)
       private_constant :Entry
 
       # @param engine [Engine]
@@ -30,12 +31,15 @@ module NeverBlock
       # @param config [Config]
       # @param native [Module] the module of TLSContext
       # @param development [#identity] makes the certificate of an address that names none
-      def initialize(engine, log, config, native: NeverBlock, development: Development)
+      # @param expiry [Expiry]
+      def initialize(engine, log, config, native: NeverBlock, development: Development,
+                     expiry: Expiry.new(log))
         @engine = engine
         @log = log
         @config = config
         @native = native
         @development = development
+        @expiry = expiry
         @entries = {}.compare_by_identity # by Config::Bind
         @renewing = Mutex.new
         @lock = Mutex.new # of @asked and @closing
@@ -50,8 +54,9 @@ module NeverBlock
       def context(bind)
         refuse unless @native::TLSContext::LIBRARY
         seen = stamps(bind) # first: a file that changes while it is read is looked at again
-        made = make(bind)
-        @entries[bind] = Entry.new([], seen)
+        identities = identities_of(bind)
+        made = make(bind, identities)
+        @entries[bind] = Entry.new([], seen, identities)
         made
       end
 
@@ -85,12 +90,14 @@ module NeverBlock
         files?
       end
 
-      # Takes files that have changed. Blocks while it reads. Thread-safe.
+      # Takes files that have changed, and tells of certificates that expire soon. Blocks while it
+      # reads. Thread-safe.
       # @param asked [Boolean] also files that look unchanged
       # @return [void]
       def renew(asked: false)
         @renewing.synchronize do
           @entries.each { |bind, entry| renew_entry(bind, entry, asked) }
+          @entries.each_value { |entry| entry.identities.each { |one| @expiry.look(one) } }
         end
       end
 
@@ -137,8 +144,7 @@ module NeverBlock
         end
       end
 
-      def make(bind)
-        identities = identities_of(bind)
+      def make(bind, identities)
         context = new_context(bind)
         identities.each { |identity| add_to(context, identity, bind) }
         context
@@ -169,7 +175,7 @@ module NeverBlock
         return [made_here(bind)] if files.empty?
 
         files.map do |pair|
-          Identity.read(pair).tap { |one| one.warning&.then { |line| @log.warn(line) } }
+          Identity.read(pair).tap { |one| @expiry.look(one, read: true) }
         end
       end
 
@@ -209,7 +215,9 @@ module NeverBlock
       end
 
       def serve(bind, entry, changed)
-        made = make(bind)
+        identities = identities_of(bind)
+        made = make(bind, identities)
+        entry.identities = identities
         entry.numbers.each { |number| @engine.listener_tls(number, made) }
         return if changed.empty?
 

@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "os/clock.h"
 #include "os/file.h"
 #include "support/tls_peer.h"
 #include "tls/tls.h"
@@ -27,7 +28,7 @@ typedef struct pair {
     nb_tls_facts facts;
 } pair;
 
-static tls_identity identity, other, rsa;
+static tls_identity identity, other, rsa, expired;
 
 static void open_pair(pair *p, nb_tls_context *context) {
     int ends[2];
@@ -298,7 +299,7 @@ static void a_session_does_not_resume_where_clients_are_asked_for_something_else
         assert_int_equal(NB_HANDSHAKE_full, p.facts.outcome);
         take_ticket(&p);
         assert_status(NB_SYSTEM, come_again(&p, required));
-        assert_int_equal(NB_HANDSHAKE_client, p.facts.outcome);
+        assert_int_equal(NB_HANDSHAKE_client_missing, p.facts.outcome);
         close_pair(&p);
     }
     nb_tls_context_release(optional);
@@ -421,6 +422,61 @@ static void a_failure_says_why(void **state) {
     assert_int_equal(NB_HANDSHAKE_alert, fails(&p));
 }
 
+/* Of a server that trusts `other` alone. */
+static nb_handshake_outcome fails_with(const tls_identity *shown) {
+    pair p;
+    open_pair(&p, verifying(NB_TLS_VERIFY_OPTIONAL, other.chain));
+    tls_client_open(&p.client, p.far, NULL);
+    tls_client_show(&p.client, shown);
+    return fails(&p);
+}
+
+static void a_clients_certificate_says_why(void **state) {
+    (void)state;
+    pair p;
+    assert_int_equal(NB_HANDSHAKE_client_unknown, fails_with(&identity));
+    open_pair(&p, verifying(NB_TLS_VERIFY_REQUIRED, other.chain));
+    tls_client_open(&p.client, p.far, NULL);
+    assert_int_equal(NB_HANDSHAKE_client_missing, fails(&p));
+    open_pair(&p, verifying(NB_TLS_VERIFY_REQUIRED, other.chain));
+    tls_client_open(&p.client, p.far, NULL);
+    tls_client_show(&p.client, &other);
+    assert_status(NB_OK, shake(&p));
+    assert_int_equal(NB_HANDSHAKE_full, p.facts.outcome);
+    close_pair(&p);
+    open_pair(&p, verifying(NB_TLS_VERIFY_REQUIRED, expired.chain));
+    tls_client_open(&p.client, p.far, NULL);
+    tls_client_show(&p.client, &expired);
+    assert_int_equal(NB_HANDSHAKE_client_expired, fails(&p));
+}
+
+static void what_is_told_of_certificates(void **state) {
+    (void)state;
+    size_t count;
+    int64_t now_s = nb_clock_wall_s();
+    nb_tls_context *context = tls_identity_context(&identity);
+    add(context, &rsa);
+    add(context, &other);
+    add(context, &expired);
+    const nb_tls_certificate *each = nb_tls_context_certificates(context, &count);
+    assert_int_equal(4, count);
+    const struct {
+        const char *name, *key;
+        int64_t left_s;
+    } wanted[] = {{"one.example", "EC", 86400},
+                  {"one.example", "RSA", 86400},
+                  {"two.example", "EC", 86400},
+                  {"old.example", "EC", -60}};
+    for (size_t i = 0; i < count; i++) {
+        assert_string_equal(wanted[i].name, each[i].name);
+        assert_string_equal(wanted[i].key, each[i].key);
+        /* Made when the tests began, a while ago. */
+        assert_true(each[i].expires_s <= now_s + wanted[i].left_s);
+        assert_true(each[i].expires_s > now_s + wanted[i].left_s - 3600);
+    }
+    nb_tls_context_release(context);
+}
+
 /* The client has written these bytes, and nothing else. */
 static nb_handshake_outcome fails_on(const char *bytes, size_t size, char *answer, size_t room) {
     pair p = {0};
@@ -529,6 +585,7 @@ static int prepare(void **state) {
     identity = tls_identity_make("one.example", TLS_KEY_EC);
     other = tls_identity_make("two.example *.two.example", TLS_KEY_EC);
     rsa = tls_identity_make("one.example", TLS_KEY_RSA);
+    expired = tls_identity_make_until("old.example", TLS_KEY_EC, -60);
     return 0;
 }
 
@@ -537,6 +594,7 @@ static int finish(void **state) {
     tls_identity_free(&identity);
     tls_identity_free(&other);
     tls_identity_free(&rsa);
+    tls_identity_free(&expired);
     return nb_alloc_live() == 0 ? 0 : -1;
 }
 
@@ -556,6 +614,8 @@ int main(void) {
         cmocka_unit_test(two_kinds_of_keys_stand_side_by_side),
         cmocka_unit_test(protocols_are_agreed_upon),
         cmocka_unit_test(a_failure_says_why),
+        cmocka_unit_test(a_clients_certificate_says_why),
+        cmocka_unit_test(what_is_told_of_certificates),
         cmocka_unit_test(bytes_that_are_no_tls_are_told_apart),
         cmocka_unit_test(a_bad_certificate_says_why),
         cmocka_unit_test(a_bad_setting_says_why),

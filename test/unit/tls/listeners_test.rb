@@ -203,6 +203,23 @@ class ListenersTest < Minitest::Test
 
   # --- renewal
 
+  def test_each_look_tells_of_certificates_that_expire_soon
+    clock = Struct.new(:now).new(Time.now)
+    @listeners = listeners(expiry: NeverBlock::TLS::Expiry.new(@log, clock: clock))
+    open_listeners("a.test")
+    @listeners.renew
+    assert_empty @log.text
+    clock.now += 20 * Certificates::DAY_S
+    2.times { @listeners.renew }
+    line = "warning: the certificate #{path("a.test.pem")} expires in less than 14 days"
+    assert_equal 1, @log.text.scan(line).size
+    renew("a.test", as: "new.test")
+    @listeners.renew
+    clock.now += 5 * Certificates::DAY_S
+    @listeners.renew
+    assert_equal 1, @log.text.scan("expires in less than 7 days").size, "of the one that is served"
+  end
+
   def test_files_that_are_unchanged_are_not_read
     open_listeners("a.test")
     File.stub(:binread, ->(_) { flunk("it was read") }) { @listeners.renew }

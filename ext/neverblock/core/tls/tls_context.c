@@ -43,6 +43,8 @@ struct nb_tls_context {
     char **given; /* all names, in the order in which they were added; owned */
     host *hosts;  /* sorted by name, each name once */
     size_t given_count, host_count;
+    nb_tls_certificate *facts; /* in the order in which they were added */
+    size_t facts_count;
 };
 
 static nb_status fail(nb_tls_error *error, nb_tls_fault fault) {
@@ -332,12 +334,59 @@ static nb_status make_room(nb_tls_context *context, size_t count) {
     return certificates && given && hosts ? NB_OK : NB_NO_MEMORY;
 }
 
+static const char *kind_of(const EVP_PKEY *key) {
+    switch (EVP_PKEY_base_id(key)) {
+    case EVP_PKEY_EC:
+        return "EC";
+    case EVP_PKEY_RSA:
+    case EVP_PKEY_RSA_PSS:
+        return "RSA";
+    case EVP_PKEY_ED25519:
+        return "Ed25519";
+    default:
+        return "other";
+    }
+}
+
+/* Seconds since 1970. False: out of memory, or not a time. */
+static bool seconds_of(const ASN1_TIME *time, int64_t *seconds) {
+    int days, rest;
+    ASN1_TIME *start = ASN1_TIME_set(NULL, 0);
+    bool known = start && ASN1_TIME_diff(&days, &rest, start, time) == 1;
+    ASN1_TIME_free(start);
+    if (known) *seconds = (int64_t)days * 86400 + rest;
+    return known;
+}
+
+/* Notes what is told of the certificate that was loaded last. */
+static nb_status note(nb_tls_context *context, const certificate *added) {
+    X509 *loaded = SSL_CTX_get0_certificate(added->ssl);
+    size_t size = (context->facts_count + 1) * sizeof(nb_tls_certificate);
+    nb_tls_certificate *facts = nb_realloc(context->facts, size);
+    if (!facts) return NB_NO_MEMORY;
+    context->facts = facts;
+    nb_tls_certificate *fact = &facts[context->facts_count];
+    fact->name = added->host_count ? context->given[added->first_host] : "";
+    fact->key = kind_of(X509_get0_pubkey(loaded));
+    if (!seconds_of(X509_get0_notAfter(loaded), &fact->expires_s)) return NB_NO_MEMORY;
+    context->facts_count++;
+    return NB_OK;
+}
+
+const nb_tls_certificate *nb_tls_context_certificates(const nb_tls_context *context, size_t *count) {
+    *count = context->facts_count;
+    return context->facts;
+}
+
 nb_status nb_tls_context_add(nb_tls_context *context, const nb_slice *names, size_t count, nb_slice chain, nb_slice key,
                              nb_tls_error *error) {
     error->fault = NB_TLS_FAULT_NONE;
     error->detail[0] = '\0';
     const certificate *beside = same_names(context, names, count);
-    if (beside) return load(beside->ssl, chain, key, error);
+    if (beside) {
+        nb_status loaded = load(beside->ssl, chain, key, error);
+        return loaded == NB_OK ? note(context, beside) : loaded;
+    }
     nb_status status = make_room(context, count);
     SSL_CTX *ssl = NULL;
     if (status == NB_OK) status = make_ssl(context, &ssl, error);
@@ -347,7 +396,8 @@ nb_status nb_tls_context_add(nb_tls_context *context, const nb_slice *names, siz
         return status;
     }
     context->certificates[context->count++] = (certificate){.ssl = ssl};
-    return add_names(context, names, count);
+    status = add_names(context, names, count);
+    return status == NB_OK ? note(context, &context->certificates[context->count - 1]) : status;
 }
 
 /* --- life --- */
@@ -402,6 +452,7 @@ void nb_tls_context_release(nb_tls_context *context) {
     nb_free(context->certificates);
     nb_free(context->given);
     nb_free(context->hosts);
+    nb_free(context->facts);
     free_text(context->settings.ciphers);
     free_text(context->settings.suites);
     free_text(context->settings.groups);
