@@ -15,6 +15,8 @@ module NeverBlock
 
       # @return [Array<TLS::Identity::Files>]
       attr_reader :identities
+      # @return [String, nil] ciphers of TLS 1.2; nil: the default
+      attr_reader :ciphers
 
       # @param cert [Array<String>] paths
       # @param key [Array<String>] paths; empty: in the files of the certificates
@@ -40,10 +42,17 @@ module NeverBlock
           paths = [path, key[number] || path].map { |name| File.expand_path(name) }
           TLS::Identity::Files.new(*paths, passphrase).freeze
         end.freeze
+        @ciphers = ciphers
         @verify = verify
         @authorities = path_of_authorities(ca)
         @context = [VERSIONS.fetch(min_version), nil, ciphers, suites, curves, nil].freeze
         freeze
+      end
+
+      # @param bind [Bind] an https address
+      # @return [Array<TLS::Identity::Files>] its own certificates, else those of these settings
+      def identities_of(bind)
+        bind.identities.empty? ? @identities : bind.identities
       end
 
       # What an address asks of its clients: its own parameters, and these settings for the rest.

@@ -60,6 +60,12 @@ module NeverBlock
         made
       end
 
+      # @param bind [Config::Bind] as #context got it
+      # @return [Array<Identity>] what it serves
+      def identities(bind)
+        @entries.fetch(bind).identities
+      end
+
       # Has a listener, just opened, speak TLS.
       # @param bind [Config::Bind] as #context got it
       # @param number [Integer] of the listener
@@ -118,12 +124,7 @@ module NeverBlock
       end
 
       def files?
-        @entries.each_key.any? { |bind| files_of(bind).any? }
-      end
-
-      # The address's own, else those of `tls { }`.
-      def files_of(bind)
-        bind.identities.empty? ? @config.secure.identities : bind.identities
+        @entries.each_key.any? { |bind| @config.secure.identities_of(bind).any? }
       end
 
       def look_until_closed
@@ -171,7 +172,7 @@ module NeverBlock
       end
 
       def identities_of(bind)
-        files = files_of(bind)
+        files = @config.secure.identities_of(bind)
         return [made_here(bind)] if files.empty?
 
         files.map do |pair|
@@ -193,7 +194,7 @@ module NeverBlock
 
       # Time, size and number of each file: a renewed one differs in one of them.
       def stamps(bind)
-        paths = files_of(bind).flat_map { |files| [files.cert, files.key] }
+        paths = @config.secure.identities_of(bind).flat_map { |files| [files.cert, files.key] }
         [*paths, *@config.secure.clients_of(bind).last].uniq.to_h do |path|
           stat = File.stat(path)
           [path, [stat.mtime, stat.size, stat.ino]]
