@@ -28,6 +28,18 @@ module Figures
       "open" => 512, "idle" => 480, "reading" => 3, "answering" => 29, "limit" => 10_000,
       "accepted_total" => 12_345, "refused_total" => 1
     },
+    "tls" => {
+      "handshakes" => {
+        "full" => 1_500, "resumed" => 300, "left" => 0, "plain" => 2, "client_unknown" => 1
+      },
+      "versions" => { "1.2" => 200, "1.3" => 1_600 },
+      "certificates" => [
+        { "address" => "https://0.0.0.0:443", "name" => "example.org", "key" => "EC",
+          "expires_at" => "2026-12-21T20:00:00Z", "expires_in_s" => 2_606_400 },
+        { "address" => "https://0.0.0.0:443", "name" => "example.org", "key" => "RSA",
+          "expires_at" => "2026-11-20T20:00:00Z", "expires_in_s" => -86_400 }
+      ]
+    },
     "requests" => {
       "queued" => 2, "running" => 29, "writing" => 1, "total" => 1_234_567, "shed_total" => 4,
       "refused_total" => 6, "timed_out_total" => 8, "errors_total" => 5,

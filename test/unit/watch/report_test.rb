@@ -32,6 +32,16 @@ class WatchReportTest < WatchCase
     refute_match(/^sba/, text)
   end
 
+  def test_handshakes_and_certificates
+    text = Report.new(document).to_s
+    assert_includes text, "full 1,500, resumed 300, failed 3 (plain 2, client unknown 1); " \
+                          "TLS 1.2: 200, TLS 1.3: 1,600\n"
+    assert_match(/^certificate +key +address +expires +left$/, text)
+    assert_match(%r{^example\.org +EC +https://0\.0\.0\.0:443 +2026-12-21T20:00:00Z +30 days 4 h$},
+                 text)
+    assert_match(/^example\.org +RSA .* +expired$/, text)
+  end
+
   def test_workers_have_their_process_and_its_memory
     executors = [{ "id" => 0, "pid" => 4712, "rss_bytes" => 80_100_000 }, { "id" => 1 }]
     text = Report.new(Document.new({ "executors" => executors })).to_s

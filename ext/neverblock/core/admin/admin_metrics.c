@@ -13,6 +13,7 @@
 #include "loop/loop_state.h"
 #include "loop/loops.h"
 #include "stall/stall.h"
+#include "tls/tls.h"
 
 /* How a histogram is written: its bounds as recorded, and the unit. */
 typedef struct scale {
@@ -140,6 +141,32 @@ static void add_handshakes(nb_text *text, const nb_loop *loop) {
         sample(
             text, "tls_handshakes_total", results[i],
             nb_loops_sum(loop->all, offsetof(nb_loop, counters.handshakes) + i * sizeof(loop->counters.handshakes[0])));
+    }
+    family(text, "tls_sessions_total", "counter", "TLS handshakes that were done, by version of TLS.");
+    sample(text, "tls_sessions_total", "version=\"1.2\"", NB_SUM(loop, counters.tls_versions[0]));
+    sample(text, "tls_sessions_total", "version=\"1.3\"", NB_SUM(loop, counters.tls_versions[1]));
+}
+
+static void add_certificate(nb_text *text, const char *address, size_t number, const nb_tls_certificate *certificate) {
+    nb_text_add(text, PREFIX "tls_certificate_expiry_seconds{address=");
+    nb_text_json(text, address);
+    nb_text_format(text, ",number=\"%zu\",name=", number);
+    nb_text_json(text, certificate->name);
+    nb_text_format(text, ",key=\"%s\"} %" PRId64 "\n", certificate->key, certificate->expires_s);
+}
+
+static void add_certificates(nb_text *text, const nb_loop *loop) {
+    if (!nb_listeners_secure(loop)) return;
+    family(text, "tls_certificate_expiry_seconds", "gauge",
+           "When a certificate that an address serves expires, in seconds since 1970; name: the first host name it is "
+           "for.");
+    for (uint16_t i = 0; i < loop->listener_count; i++) {
+        const nb_listener *listener = &loop->listeners[i];
+        size_t count = 0;
+        const nb_tls_certificate *each = listener->tls ? nb_tls_context_certificates(listener->tls, &count) : NULL;
+        for (size_t j = 0; j < count; j++) {
+            add_certificate(text, listener->url, j + 1, &each[j]);
+        }
     }
 }
 
@@ -421,6 +448,7 @@ void nb_admin_write_metrics(nb_loop *loop, nb_text *text) {
     add_server(text, loop);
     add_connections(text, loop);
     add_handshakes(text, loop);
+    add_certificates(text, loop);
     add_requests(text, loop, &now);
     add_latencies(text, loop);
     add_loop(text, loop);
