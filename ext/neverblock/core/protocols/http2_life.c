@@ -55,6 +55,7 @@ static void set_callbacks(nghttp2_session_callbacks *callbacks) {
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, nb_http2_on_stream_close);
     nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, nb_http2_on_frame_send);
     nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks, nb_http2_on_frame_not_send);
+    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, nb_http2_on_invalid_frame);
     nghttp2_session_callbacks_set_send_data_callback(callbacks, nb_http2_on_send_data);
 }
 
@@ -97,6 +98,7 @@ static void destroy(nb_http2_session *session) {
     while (session->streams)
         nb_http2_free_stream(session, session->streams);
     nb_http2_head_clear(&session->head, session->connections->pool);
+    NB_HTTP2_COUNT(session, http2_connections, -1);
     nghttp2_session_del(session->h2);
     nb_free(session);
 }
@@ -106,10 +108,13 @@ nb_http2_session *nb_http2_begin_session(nb_connections *connections, nb_connect
     if (!session) return NULL;
     session->connections = connections;
     session->connection = connection;
+    session->counters = connection->admin ? NULL : connections->counters;
+    NB_HTTP2_COUNT(session, http2_connections, 1);
     if (!make_session(session) || !announce(session)) {
         destroy(session);
         return NULL;
     }
+    NB_HTTP2_COUNT(session, http2_opened, 1);
     nb_http2_connection_of(connection)->session = session;
     return session;
 }

@@ -48,6 +48,7 @@ int nb_http2_on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, v
     stream->session = session;
     stream->id = id;
     stream->open = true;
+    NB_HTTP2_COUNT(session, http2_streams, 1);
     stream->next = session->streams;
     if (stream->next) stream->next->previous = stream;
     session->streams = session->heading = stream;
@@ -130,6 +131,7 @@ static void deliver(nb_http2_session *session, nb_http2_stream *stream, const nb
                                 .has_body = has_body};
     stream->input_ended = stream->input_complete = !has_body;
     stream->expects = has_body && facts->expect_continue;
+    NB_HTTP2_COUNT(session, http2_requests, 1);
     switch (nb_delivery_begin(connections, exchange, &request)) {
     case NB_REQUEST_COLLECTED:
         if (nb_http2_send_continue(stream) != NB_OK) session->failed = true;
@@ -148,6 +150,7 @@ static void accept_request(nb_http2_session *session, nb_http2_stream *stream, c
     nb_connections *connections = session->connections;
     bool known = facts->content_length != NB_CONTENT_LENGTH_UNKNOWN;
     if (known && facts->content_length > connections->settings.body_bytes_max) {
+        nb_http2_count_bound(session, NB_HTTP2_BOUND_body);
         refuse(connections, stream->exchange, facts, (nb_refusal){413, "a request body larger than the limit"});
     } else if (session->connection->admin) {
         answer_admin(connections, stream->exchange);
@@ -166,6 +169,7 @@ void nb_http2_begin_request(nb_http2_session *session, nb_http2_stream *stream, 
     if (status == NB_NO_MEMORY) session->failed = true;
     nb_exchange *exchange = status == NB_NO_MEMORY ? NULL : add_exchange(session, stream);
     if (exchange && status == NB_OK) accept_request(session, stream, &facts, has_body);
+    if (exchange && status != NB_OK && refusal.http_status == 431) nb_http2_count_bound(session, NB_HTTP2_BOUND_head);
     if (exchange && status != NB_OK) refuse(connections, exchange, &facts, refusal);
     nb_http2_head_clear(&session->head, connections->pool);
 }

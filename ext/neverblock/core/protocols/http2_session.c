@@ -65,8 +65,14 @@ static void drain(nb_connections *connections, nb_connection *connection) {
 
 /* --- bytes of the client --- */
 
-static uint32_t code_of(int error) {
-    return error == NGHTTP2_ERR_FLOODED ? NGHTTP2_ENHANCE_YOUR_CALM : NGHTTP2_PROTOCOL_ERROR;
+/* NGHTTP2_ERR_TOO_MANY_CONTINUATIONS, which older versions do not name. */
+#define TOO_MANY_CONTINUATIONS (-905)
+
+static uint32_t code_of(const nb_http2_session *session, int error) {
+    if (error != NGHTTP2_ERR_FLOODED && error != TOO_MANY_CONTINUATIONS) return NGHTTP2_PROTOCOL_ERROR;
+    bool control = error == NGHTTP2_ERR_FLOODED;
+    nb_http2_count_bound(session, control ? NB_HTTP2_BOUND_control_frames : NB_HTTP2_BOUND_continuations);
+    return NGHTTP2_ENHANCE_YOUR_CALM;
 }
 
 /* nghttp2 does not go on. */
@@ -76,8 +82,19 @@ static void give_up(nb_http2_session *session, int error) {
     if (ours || session->failed) {
         nb_connection_end(connections, session->connection, true);
     } else if (session->connection->state == NB_CONNECTION_OPEN) {
-        nb_http2_terminate(connections, session->connection, code_of(error));
+        nb_http2_terminate(connections, session->connection, code_of(session, error));
     }
+}
+
+static bool wants_input(const nb_connection *connection) {
+    const nb_http2_session *session = nb_http2_session_of(connection);
+    return !session || (!session->failed && !session->held_back);
+}
+
+static void look_at_frames(nb_http2_session *session) {
+    bool many = nghttp2_session_get_outbound_queue_size(session->h2) >= NB_HTTP2_FRAMES_MAX;
+    if (many && !session->held_back) nb_http2_count_bound(session, NB_HTTP2_BOUND_unread_frames);
+    session->held_back = many;
 }
 
 static void received(nb_connections *connections, nb_connection *connection) {
@@ -101,6 +118,7 @@ static void received(nb_connections *connections, nb_connection *connection) {
         return;
     }
     nb_http2_settle(session);
+    look_at_frames(session);
     nb_connection_mark_dirty(connections, connection);
 }
 
@@ -122,11 +140,6 @@ static void input_ended(nb_connections *connections, nb_connection *connection) 
         connection->state = NB_CONNECTION_LAST;
         nb_connection_mark_dirty(connections, connection); /* `sent` looks whether it can go on */
     }
-}
-
-static bool wants_input(const nb_connection *connection) {
-    const nb_http2_session *session = nb_http2_session_of(connection);
-    return !session || (!session->failed && nghttp2_session_get_outbound_queue_size(session->h2) < NB_HTTP2_FRAMES_MAX);
 }
 
 /* --- responses --- */
@@ -202,6 +215,7 @@ static void fill(nb_connections *connections, nb_connection *connection) {
         nb_connection_end(connections, connection, true);
         return;
     }
+    look_at_frames(session);
     end_if_over(session);
 }
 
@@ -252,6 +266,11 @@ static void stream_timed_out(nb_http2_session *session, nb_http2_stream *stream)
     static const nb_refusal too_slow = {408, "the body comes too slowly"};
     nb_connections *connections = session->connections;
     nb_exchange *exchange = stream->exchange;
+    if (nb_http2_awaits_body(stream)) {
+        nb_http2_count_bound(session, NB_HTTP2_BOUND_slow_body);
+    } else if (is_held_back(stream)) {
+        nb_http2_count_bound(session, NB_HTTP2_BOUND_slow_response);
+    }
     if (nb_http2_awaits_body(stream) && exchange->upload) {
         nb_http2_upload_failed(connections, exchange, too_slow, NB_GONE_TOO_SLOW);
     } else if (nb_http2_awaits_body(stream)) {
