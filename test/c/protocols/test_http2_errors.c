@@ -94,7 +94,7 @@ static void a_connection_cannot_be_hijacked(void **state) {
 static void a_flood_of_resets_ends_the_connection(void **state) {
     nb_test_world *w = *state;
     open_world(w, no_routes);
-    for (unsigned i = 0; i <= NB_HTTP2_RESETS_MAX && !h2.over; i++) {
+    for (unsigned i = 0; i <= w->config.http2_resets_max && !h2.over; i++) {
         int32_t id = nb_test_h2_get(&h2, "/never");
         nb_test_h2_send(&h2);
         nb_test_h2_reset(&h2, id);
@@ -198,15 +198,15 @@ static void streams_beyond_the_limit_are_refused(void **state) {
     nb_test_world *w = *state;
     nb_test_world_open(w, 1);
     nb_test_client *client = raw_client(w);
-    for (uint32_t i = 0; i <= NB_HTTP2_STREAMS_MAX; i++)
+    for (uint32_t i = 0; i <= w->config.http2_streams_max; i++)
         nb_raw_headers(&raw, WHOLE, 2 * i + 1, (const char *const[]){REQUEST("/hold"), NULL});
     send_raw(client);
     assert_true(nb_raw_await(client, NB_RAW_RST_STREAM, &frame));
-    assert_int_equal(2 * NB_HTTP2_STREAMS_MAX + 1, frame.stream);
+    assert_int_equal(2 * w->config.http2_streams_max + 1, frame.stream);
     assert_int_equal(NGHTTP2_REFUSED_STREAM, nb_raw_code(&frame));
-    nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, NB_HTTP2_STREAMS_MAX);
+    nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, w->config.http2_streams_max);
     nb_test_executor_release(w->executors[0]);
-    for (unsigned i = 0; i < NB_HTTP2_STREAMS_MAX; i++) {
+    for (unsigned i = 0; i < w->config.http2_streams_max; i++) {
         assert_true(nb_raw_await(client, NB_RAW_DATA, &frame));
         assert_memory_equal("held", frame.bytes, 4);
     }

@@ -8,10 +8,6 @@
 
 #include "base/alloc.h"
 
-/* Acknowledgements of SETTINGS and PING that wait for a client that does not read (CVE-2019-9512,
- * CVE-2019-9515). */
-#define ACKS_MAX 1000u
-
 /* Bytes of a response's head, compressed: more than an executor can send. */
 #define RESPONSE_HEAD_BYTES_MAX (1u << 20)
 
@@ -59,10 +55,11 @@ static void set_callbacks(nghttp2_session_callbacks *callbacks) {
     nghttp2_session_callbacks_set_send_data_callback(callbacks, nb_http2_on_send_data);
 }
 
-static void set_options(nghttp2_option *options) {
+static void set_options(nghttp2_option *options, const nb_connection_settings *settings) {
     nghttp2_option_set_no_auto_window_update(options, 1);
     nghttp2_option_set_no_closed_streams(options, 1);
-    nghttp2_option_set_max_outbound_ack(options, ACKS_MAX);
+    /* Of SETTINGS and PING (CVE-2019-9512, CVE-2019-9515). */
+    nghttp2_option_set_max_outbound_ack(options, settings->http2_frames_max);
     nghttp2_option_set_max_send_header_block_length(options, RESPONSE_HEAD_BYTES_MAX);
     set_priorities(options);
 }
@@ -74,7 +71,7 @@ static bool make_session(nb_http2_session *session) {
     bool made = nghttp2_session_callbacks_new(&callbacks) == 0 && nghttp2_option_new(&options) == 0;
     if (made) {
         set_callbacks(callbacks);
-        set_options(options);
+        set_options(options, &session->connections->settings);
         made = nghttp2_session_server_new3(&session->h2, callbacks, session, options, &memory) == 0;
     }
     nghttp2_option_del(options);
@@ -84,7 +81,7 @@ static bool make_session(nb_http2_session *session) {
 
 static bool announce(nb_http2_session *session) {
     const nghttp2_settings_entry settings[] = {
-        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, NB_HTTP2_STREAMS_MAX},
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, session->connections->settings.http2_streams_max},
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, NB_HTTP2_STREAM_WINDOW_BYTES},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, session->connections->head_limits.head_bytes},
         {SETTINGS_NO_RFC7540_PRIORITIES, 1}, /* the last */

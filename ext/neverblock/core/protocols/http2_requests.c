@@ -19,7 +19,7 @@ static bool is_request(const nghttp2_frame *frame) {
 /* True: the client has too many requests under way, with those that it has reset and that go on
  * here. */
 static bool has_too_many(const nb_http2_session *session) {
-    return session->connection->in_flight >= NB_HTTP2_STREAMS_MAX;
+    return session->connection->in_flight >= session->connections->settings.http2_streams_max;
 }
 
 /* A stream whose client says nothing of priorities takes turns with others (it is incremental, RFC
@@ -39,6 +39,7 @@ int nb_http2_on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, v
     int32_t id = frame->hd.stream_id;
     nb_http2_head_clear(&session->head, session->connections->pool);
     session->heading = NULL;
+    if (has_too_many(session)) nb_http2_settle_streams(session); /* some were reset in this turn */
     if (has_too_many(session))
         return nghttp2_submit_rst_stream(h2, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM) == 0
                    ? 0

@@ -92,7 +92,7 @@ static bool wants_input(const nb_connection *connection) {
 }
 
 static void look_at_frames(nb_http2_session *session) {
-    bool many = nghttp2_session_get_outbound_queue_size(session->h2) >= NB_HTTP2_FRAMES_MAX;
+    bool many = nghttp2_session_get_outbound_queue_size(session->h2) >= session->connections->settings.http2_frames_max;
     if (many && !session->held_back) nb_http2_count_bound(session, NB_HTTP2_BOUND_unread_frames);
     session->held_back = many;
 }

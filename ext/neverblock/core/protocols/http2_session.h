@@ -143,7 +143,9 @@ int nb_http2_on_invalid_frame(nghttp2_session *h2, const nghttp2_frame *frame, i
 int nb_http2_on_frame_not_send(nghttp2_session *h2, const nghttp2_frame *frame, int error, void *session);
 /* The stream's state has changed: nb_http2_settle looks at it. */
 void nb_http2_unsettled(nb_http2_stream *stream);
-/* Follows up what has become of streams while nghttp2 was at work. */
+/* Follows up what has become of streams. The first may be called while nghttp2 is at work, and
+ * does nothing to the connection. */
+void nb_http2_settle_streams(nb_http2_session *session);
 void nb_http2_settle(nb_http2_session *session);
 void nb_http2_free_stream(nb_http2_session *session, nb_http2_stream *stream);
 /* nghttp2 does not know the stream any more. */

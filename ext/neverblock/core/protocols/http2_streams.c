@@ -41,7 +41,7 @@ static void count_reset(nb_http2_session *session) {
         session->resets_since_ns = now_ns;
         session->resets = 0;
     }
-    if (++session->resets > NB_HTTP2_RESETS_MAX) session->flooded = true;
+    if (++session->resets > session->connections->settings.http2_resets_max) session->flooded = true;
 }
 
 static void settle_one(nb_http2_session *session, nb_http2_stream *stream) {
@@ -67,14 +67,18 @@ void nb_http2_refuse_streams(nb_http2_session *session) {
         session->failed = true;
 }
 
-void nb_http2_settle(nb_http2_session *session) {
-    nb_connection *connection = session->connection;
+void nb_http2_settle_streams(nb_http2_session *session) {
     while (session->settling) {
         nb_http2_stream *stream = session->settling;
         session->settling = stream->settle_next;
         stream->settling = false;
         settle_one(session, stream);
     }
+}
+
+void nb_http2_settle(nb_http2_session *session) {
+    nb_connection *connection = session->connection;
+    nb_http2_settle_streams(session);
     if (session->drain == NB_HTTP2_ANNOUNCED && !connection->first && !session->heading)
         nb_http2_refuse_streams(session);
     if (!session->flooded || connection->state != NB_CONNECTION_OPEN) return;
@@ -150,7 +154,7 @@ int nb_http2_on_invalid_frame(nghttp2_session *h2, const nghttp2_frame *frame, i
     uint32_t open = 0;
     for (const nb_http2_stream *stream = session->streams; opens && stream; stream = stream->next)
         open += stream->open;
-    if (error == NGHTTP2_ERR_PROTO && open >= NB_HTTP2_STREAMS_MAX)
+    if (error == NGHTTP2_ERR_PROTO && open >= session->connections->settings.http2_streams_max)
         nb_http2_count_bound(session, NB_HTTP2_BOUND_streams);
     return 0;
 }
