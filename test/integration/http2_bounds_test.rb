@@ -14,6 +14,11 @@ class Http2BoundsTest < ServerProcessCase
     cancel_on_disconnect true
   RUBY
 
+  FILES = Dir.mktmpdir("neverblock-bounds")
+  FileUtils.mkdir(File.join(FILES, "public"))
+  File.binwrite(File.join(FILES, "public", "large.bin"), "x" * 300_000)
+  Minitest.after_run { FileUtils.rm_rf(FILES) }
+
   APP = <<~RUBY
     run(lambda do |env|
       case env["PATH_INFO"]
@@ -29,9 +34,8 @@ class Http2BoundsTest < ServerProcessCase
   end
 
   def self.server_options
-    folder = @folder ||= Dir.mktmpdir("neverblock-bounds")
-    File.write(File.join(folder, "config.rb"), SETTINGS)
-    options = ["-C", File.join(folder, "config.rb"), "--admin", "http://127.0.0.1:0"]
+    File.write(File.join(FILES, "config.rb"), SETTINGS)
+    options = ["-C", File.join(FILES, "config.rb"), "--admin", "http://127.0.0.1:0"]
     { options: [*options, "--log-requests", "--log-format", "json"] }
   end
 
@@ -136,6 +140,69 @@ class Http2BoundsTest < ServerProcessCase
       end
     end
     open { |client| assert_equal "hello", client.content(client.request("/")) }
+  end
+
+  # So much within so little time that no client of this test keeps to it.
+  SLOW = <<~RUBY
+    timeouts { body 0.5; rate_min 100_000_000 }
+    route "/streamed", input: :stream
+    public_dir "#{FILES}/public"
+  RUBY
+
+  def with_slow_server
+    config = File.join(FILES, "slow.rb")
+    File.write(config, SLOW)
+    options = ["-C", config, "--admin", "http://127.0.0.1:0"]
+    ServerProcess.run(APP.sub('"/read"', '"/read", "/streamed"'), options: options) do |server|
+      status = -> { JSON.parse(Net::HTTP.get(URI("#{server.admin_url}/status.json"))) }
+      Http2Wire.open(server.url) { |client| yield client, status }
+    end
+  end
+
+  # By the rate of its stream, though bytes come all the time and others are busy.
+  def test_a_body_that_comes_too_slowly_ends_alone
+    with_slow_server do |client, status|
+      %w[/read /streamed].each_with_index do |path, i|
+        slow = client.request(path, method: "POST", body: true)
+        answer = trickle(client, slow)
+        assert_match(/\A408 /, answer.payload)
+        assert_equal i + 1, status.call.dig("http2", "bounds", "slow_body_total")
+      end
+      assert_equal 2, status.call.dig("requests", "timed_out_total")
+    end
+  end
+
+  # @return [Http2Wire::Frame] the answer's content
+  def trickle(client, slow)
+    loop do
+      client.data(slow, "x")
+      quick = client.request("/")
+      loop do
+        frame = client.await(:data)
+        return frame if frame.stream == slow
+        break if frame.stream == quick
+      end
+    end
+  end
+
+  def test_a_download_whose_window_stays_shut_ends_alone
+    with_slow_server do |client, status|
+      file = client.request("/large.bin")
+      client.open_window(0, 1_000_000)
+      reset = nil
+      until reset
+        quick = client.request("/")
+        frame = nil
+        until reset || (frame&.stream == quick && frame.end?)
+          frame = client.read
+          reset = frame if frame.type == :rst_stream && frame.stream == file
+        end
+      end
+      assert_equal Http2Wire::CANCEL, reset.code
+      now = status.call
+      assert_equal 1, now.dig("http2", "bounds", "slow_response_total")
+      assert_equal 1, now.dig("downloads", "timed_out_total")
+    end
   end
 
   def test_the_log_tells_the_protocol

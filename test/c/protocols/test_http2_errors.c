@@ -393,6 +393,55 @@ static void a_window_that_stays_shut_resets_its_stream(void **state) {
     close_world(w);
 }
 
+/* Each stream is judged alone. The connection is busy all the time, and a stream on which little
+ * moves, but enough, goes on. */
+static void a_slow_body_ends_alone(void **state) {
+    nb_test_world *w = *state;
+    w->config.body_timeout_ms = 1000;
+    w->config.rate_min = 5;
+    w->route.stream_input = true;
+    open_world(w, (const char *const[]){"/count", NULL});
+    int32_t stopped[] = {nb_test_h2_post(&h2, "/echo", 1000, NULL), nb_test_h2_post(&h2, "/count", 1000, NULL)};
+    int32_t slow[] = {nb_test_h2_post(&h2, "/echo", 100000, NULL), nb_test_h2_post(&h2, "/count", 100000, NULL)};
+    for (int i = 0; i < 2; i++) {
+        nb_test_h2_pause(&h2, stopped[i], 3);
+        nb_test_h2_pause(&h2, slow[i], 1);
+    }
+    while (!nb_test_h2_of(&h2, stopped[0])->ended || !nb_test_h2_of(&h2, stopped[1])->ended) {
+        for (int i = 0; i < 2; i++) {
+            nb_test_h2_of(&h2, slow[i])->pause_at += 3;
+            (void)nghttp2_session_resume_data(h2.session, slow[i]);
+        }
+        nb_test_h2_ping(&h2);
+        assert_false(nb_test_h2_of(&h2, slow[0])->ended || nb_test_h2_of(&h2, slow[1])->ended);
+    }
+    for (int i = 0; i < 2; i++)
+        nb_test_h2_expect(&h2, stopped[i], 408, NULL);
+    for (int i = 0; i < 2; i++)
+        nb_test_h2_go_on(&h2, slow[i]);
+    nb_test_h2_expect_pattern(&h2, slow[0], 100000);
+    nb_test_h2_expect(&h2, slow[1], 200, "100000 good");
+    assert_int_equal(2, nb_test_world_counters(w).timed_out);
+    close_world(w);
+}
+
+static void a_download_that_is_not_read_ends_alone(void **state) {
+    nb_test_world *w = *state;
+    w->config.body_timeout_ms = 1000;
+    w->config.rate_min = 5;
+    nb_test_world_open(w, 1);
+    nb_test_h2_begin(&h2, nb_test_world_client(w), true);
+    int32_t stopped = nb_test_h2_get(&h2, "/file/200000"), slow = nb_test_h2_get(&h2, "/big/2000000");
+    nb_test_h2_widen(&h2, 0, 10000000);
+    while (!nb_test_h2_of(&h2, stopped)->reset) {
+        nb_test_h2_widen(&h2, slow, 20);
+        nb_test_h2_ping(&h2);
+        assert_false(nb_test_h2_of(&h2, slow)->reset);
+    }
+    assert_int_equal(NGHTTP2_CANCEL, nb_test_h2_of(&h2, stopped)->error_code);
+    close_world(w);
+}
+
 static void a_client_that_finishes_gets_what_its_windows_take(void **state) {
     nb_test_world *w = *state;
     open_world(w, no_routes);
@@ -477,6 +526,8 @@ int main(void) {
         CASE(an_idle_connection_is_told_its_end),
         CASE(a_body_that_does_not_come_gets_408),
         CASE(a_window_that_stays_shut_resets_its_stream),
+        CASE(a_slow_body_ends_alone),
+        CASE(a_download_that_is_not_read_ends_alone),
         CASE(a_client_that_finishes_gets_what_its_windows_take),
         CASE(a_client_that_finishes_with_its_window_shut_is_left),
         CASE(the_server_serves_on_after_any_allocation_failed),

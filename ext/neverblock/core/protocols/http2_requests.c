@@ -33,6 +33,12 @@ static void take_turns(nghttp2_session *h2, int32_t id) {
 static void take_turns(nghttp2_session *h2, int32_t id) { (void)h2, (void)id; }
 #endif
 
+/* Each head has time of its own: the connection is told when it is followed. */
+static void begin_head(nb_connections *connections, nb_connection *connection) {
+    if (connection->had_request && connection->timeout.kind == NB_TIMEOUT_HEADER)
+        nb_timeouts_set(&connections->timeouts, &connection->timeout, NB_TIMEOUT_NONE, 0);
+}
+
 int nb_http2_on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, void *argument) {
     nb_http2_session *session = argument;
     if (!is_request(frame)) return 0;
@@ -48,11 +54,14 @@ int nb_http2_on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, v
     if (!stream) return NGHTTP2_ERR_CALLBACK_FAILURE;
     stream->session = session;
     stream->id = id;
+    nb_timeout_init(&stream->timeout.timeout);
+    stream->timeout.connection = session->connection;
     stream->open = true;
     NB_HTTP2_COUNT(session, http2_streams, 1);
     stream->next = session->streams;
     if (stream->next) stream->next->previous = stream;
     session->streams = session->heading = stream;
+    begin_head(session->connections, session->connection);
     take_turns(h2, id);
     return nghttp2_session_set_stream_user_data(h2, id, stream) == 0 ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
 }
@@ -173,6 +182,7 @@ void nb_http2_begin_request(nb_http2_session *session, nb_http2_stream *stream, 
     if (exchange && status != NB_OK && refusal.http_status == 431) nb_http2_count_bound(session, NB_HTTP2_BOUND_head);
     if (exchange && status != NB_OK) refuse(connections, exchange, &facts, refusal);
     nb_http2_head_clear(&session->head, connections->pool);
+    nb_http2_unsettled(stream);
 }
 
 #endif

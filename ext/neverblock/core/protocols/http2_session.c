@@ -1,6 +1,6 @@
 /*
  * http2_session.c - see http2_session.h: the table of the protocol; bytes of the client, frames for
- * it, drain, timeouts.
+ * it, drain.
  */
 #include "protocols/http2_session.h"
 
@@ -219,11 +219,6 @@ static void fill(nb_connections *connections, nb_connection *connection) {
     end_if_over(session);
 }
 
-/* Bytes of its response wait, which only the client can let go on. */
-static bool is_held_back(const nb_http2_stream *stream) {
-    return stream->exchange && stream->exchange->send_queue.bytes > 0;
-}
-
 static void sent(nb_connections *connections, nb_connection *connection) {
     nb_http2_session *session = nb_http2_session_of(connection);
     if (!session || connection->waits != NB_WAITS_NOT) return;
@@ -233,7 +228,7 @@ static void sent(nb_connections *connections, nb_connection *connection) {
     }
     bool held_back = false;
     for (nb_http2_stream *stream = session->streams; stream && connection->read_ended; stream = stream->next)
-        held_back = held_back || is_held_back(stream);
+        held_back = held_back || nb_http2_is_held_back(stream);
     if (held_back) nb_connection_end(connections, connection, false);
 }
 
@@ -254,49 +249,19 @@ static nb_phase phase(const nb_connection *connection) {
 static nb_timeout_class timeout_class(const nb_connection *connection) {
     const nb_http2_session *session = nb_http2_session_of(connection);
     if (!session || session->heading) return NB_TIMEOUT_HEADER;
-    for (const nb_http2_stream *stream = session->streams; stream; stream = stream->next) {
-        if (nb_http2_awaits_body(stream) || is_held_back(stream)) return NB_TIMEOUT_TRANSFER;
-    }
     if (connection->first) return NB_TIMEOUT_NONE;
     if (!connection->had_request) return NB_TIMEOUT_HEADER;
     return connection->admin ? NB_TIMEOUT_ADMIN : NB_TIMEOUT_IDLE;
 }
 
-static void stream_timed_out(nb_http2_session *session, nb_http2_stream *stream) {
-    static const nb_refusal too_slow = {408, "the body comes too slowly"};
-    nb_connections *connections = session->connections;
-    nb_exchange *exchange = stream->exchange;
-    if (nb_http2_awaits_body(stream)) {
-        nb_http2_count_bound(session, NB_HTTP2_BOUND_slow_body);
-    } else if (is_held_back(stream)) {
-        nb_http2_count_bound(session, NB_HTTP2_BOUND_slow_response);
-    }
-    if (nb_http2_awaits_body(stream) && exchange->upload) {
-        nb_http2_upload_failed(connections, exchange, too_slow, NB_GONE_TOO_SLOW);
-    } else if (nb_http2_awaits_body(stream)) {
-        nb_respond_refused(connections, exchange, too_slow);
-    } else if (is_held_back(stream)) {
-        stream->exchange = NULL;
-        stream->end_sent = true;
-        nb_connection_abort_exchange(connections, exchange);
-        nb_http2_reset(stream, NGHTTP2_CANCEL);
-    }
-}
-
+/* No head has come. */
 static void timed_out(nb_connections *connections, nb_connection *connection, nb_timeout_class kind) {
-    nb_http2_session *session = nb_http2_session_of(connection);
-    if (!session) {
-        nb_connection_end(connections, connection, false);
-        return;
-    }
-    if (kind == NB_TIMEOUT_HEADER) {
+    (void)kind;
+    if (nb_http2_session_of(connection)) {
         nb_http2_terminate(connections, connection, NGHTTP2_NO_ERROR);
-        return;
+    } else {
+        nb_connection_end(connections, connection, false);
     }
-    nb_http2_enter(session);
-    for (nb_http2_stream *stream = session->streams; stream && !session->closed; stream = stream->next)
-        stream_timed_out(session, stream);
-    if (nb_http2_leave(session)) nb_connection_mark_dirty(connections, connection);
 }
 
 const nb_protocol nb_http2 = {
@@ -318,6 +283,7 @@ const nb_protocol nb_http2 = {
     .phase = phase,
     .timeout_class = timeout_class,
     .timed_out = timed_out,
+    .stream_timed_out = nb_http2_stream_timed_out,
 };
 
 const nb_protocol *nb_http2_protocol(void) { return &nb_http2; }

@@ -51,6 +51,9 @@ struct nb_http2_stream {
     nb_exchange *exchange;            /* NULL: none yet, or it has left */
     nb_buffer waiting;                /* bytes of the body that found no room yet */
     uint64_t received;                /* bytes of the body */
+    nb_stream_timeout timeout;        /* armed while the client is waited for */
+    uint64_t moved;                   /* bytes of the body and of content, since it was armed */
+    uint64_t moved_before;            /* session->moved at that time */
     int32_t id;
     bool open;           /* nghttp2 knows it */
     bool settling;       /* in session->settling */
@@ -78,6 +81,7 @@ struct nb_http2_session {
     nb_http2_stream *settling; /* whose state has changed */
     nb_http2_stream *heading;  /* whose head is received; NULL: none */
     nb_http2_head head;        /* of `heading` */
+    uint64_t moved;            /* bytes of content, of all streams */
     int64_t resets_since_ns;
     uint32_t resets; /* since then */
     uint8_t drain;   /* nb_http2_drain */
@@ -187,6 +191,19 @@ void nb_http2_body_taken(nb_connections *connections, nb_exchange *exchange);
 void nb_http2_body_stopped(nb_connections *connections, nb_exchange *exchange);
 /* The stream waits for bytes of the client, not for the application or the disk. */
 bool nb_http2_awaits_body(const nb_http2_stream *stream);
+
+/* --- http2_timeouts.c --- */
+
+/* Bytes of its response wait, which only the client can let go on. */
+bool nb_http2_is_held_back(const nb_http2_stream *stream);
+/* Arms or disarms the stream's timeout, by what it waits for. */
+void nb_http2_retime(nb_http2_stream *stream);
+/* As in the table of protocol.h. */
+void nb_http2_stream_timed_out(nb_connections *connections, nb_stream_timeout *timeout);
+
+static inline nb_http2_stream *nb_http2_stream_of_timeout(nb_stream_timeout *timeout) {
+    return (nb_http2_stream *)(void *)((char *)timeout - offsetof(nb_http2_stream, timeout));
+}
 
 /* --- http2_response.c --- */
 

@@ -26,6 +26,7 @@ void nb_http2_stream_closed(nb_http2_stream *stream) {
 
 void nb_http2_free_stream(nb_http2_session *session, nb_http2_stream *stream) {
     nb_http2_stream_closed(stream);
+    nb_timeouts_set(&session->connections->timeouts, &stream->timeout.timeout, NB_TIMEOUT_NONE, 0);
     if (session->heading == stream) session->heading = NULL;
     *(stream->previous ? &stream->previous->next : &session->streams) = stream->next;
     if (stream->next) stream->next->previous = stream->previous;
@@ -55,9 +56,12 @@ static void settle_one(nb_http2_session *session, nb_http2_stream *stream) {
         stream->exchange = NULL;
         nb_connection_drop_exchange(session->connections, exchange);
     }
-    if (stream->open) return;
-    nb_http2_drop_body(stream);
-    if (!stream->exchange) nb_http2_free_stream(session, stream);
+    if (!stream->open) nb_http2_drop_body(stream);
+    if (stream->open || stream->exchange) {
+        nb_http2_retime(stream);
+    } else {
+        nb_http2_free_stream(session, stream);
+    }
 }
 
 void nb_http2_refuse_streams(nb_http2_session *session) {
