@@ -53,6 +53,11 @@ module Figures
       "id" => 0, "fibers_limit" => 1024, "running" => 29, "parked" => 28, "ready" => 1,
       "turns_total" => 9_000, "requests_total" => 1_234_500, "busy_for_s" => 0.0, "lag_s" => LAG
     }],
+    "http2" => {
+      "connections" => 40, "streams" => 31, "requests_total" => 800_000,
+      "reset_by_client_total" => 12, "reset_by_server_total" => 5,
+      "bounds" => { "streams_total" => 2 }
+    },
     "downloads" => {
       "active" => 3, "queued" => 1, "workers_busy" => 2, "workers_limit" => 50,
       "complete_total" => 1_500, "not_modified_total" => 70, "refused_total" => 4,

@@ -186,12 +186,20 @@ module NeverBlock
       end
 
       def rest
-        [DOWNLOADS, FIRST_BYTE, SPEED, I_O_LOOP, DNS, MEMORY, GC, LOG].filter_map do |name, entries|
+        [HTTP2, DOWNLOADS, FIRST_BYTE, SPEED, I_O_LOOP, DNS, MEMORY, GC, LOG].filter_map do |name, entries|
           row(name, figures(entries)) if entries.any? { |_, path,| @document.any?(path.first) }
         end
       end
 
       # Each has a name and entries of label, path and unit.
+      HTTP2 = ["HTTP/2", [
+        ["connections", %w[http2 connections], :count],
+        ["streams", %w[http2 streams], :count],
+        ["requests", %w[http2 requests_total], :count],
+        ["reset by clients", %w[http2 reset_by_client_total], :count],
+        ["by the server", %w[http2 reset_by_server_total], :count],
+        ["refused", %w[http2 bounds streams_total], :count]
+      ]].freeze
       DOWNLOADS = ["downloads", [
         ["active", %w[downloads active], :count],
         ["queued", %w[downloads queued], :count],
@@ -239,7 +247,7 @@ module NeverBlock
         ["time", %w[gc time_s], :duration]
       ]].freeze
       LOG = ["log", [["lines dropped", %w[log dropped_total], :count]]].freeze
-      private_constant :DOWNLOADS, :FIRST_BYTE, :SPEED, :I_O_LOOP, :DNS, :MEMORY, :GC, :LOG
+      private_constant :HTTP2, :DOWNLOADS, :FIRST_BYTE, :SPEED, :I_O_LOOP, :DNS, :MEMORY, :GC, :LOG
 
       def figures(entries)
         entries.map do |label, path, unit|

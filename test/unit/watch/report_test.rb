@@ -19,6 +19,12 @@ class WatchReportTest < WatchCase
     assert_match(/^0 +29 +28 +1 +1,024 +1,234,500 +9,000 +0 s +1\.20 ms$/, text)
   end
 
+  def test_http_2_has_a_row
+    counts = "connections 40, streams 31, requests 800,000, reset by clients 12, by the server 5, " \
+             "refused 2"
+    assert_match(/^HTTP\/2 +#{counts}$/, Report.new(document).to_s)
+  end
+
   def test_downloads_by_what_became_of_them_and_by_the_way_they_were_sent
     text = Report.new(document).to_s
     counts = "active 3, queued 1, threads busy 2, complete 1,500, not modified 70, refused 4, " \

@@ -158,6 +158,36 @@ static void add_tls(nb_text *text, const nb_loop *loop) {
     nb_text_add(text, "}");
 }
 
+static void add_http2(nb_text *text, const nb_loop *loop) {
+    static const char *const codes[] = {
+#define NB_CODE(name) #name,
+        NB_HTTP2_CODE_LIST(NB_CODE)
+#undef NB_CODE
+    };
+    static const char *const bounds[] = {
+#define NB_BOUND(name) #name "_total",
+        NB_HTTP2_BOUND_LIST(NB_BOUND)
+#undef NB_BOUND
+    };
+    begin(text, "http2", '{');
+    add_number(text, "connections", NB_SUM(loop, counters.http2_connections));
+    add_number(text, "connections_total", NB_SUM(loop, counters.http2_opened));
+    add_number(text, "requests_total", NB_SUM(loop, counters.http2_requests));
+    add_number(text, "streams", NB_SUM(loop, counters.http2_streams));
+    add_number(text, "reset_by_client_total", NB_SUM(loop, counters.http2_resets_received));
+    add_number(text, "reset_by_server_total", NB_SUM(loop, counters.http2_resets_sent));
+    begin(text, "goaways", '{');
+    for (size_t i = 0; i < NB_HTTP2_CODES; i++)
+        add_number(text, codes[i],
+                   nb_loops_sum(loop->all, offsetof(nb_loop, counters.http2_goaways) + i * sizeof(_Atomic uint64_t)));
+    nb_text_add(text, "}");
+    begin(text, "bounds", '{');
+    for (size_t i = 0; i < NB_HTTP2_BOUNDS; i++)
+        add_number(text, bounds[i],
+                   nb_loops_sum(loop->all, offsetof(nb_loop, counters.http2_bounds) + i * sizeof(_Atomic uint64_t)));
+    nb_text_add(text, "}}");
+}
+
 static void add_requests(nb_text *text, const nb_loop *loop, const nb_figures_now *now) {
     static const char *const classes[] = {"1xx", "2xx", "3xx", "4xx", "5xx"};
     begin(text, "requests", '{');
@@ -345,6 +375,7 @@ void nb_admin_write_status(nb_loop *loop, nb_text *text) {
     add_binds(text, loop);
     add_connections(text, loop);
     add_tls(text, loop);
+    add_http2(text, loop);
     add_requests(text, loop, &now);
     add_latency(text, loop);
     add_executors(text, &now);
