@@ -186,7 +186,8 @@ module NeverBlock
       end
 
       def rest
-        [HTTP2, DOWNLOADS, FIRST_BYTE, SPEED, I_O_LOOP, DNS, MEMORY, GC, LOG].filter_map do |name, entries|
+        [HTTP2, DOWNLOADS, FIRST_BYTE, SPEED, I_O_LOOP, DNS, MEMORY, GC,
+         LOG].filter_map do |name, entries|
           row(name, figures(entries)) if entries.any? { |_, path,| @document.any?(path.first) }
         end
       end
