@@ -12,8 +12,8 @@ module NeverBlock
       FILES = %w[config/puma.rb config/puma/production.rb puma.rb].freeze
 
       THREADS = "a request runs in a fiber, not in a thread: up to 1,024 at once in each process " \
-                "(`fibers`). Pools of database connections that nobody has sized get a share of " \
-                "what the database takes; `pool: 5` in config/database.yml would stay 5."
+                "(`fibers`). Pools of database connections that nobody has sized (5 counts as " \
+                "that) get a share of what the database takes; another number is kept."
       NO_THREAD = "requests have no threads of their own that begin and end"
       CONTROL = "`neverblock stop`, `reload` and `status` take the place of pumactl, by pidfile " \
                 "or address; `admin \"http://127.0.0.1:9393\"` answers /health, /ready, " \
