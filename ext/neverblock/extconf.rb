@@ -16,8 +16,8 @@ SOURCES = {
     alloc assert buffer call_sites histogram log pool ring status tally text timer utf8
   ],
   "core/os" => %w[
-    clock descriptor_pipe descriptors file folder fork imports memory net open_beneath openat2
-    page_cache resolver shared_memory subreaper syscalls thread traced workers
+    clock descriptor_pipe descriptors file folder fork imports kernel_tls memory net open_beneath
+    openat2 page_cache resolver shared_memory subreaper syscalls thread traced workers
   ],
   "core/poll" => %w[poll poll_epoll poll_kqueue poll_poll wake watchdog],
   "core/sendfile" => %w[sendfile_darwin sendfile_freebsd sendfile_linux sendfile_portable],
