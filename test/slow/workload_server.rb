@@ -41,6 +41,7 @@ end
 config = NeverBlock::Config.new(binds: binds,
                                 executors: ENV.fetch("NB_WORKLOAD_EXECUTORS", "1"), fibers: 256,
                                 slice_ms: 1, spares: SPARES, body_timeout_ms: 60_000,
+                                handshake_timeout_ms: 60_000, header_timeout_ms: 60_000,
                                 routes: [["/taken", { input: :stream }]], **watch)
 server = NeverBlock::Server.new(config, app).start
 # A handler must not take locks.

@@ -94,6 +94,7 @@ module Workload
     # A connection that is there goes on with the old certificate.
     def swapped
       old = TLSClient.new(@server.secure_url)
+      old.get("/hello") # the time for a first head would end meanwhile
       name = "new#{@swaps = @swaps.to_i + 1}.test"
       write(name)
       renew { served == name }

@@ -44,6 +44,7 @@ static nb_status shake(pair *p) {
     bool client_done = false;
     for (int i = 0; i < 100 && (status == NB_AGAIN || (status == NB_OK && !client_done)); i++) {
         client_done = tls_client_step(&p->client);
+        if (status == NB_AGAIN && i % 2 == 0) nb_transport_tls_hear(&p->near);
         if (status == NB_AGAIN) status = nb_transport_tls_handshake(&p->near, &p->facts);
     }
     return status;
@@ -482,9 +483,11 @@ static nb_handshake_outcome fails_on(const char *bytes, size_t size, char *answe
     pair p = {0};
     open_pair(&p, tls_identity_context(&identity));
     assert_int_equal(size, write(p.far, bytes, size));
+    nb_transport_tls_hear(&p.near);
     nb_status status = nb_transport_tls_handshake(&p.near, &p.facts);
     if (status == NB_AGAIN) {
         shutdown(p.far, SHUT_WR);
+        nb_transport_tls_hear(&p.near);
         status = nb_transport_tls_handshake(&p.near, &p.facts);
     }
     assert_status(NB_SYSTEM, status);
@@ -507,6 +510,44 @@ static void bytes_that_are_no_tls_are_told_apart(void **state) {
     assert_int_equal(NB_HANDSHAKE_left, fails_on("", 0, answer, sizeof answer));
     assert_int_equal(NB_HANDSHAKE_left, fails_on("\x16\x03\x01", 3, answer, sizeof answer));
     assert_int_equal(NB_HANDSHAKE_broken, fails_on("\x16\x03\x01\0\x05hello", 10, answer, sizeof answer));
+}
+
+/* A client's first message comes in pieces of every size, and one that is longer than what is taken
+ * ahead; each piece is taken before the step. */
+static void the_first_message_comes_in_pieces(void **state) {
+    (void)state;
+    char hello[8192];
+    static char protocols[3000];
+    for (size_t i = 0; i < sizeof protocols; i += 100)
+        protocols[i] = 99;
+    memcpy(protocols + sizeof protocols - 100, "\x08http/1.1\x5a", 10);
+    for (size_t piece = 1; piece < 5000; piece = piece * 2 + 1) {
+        pair p;
+        int ends[2];
+        open_pair(&p, tls_identity_context(&identity));
+        /* The client is at the other end of a second pair: what it sends is carried over. */
+        assert_int_equal(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends));
+        tls_client_open(&p.client, ends[0], NULL);
+        assert_int_equal(0, SSL_set_alpn_protos(p.client.ssl, (const unsigned char *)protocols, sizeof protocols));
+        assert_false(tls_client_step(&p.client));
+        ssize_t size = read(ends[1], hello, sizeof hello);
+        assert_true(size > 3000);
+        nb_status status = NB_AGAIN;
+        for (size_t at = 0; at < (size_t)size; at += piece) {
+            size_t most = (size_t)size - at < piece ? (size_t)size - at : piece;
+            assert_int_equal(most, write(p.far, hello + at, most));
+            nb_transport_tls_hear(&p.near);
+            status = nb_transport_tls_handshake(&p.near, &p.facts);
+            assert_status(NB_AGAIN, status);
+        }
+        assert_true(p.facts.quick); /* all of it was understood and answered */
+        tls_client_free(&p.client);
+        p.near.kind->close(&p.near, 0);
+        close(p.far);
+        close(ends[0]);
+        close(ends[1]);
+        nb_tls_context_release(p.context);
+    }
 }
 
 static nb_tls_fault refused(const char *chain, const char *key) {
@@ -617,6 +658,7 @@ int main(void) {
         cmocka_unit_test(a_clients_certificate_says_why),
         cmocka_unit_test(what_is_told_of_certificates),
         cmocka_unit_test(bytes_that_are_no_tls_are_told_apart),
+        cmocka_unit_test(the_first_message_comes_in_pieces),
         cmocka_unit_test(a_bad_certificate_says_why),
         cmocka_unit_test(a_bad_setting_says_why),
         cmocka_unit_test(want_of_memory_leaves_nothing),

@@ -96,6 +96,7 @@ void nb_handshake_ready(nb_connections *connections, nb_connection *connection) 
         nb_handshake_returned(connections, handshake);
         return;
     }
+    nb_transport_tls_hear(&connection->transport);
     handshake->with_worker = true;
     if (may_go_on(handshake) && nb_workers_submit(connections->handshakes.workers, &handshake->job) == NB_OK) return;
     handshake->with_worker = false;

@@ -25,6 +25,8 @@ nb_slice nb_transport_tls_client(const nb_transport *transport) {
     return nb_slice_of(NULL, 0);
 }
 
+void nb_transport_tls_hear(nb_transport *transport) { (void)transport; }
+
 #else
 
 #include <errno.h>
@@ -46,6 +48,10 @@ nb_slice nb_transport_tls_client(const nb_transport *transport) {
 #define SENDS_BY_KERNEL(bio) false
 #endif
 
+/* A client's first message has 300 to 1,800 bytes, with key shares of ML-KEM. What is longer stays in
+ * the socket. */
+#define HEARD_BYTES 2048u
+
 /* The most plain bytes in a record (RFC 8446 section 5.1). */
 #define RECORD_BYTES 16384
 
@@ -58,6 +64,8 @@ typedef struct nb_tls_session {
     nb_tls_context *context;
     char *client; /* nb_transport_tls_client; owned */
     size_t client_bytes;
+    char *heard; /* bytes of the client that were taken ahead; NULL: none. Owned. */
+    size_t heard_bytes, heard_read;
     pthread_mutex_t lock;
     int socket_error; /* errno of the last call of the socket; 0: none */
     size_t pending;   /* the sender's: plain bytes of a record that is sealed and not sent */
@@ -85,10 +93,24 @@ static int follow(BIO *bio, nb_status status, size_t moved, int retry) {
     return status == NB_EOF ? 0 : -1;
 }
 
+static int read_heard(session *tls, char *buffer, size_t bytes) {
+    size_t left = tls->heard_bytes - tls->heard_read;
+    if (bytes > left) bytes = left;
+    memcpy(buffer, tls->heard + tls->heard_read, bytes);
+    tls->heard_read += bytes;
+    if (tls->heard_read == tls->heard_bytes) {
+        nb_free(tls->heard);
+        tls->heard = NULL;
+    }
+    return (int)bytes;
+}
+
 static int socket_read(BIO *bio, char *buffer, int bytes) {
     const nb_transport *transport = BIO_get_data(bio);
     size_t moved = 0;
     if (bytes <= 0) return 0;
+    BIO_clear_retry_flags(bio);
+    if (transport->tls->heard) return read_heard(transport->tls, buffer, (size_t)bytes);
     nb_status status = nb_net_read(transport->fd, buffer, (size_t)bytes, &moved);
     return follow(bio, status, moved, BIO_FLAGS_READ);
 }
@@ -405,6 +427,7 @@ static void tls_abort(nb_transport *transport, int reset) { nb_net_abort(transpo
 
 static void free_session(session *tls) {
     nb_free(tls->client);
+    nb_free(tls->heard);
     SSL_free(tls->ssl);
     BIO_free(tls->kernel);
     nb_tls_context_release(tls->context);
@@ -622,6 +645,22 @@ static nb_status take_step(nb_transport *transport, nb_tls_facts *facts) {
     tls->broken = true;
     if (facts->outcome == NB_HANDSHAKE_plain) nb_net_turn_away(transport->fd, plain_answer, sizeof(plain_answer) - 1);
     return NB_SYSTEM;
+}
+
+void nb_transport_tls_hear(nb_transport *transport) {
+    session *tls = transport->tls;
+    size_t moved = 0;
+    if (tls->heard) return;
+    char *bytes = nb_alloc(HEARD_BYTES);
+    if (!bytes) return;
+    /* An end and an error are met again by the step. */
+    if (nb_net_read(transport->fd, bytes, HEARD_BYTES, &moved) != NB_OK) {
+        nb_free(bytes);
+        return;
+    }
+    tls->heard = bytes;
+    tls->heard_bytes = moved;
+    tls->heard_read = 0;
 }
 
 nb_status nb_transport_tls_handshake(nb_transport *transport, nb_tls_facts *facts) {
