@@ -31,11 +31,17 @@ void nb_http2_terminate(nb_connections *connections, nb_connection *connection, 
     nb_connection_mark_dirty(connections, connection);
 }
 
-/* One of both sides has said that it ends the connection, and nothing is under way. */
+/* One of both sides has said that it ends the connection, and nothing is under way. A client that
+ * has said so is told the last stream as well (RFC 9113 section 6.8). */
 static void end_if_over(nb_http2_session *session) {
     nb_connection *connection = session->connection;
     if (connection->state != NB_CONNECTION_OPEN) return;
     if (nghttp2_session_want_read(session->h2) || nghttp2_session_want_write(session->h2)) return;
+    if (session->drain != NB_HTTP2_DRAINING) {
+        nb_http2_refuse_streams(session);
+        nb_connection_mark_dirty(session->connections, connection);
+        return;
+    }
     abort_streams(session);
     connection->body_unread = true;
     connection->state = NB_CONNECTION_LAST;
@@ -65,8 +71,12 @@ static void drain(nb_connections *connections, nb_connection *connection) {
 
 /* --- bytes of the client --- */
 
+/* NGHTTP2_ERR_TOO_MANY_CONTINUATIONS of nghttp2 1.61. Distributions have it in older versions. */
+#define TOO_MANY_CONTINUATIONS (-905)
+
 static uint32_t code_of(int error) {
-    return error == NGHTTP2_ERR_FLOODED ? NGHTTP2_ENHANCE_YOUR_CALM : NGHTTP2_PROTOCOL_ERROR;
+    bool flood = error == NGHTTP2_ERR_FLOODED || error == TOO_MANY_CONTINUATIONS;
+    return flood ? NGHTTP2_ENHANCE_YOUR_CALM : NGHTTP2_PROTOCOL_ERROR;
 }
 
 /* nghttp2 does not go on. */

@@ -127,6 +127,7 @@ bool nb_http2_leave(nb_http2_session *session);
 
 /* --- http2_streams.c --- */
 
+int nb_http2_on_begin_frame(nghttp2_session *h2, const nghttp2_frame_hd *head, void *session);
 int nb_http2_on_frame_recv(nghttp2_session *h2, const nghttp2_frame *frame, void *session);
 int nb_http2_on_stream_close(nghttp2_session *h2, int32_t id, uint32_t error_code, void *session);
 int nb_http2_on_frame_send(nghttp2_session *h2, const nghttp2_frame *frame, void *session);
