@@ -43,8 +43,8 @@ module Http2Wire
 
     # @return [Array(Integer, Integer, Integer, Integer)] length, type, flags, stream with its
     #   reserved bit
-    def parse_head(bytes)
-      high, low, type, flags, stream = bytes.unpack("CnCCN")
+    def parse_head(bytes, at = 0)
+      high, low, type, flags, stream = bytes.unpack("@#{at}CnCCN")
       [(high << 16) | low, type, flags, stream]
     end
 

@@ -50,7 +50,6 @@ module Http2Wire
 
     def initialize
       @unsent = String.new(encoding: Encoding::BINARY)
-      @skipped = 0
       @highest_opened = 0
       @streams = Hash.new { |hash, id| hash[id] = Stream.new(@initial_window) }
       @window = @initial_window = 65_535
@@ -71,12 +70,16 @@ module Http2Wire
     def sent(bytes)
       @unsent << bytes
       @unsent.slice!(0, PREFACE.bytesize) if @unsent.start_with?(PREFACE)
-      while @unsent.bytesize >= 9
-        length, type, flags, stream = Frames.parse_head(@unsent)
-        break if @unsent.bytesize < 9 + length
+      at = 0
+      while @unsent.bytesize >= at + 9
+        length, type, flags, stream = Frames.parse_head(@unsent, at)
+        break if @unsent.bytesize < at + 9 + length
 
-        note_sent(Frame.new(type, flags, stream & 0x7fffffff, @unsent.slice!(0, 9 + length)[9..]))
+        payload = @unsent.byteslice(at + 9, length)
+        note_sent(Frame.new(type, flags, stream & 0x7fffffff, payload))
+        at += 9 + length
       end
+      @unsent.slice!(0, at)
     end
 
     # --- what the server sends ---

@@ -112,6 +112,8 @@ row "5.1.2", "a stream over the limit: PROTOCOL_ERROR or REFUSED_STREAM" do
   many = (0..100).map { |i| post(1 + (2 * i)) }.join
   stream_error "101 at once", [PROTOCOL_ERROR, REFUSED_STREAM], many,
                await(RST_STREAM, stream: 201), rst_stream(1), on: 201, seen: :any
+  answered "one of a hundred is reset, and another begins in the same bytes",
+           (0..99).map { |i| post(1 + (2 * i)) }.join, rst_stream(1), get(201), on: 201, seen: :any
   connection_error "101 behind the acknowledgement of the limit", PROTOCOL_ERROR, await(SETTINGS),
                    settings({}, ACK), settle, many, seen: :any
 end
