@@ -105,7 +105,8 @@ static void http2_head_accepted(const http2_head_input *input, const nb_head *he
     FUZZ_CHECK(head->path.size + head->query.size <= head->target.size);
     FUZZ_CHECK(memchr(head->path.data, '?', head->path.size) == NULL);
     for (size_t i = 0; i < head->target.size; i++)
-        FUZZ_CHECK((unsigned char)head->target.data[i] > ' ' && head->target.data[i] != 127 && head->target.data[i] != '#');
+        FUZZ_CHECK((unsigned char)head->target.data[i] > ' ' && head->target.data[i] != 127 &&
+                   head->target.data[i] != '#');
     FUZZ_CHECK(facts->host.size > 0 && memchr(facts->host.data, '@', facts->host.size) == NULL);
     http2_head_inside(facts->raw, facts->host);
     http2_head_inside(facts->raw, head->target);

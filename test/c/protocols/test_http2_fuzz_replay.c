@@ -15,9 +15,9 @@ static void test_the_stage_answers(void **state) {
     static nb_raw raw;
     http2_stage *stage = http2_stage_get();
     nb_raw_begin(&raw);
-    nb_raw_headers(&raw, NB_RAW_END_HEADERS | NB_RAW_END_STREAM, 1,
-                   (const char *const[]){":method", "GET", ":scheme", "http", ":authority", "test", ":path", "/hello",
-                                         NULL});
+    nb_raw_headers(
+        &raw, NB_RAW_END_HEADERS | NB_RAW_END_STREAM, 1,
+        (const char *const[]){":method", "GET", ":scheme", "http", ":authority", "test", ":path", "/hello", NULL});
     http2_stage_connect(stage);
     http2_stage_send(stage, raw.bytes, raw.size);
     http2_stage_go(stage, 10, true, true);

@@ -110,7 +110,8 @@ module Conformance
       def wrong_response(client)
         @input.answers.filter_map { |stream, expected|
           response = client.seen(stream)
-          problem = expected.is_a?(Proc) ? expected.call(response) : wrong_status(expected, response)
+          problem = expected.is_a?(Proc) ? expected.call(response) : wrong_status(expected,
+                                                                                  response)
           "stream #{stream}: #{problem}" if problem
         }.first
       end

@@ -14,7 +14,8 @@ module Conformance
     # connection goes on. also_goaway: codes of a connection error that is allowed instead.
     # seen: requests that the application gets, as hashes; :any. check: called with the client at
     # the end, returns a complaint or nil. by_frame: it is never sent byte by byte, but frame by
-    # frame. Debian's nghttp2 1.52.0-1+deb12u3 counts each read of a CONTINUATION frame's head as one
+    # frame. Debian's nghttp2 1.52.0-1+deb12u3 counts each read of a CONTINUATION frame's head as
+    # one
     # frame, and gives up beyond eight; versions of nghttp2 itself count frames.
     Input = Struct.new(:row, :name, :stages, :answers, :resets, :goaway, :also_goaway, :seen,
                        :check, :by_frame, keyword_init: true) do
@@ -173,7 +174,8 @@ module Conformance
       # Whether a field block goes on behind its first frame.
       def continued?(stages)
         stages.grep(String).flat_map { |bytes| Frames.split(bytes) }.any? do |frame|
-          [HEADERS, PUSH_PROMISE].include?(frame.getbyte(3)) && frame.getbyte(4).nobits?(END_HEADERS)
+          [HEADERS,
+           PUSH_PROMISE].include?(frame.getbyte(3)) && frame.getbyte(4).nobits?(END_HEADERS)
         end
       end
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Tests every input of the table of HTTP/2 in each delivery, against the real command. See README.md.
+# Tests every input of the table of HTTP/2 in each delivery, against the real command. See
+# README.md.
 
 require_relative "judge"
 require_relative "../../support/server_process_case"

@@ -38,7 +38,8 @@ module Http2Wire
     # @param reserved [Integer] the bit before the stream
     def raw(type, flags, stream, payload = "", length: payload.bytesize, reserved: 0)
       payload = payload.b
-      [length >> 16, length & 0xffff, type, flags, stream | (reserved << 31)].pack("CnCCN") + payload
+      [length >> 16, length & 0xffff, type, flags,
+       stream | (reserved << 31)].pack("CnCCN") + payload
     end
 
     # @return [Array(Integer, Integer, Integer, Integer)] length, type, flags, stream with its

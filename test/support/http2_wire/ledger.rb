@@ -18,7 +18,7 @@ module Http2Wire
     padding: "padding is zero, and shorter than the frame",
     contiguous: "nothing comes between HEADERS and its CONTINUATION",
     decodes: "a field block can be decompressed",
-    table_size: "a field block begins with the table's new size, once a smaller one is acknowledged",
+    table_size: "a field block begins with the table's new size, once a smaller one holds",
     after_end: "a stream that has ended, or was reset, gets nothing more",
     one_reset: "RST_STREAM comes once for a stream",
     windows: "content fits into the windows of its stream and of the connection",
@@ -176,7 +176,8 @@ module Http2Wire
 
     def check_shape(frame)
       rule(:types, FLAGS.key?(frame.type), "type #{frame.type}")
-      rule(:flags, (frame.flags & ~FLAGS[frame.type]).zero?, "flags #{frame.flags} of #{frame.type}")
+      rule(:flags, (frame.flags & ~FLAGS[frame.type]).zero?,
+           "flags #{frame.flags} of #{frame.type}")
       rule(:reserved, frame.stream < 1 << 31, "stream #{frame.stream}")
       rule(:lengths, length_right?(frame), "#{frame.payload.bytesize} bytes of type #{frame.type}")
       rule(:preface, @received.positive? || (frame.type == SETTINGS && !frame.flag?(ACK)),
@@ -198,7 +199,8 @@ module Http2Wire
 
     def unpad(frame)
       count = frame.payload.getbyte(0).to_i
-      rule(:padding, frame.payload.bytesize > count && frame.payload[-count, count].count("^\0").zero?,
+      rule(:padding, frame.payload.bytesize > count && frame.payload[-count,
+                                                                     count].count("^\0").zero?,
            "#{count} of #{frame.payload.bytesize} bytes")
       frame.payload = frame.payload[1..-(count + 1)]
     end

@@ -78,14 +78,14 @@ struct nb_http2_session {
     nb_http2_stream *heading;  /* whose head is received; NULL: none */
     nb_http2_head head;        /* of `heading` */
     int64_t resets_since_ns;
-    uint32_t resets; /* since then */
+    uint32_t resets;        /* since then */
     uint32_t continuations; /* CONTINUATION frames of the head that is received */
     uint64_t list_bytes;    /* of its fields, as SETTINGS_MAX_HEADER_LIST_SIZE counts them */
-    uint8_t drain;   /* nb_http2_drain */
-    uint8_t inside;  /* functions that use it, and may end its connection */
-    bool closed;     /* the connection has ended meanwhile */
-    bool failed;     /* out of memory: the connection is to end */
-    bool flooded;    /* too many resets: the connection is to end */
+    uint8_t drain;          /* nb_http2_drain */
+    uint8_t inside;         /* functions that use it, and may end its connection */
+    bool closed;            /* the connection has ended meanwhile */
+    bool failed;            /* out of memory: the connection is to end */
+    bool flooded;           /* too many resets: the connection is to end */
 };
 
 typedef struct nb_http2_connection {

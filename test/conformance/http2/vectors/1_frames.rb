@@ -50,7 +50,8 @@ end
 row "4.1", "flags that a type does not have are ignored" do
   answered "of DATA and HEADERS", headers(1, request_fields(method: "POST"), END_HEADERS | 0xd2),
            data(1, "abc", END_STREAM | 0xf6), seen: [{ body: "abc" }]
-  answered "of SETTINGS, PING, WINDOW_UPDATE", raw(SETTINGS, 0xfe, 0), raw(PING, 0xfe, 0, "12345678"),
+  answered "of SETTINGS, PING, WINDOW_UPDATE", raw(SETTINGS, 0xfe, 0),
+           raw(PING, 0xfe, 0, "12345678"),
            raw(WINDOW_UPDATE, 0xff, 0, "\0\0\0\1"), get(1)
   ignored "of PRIORITY", raw(PRIORITY, 0xff, 5, priority_fields(0))
   answered "of CONTINUATION", raw(HEADERS, END_STREAM, 1, Hpack.block(request_fields)),
@@ -85,7 +86,8 @@ row "4.2", "a frame over the size that was advertised: FRAME_SIZE_ERROR" do
   connection_error "the largest there can be", OF_FRAME, raw(DATA, 0, 1, "a", length: 0xffffff)
 end
 
-row "4.2", "a frame too small for its fields: FRAME_SIZE_ERROR, of the connection where it matters" do
+row "4.2",
+    "a frame too small for its fields: FRAME_SIZE_ERROR, of the connection where it matters" do
   connection_error "PING", OF_FRAME, raw(PING, 0, 0, "1234567")
   connection_error "PING without content", OF_FRAME, raw(PING, 0, 0)
   connection_error "RST_STREAM", OF_FRAME, post(1), raw(RST_STREAM, 0, 1, "\0\0\0"), seen: :any

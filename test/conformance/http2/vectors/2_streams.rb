@@ -91,7 +91,8 @@ end
 
 everywhere "5.1.1", "streams of the server have even numbers", :streams
 
-# A number that was skipped counts as closed, and section 5.1 lets an endpoint process minimally what
+# A number that was skipped counts as closed, and section 5.1 lets an endpoint process minimally
+# what
 # it receives there. nghttp2 cannot tell it from a stream that has ended, and drops it
 # (nghttp2_session_on_request_headers_received, 1.43 to 1.68).
 row "5.1.1", "a new stream has a higher number than those before, else PROTOCOL_ERROR" do
@@ -101,8 +102,9 @@ row "5.1.1", "a new stream has a higher number than those before, else PROTOCOL_
           also: [PROTOCOL_ERROR, STREAM_CLOSED]
   dropped "the same again", get(1), response(1), get(1), resets: STREAM_CLOSED,
           also: [PROTOCOL_ERROR, STREAM_CLOSED], seen: [{}]
-  answered "with gaps", get(1), get(2001), get(0x7ffffff1), on: { 1 => 200, 2001 => 200, 0x7ffffff1 => 200 },
-           seen: [{}, {}, {}]
+  answered "with gaps", get(1), get(2001), get(0x7ffffff1),
+           on: { 1 => 200, 2001 => 200, 0x7ffffff1 => 200 },
+                  seen: [{}, {}, {}]
 end
 
 # --- 5.1.2 ---
@@ -124,14 +126,17 @@ not_applicable "5.1.2", "endpoints keep to the limit of their peer",
 # --- 5.2, 5.3 ---
 
 everywhere "5.2.1", "the server keeps to the windows of its client", :windows do
-  answered "a window of one byte", get(1), *Array.new(3) { window_update(1, 1) }, settle, OPEN_IT[1],
+  answered "a window of one byte", get(1), *Array.new(3) {
+    window_update(1, 1)
+  }, settle, OPEN_IT[1],
            settings: { INITIAL_WINDOW_SIZE => 1 }
 end
 
 row "5.2.2", "frames are read as soon as they come, whatever window is shut" do
   answered "SETTINGS and WINDOW_UPDATE while nothing can be sent", get(1), settle, settings, settle,
            OPEN_IT[1], settings: SHUT
-  answered "while a request body waits for its window", post(1, path: "/b"), data(1, "a" * 16_000) * 4, ping,
+  answered "while a request body waits for its window", post(1, path: "/b"),
+           data(1, "a" * 16_000) * 4, ping,
            get(3), response(3), last_data(1, "end"), on: { 1 => 200, 3 => 200 },
            seen: [{}, { body: "#{"a" * 64_000}end" }]
 end
@@ -183,4 +188,4 @@ row "5.5", "an unknown frame within a field block is a connection error, PROTOCO
 end
 
 not_applicable "5.5", "extensions that change the protocol are negotiated",
-               "the server offers one, SETTINGS_NO_RFC7540_PRIORITIES (RFC 9218), which only informs"
+               "the server offers one, SETTINGS_NO_RFC7540_PRIORITIES (RFC 9218), which informs"

@@ -12,8 +12,9 @@ row "6.1", "DATA on stream 0: PROTOCOL_ERROR" do
 end
 
 row "6.1", "DATA on a stream that is not open: STREAM_CLOSED" do
-  stream_error "half-closed (remote)", STREAM_CLOSED, get(1), settle, data(1, "abc"), settings: SHUT,
-               also: STREAM_CLOSED, seen: :any
+  stream_error "half-closed (remote)", STREAM_CLOSED, get(1), settle, data(1, "abc"),
+               settings: SHUT,
+                          also: STREAM_CLOSED, seen: :any
 end
 
 row "6.1", "padding as long as the content, or longer: PROTOCOL_ERROR" do
@@ -87,14 +88,16 @@ end
 
 row "6.4", "RST_STREAM of another length than 4: FRAME_SIZE_ERROR" do
   [0, 3, 5].each do |bytes|
-    connection_error "#{bytes} bytes", FRAME_SIZE_ERROR, post(1), raw(RST_STREAM, 0, 1, "\0" * bytes),
+    connection_error "#{bytes} bytes", FRAME_SIZE_ERROR, post(1),
+                     raw(RST_STREAM, 0, 1, "\0" * bytes),
                      seen: :any
   end
 end
 
 row "6.4", "nothing is sent for a stream that its client has reset" do
   ignored "a response that waits for its window", get(1), settle, rst_stream(1), settle,
-          OPEN_IT[1], settings({ INITIAL_WINDOW_SIZE => 65_535 }), settings: SHUT, seen: :any do |client|
+          OPEN_IT[1], settings({ INITIAL_WINDOW_SIZE => 65_535 }), settings: SHUT,
+            seen: :any do |client|
     "#{client.seen(1).body.bytesize} bytes of content came" unless client.seen(1).body.empty?
   end
 end
@@ -166,7 +169,8 @@ not_applicable "6.5.2", "a client's treatment of SETTINGS_ENABLE_PUSH and PUSH_P
 row "6.5.3", "the values of a frame are processed in their order" do
   connection_error "a wrong one behind a right one", FLOW_CONTROL_ERROR,
                    settings([[INITIAL_WINDOW_SIZE, 100], [INITIAL_WINDOW_SIZE, 1 << 31]])
-  ignored "the last window counts", settings([[INITIAL_WINDOW_SIZE, 1000], [INITIAL_WINDOW_SIZE, 1]]),
+  ignored "the last window counts",
+          settings([[INITIAL_WINDOW_SIZE, 1000], [INITIAL_WINDOW_SIZE, 1]]),
           get(1), settle, settings({ INITIAL_WINDOW_SIZE => 65_535 }), response(1),
           seen: [{}]
 end
@@ -237,7 +241,7 @@ end
 
 not_applicable "6.8", "no stream is opened behind a GOAWAY of the peer", "the server opens none"
 everywhere "6.8", "the last stream of a GOAWAY is never higher than in the one before", :last_stream
-elsewhere "6.8", "behind its last GOAWAY the server drops new streams, and keeps the tables and windows",
+elsewhere "6.8", "behind its last GOAWAY the server drops new streams and keeps tables",
           "test/c/protocols/test_http2_errors.c", "a_drain_says_so_and_ends_what_has_begun"
 not_applicable "6.8", "debug data that is stored is protected", "the server stores none"
 
@@ -286,13 +290,15 @@ row "6.9.2", "SETTINGS_INITIAL_WINDOW_SIZE changes the windows of all streams" d
   answered "it opens those that were shut", get(1), get(3), settle,
            settings({ INITIAL_WINDOW_SIZE => 65_535 }), settings: SHUT, on: { 1 => 200, 3 => 200 },
            seen: [{}, {}]
-  answered "a window below zero opens later", get(1), settle, settings({ INITIAL_WINDOW_SIZE => 2 }),
+  answered "a window below zero opens later", get(1), settle,
+           settings({ INITIAL_WINDOW_SIZE => 2 }),
            settle, window_update(1, 10), settle, OPEN_IT[1], settings: { INITIAL_WINDOW_SIZE => 20 }
 end
 
 everywhere "6.9.2", "nothing is sent while a window is below zero", :windows
 
-# RFC 9113 asks for an error of the connection. nghttp2 resets the streams whose windows it is, in all
+# RFC 9113 asks for an error of the connection. nghttp2 resets the streams whose windows it is, in
+# all
 # its versions up to 1.68 (update_remote_initial_window_size_func), and tells nobody why.
 row "6.9.2", "a change that brings a window over 2^31-1: FLOW_CONTROL_ERROR" do
   stream_error "of one stream", FLOW_CONTROL_ERROR, post(1), window_update(1, MOST),

@@ -20,11 +20,13 @@ row "8.1", "pseudo-fields in trailers are malformed" do
 end
 
 row "8.1", "HEADERS that follow the first and do not end the stream are malformed" do
-  stream_error "behind content", PROTOCOL_ERROR, post(1), data(1, "abc"), headers(1, [["x-a", "1"]]),
+  stream_error "behind content", PROTOCOL_ERROR, post(1), data(1, "abc"),
+               headers(1, [["x-a", "1"]]),
                also: PROTOCOL_ERROR, seen: :any
   stream_error "behind the head", PROTOCOL_ERROR, post(1), headers(1, [["x-a", "1"]]),
                also: PROTOCOL_ERROR, seen: :any
-  stream_error "a second request", PROTOCOL_ERROR, post(1), post(1), also: PROTOCOL_ERROR, seen: :any
+  stream_error "a second request", PROTOCOL_ERROR, post(1), post(1), also: PROTOCOL_ERROR,
+seen: :any
 end
 
 # The client may have its answer before it has sent all.
@@ -60,11 +62,13 @@ row "8.1.1", "a request that is malformed is a stream error, PROTOCOL_ERROR" do
   stream_error "a content-length out of all bounds", PROTOCOL_ERROR,
                post(1, [["content-length", "9" * 30]]), last_data(1, "abc")
   answered "content as long as content-length", post(1, [["content-length", "6"]]), data(1, "abc"),
-           data(1), last_data(1, "def", padding: 7), seen: [{ body: "abcdef", "CONTENT_LENGTH" => "6" }]
+           data(1), last_data(1, "def", padding: 7),
+           seen: [{ body: "abcdef", "CONTENT_LENGTH" => "6" }]
   answered "content-length 0 and no content", get(1, [["content-length", "0"]])
 end
 
-not_applicable "8.1.1", "malformed messages are not forwarded; malformed responses are not accepted",
+not_applicable "8.1.1",
+               "malformed messages are not forwarded; malformed responses are not accepted",
                "binds intermediaries and clients"
 
 # --- 8.2 ---
@@ -72,7 +76,8 @@ not_applicable "8.1.1", "malformed messages are not forwarded; malformed respons
 everywhere "8.2", "names of fields are sent in lower case", :names, :values
 
 row "8.2.1", "names with characters that are not allowed are malformed" do
-  ["Upper", "x-Y", "a b", "a\0", "a\n", "a\r", "a\x1f", "a\x7f", "a\x80", "a\xff", " a", "\ta"].each do |name|
+  ["Upper", "x-Y", "a b", "a\0", "a\n", "a\r", "a\x1f", "a\x7f", "a\x80", "a\xff", " a",
+   "\ta"].each do |name|
     stream_error name.b.inspect, PROTOCOL_ERROR, get(1, [[name, "1"]])
   end
   stream_error "an empty name", PROTOCOL_ERROR, get(1, [["", "1"]])
@@ -88,7 +93,8 @@ row "8.2.1", "values with NUL, LF or CR are malformed" do
     stream_error value.inspect, PROTOCOL_ERROR, get(1, [["x-a", value]])
   end
   stream_error "in a pseudo-field", [PROTOCOL_ERROR], get(1, path: "/a\nb")
-  stream_error "in trailers", PROTOCOL_ERROR, post(1), data(1, "a"), last_headers(1, [["x-a", "a\nb"]]),
+  stream_error "in trailers", PROTOCOL_ERROR, post(1), data(1, "a"),
+               last_headers(1, [["x-a", "a\nb"]]),
                seen: :any
   stream_error "in a cookie", PROTOCOL_ERROR, get(1, [["cookie", "a=1\r\nb"]])
 end
@@ -97,7 +103,8 @@ row "8.2.1", "values that begin or end with a blank are malformed" do
   [" a", "a ", "\ta", "a\t", " "].each do |value|
     stream_error value.inspect, PROTOCOL_ERROR, get(1, [["x-a", value]])
   end
-  stream_error "in trailers", PROTOCOL_ERROR, post(1), data(1, "a"), last_headers(1, [["x-a", " 1"]]),
+  stream_error "in trailers", PROTOCOL_ERROR, post(1), data(1, "a"),
+               last_headers(1, [["x-a", " 1"]]),
                seen: :any
   answered "blanks within, and nothing at all", get(1, [["x-a", "a \t b"], ["x-b", ""]]),
            seen: [{ "HTTP_X_A" => "a \t b", "HTTP_X_B" => "" }]
@@ -143,8 +150,10 @@ end
 everywhere "8.3", "no pseudo-field but :status is sent, and no other in a response", :status
 
 row "8.3", "pseudo-fields that are undefined, or of responses, are malformed" do
-  [[":status", "200"], [":other", "1"], [":", "1"], [":PATH", "/"], [":protocol", "websocket"]].each do |field|
-    stream_error field.first, PROTOCOL_ERROR, get(1, [], **{ field.first.delete_prefix(":") => field.last })
+  [[":status", "200"], [":other", "1"], [":", "1"], [":PATH", "/"],
+   [":protocol", "websocket"]].each do |field|
+    stream_error field.first, PROTOCOL_ERROR,
+                 get(1, [], **{ field.first.delete_prefix(":") => field.last })
   end
 end
 
@@ -176,7 +185,8 @@ end
 row "8.3.1", ":method, :scheme and :path are valid" do
   refused = { 1 => ->(response) {
     "status #{response.status}, code #{response.code}" unless
-      [400, nil].include?(response.status) && [nil, PROTOCOL_ERROR, NO_ERROR].include?(response.code)
+      [400,
+       nil].include?(response.status) && [nil, PROTOCOL_ERROR, NO_ERROR].include?(response.code)
   } }
   { "an empty method" => { method: "" }, "a method with a blank" => { method: "G T" },
     "a path without a slash" => { path: "a" }, "a path with a blank" => { path: "/a b" },
@@ -200,7 +210,8 @@ end
 row "8.3.1", "the target is that of :authority, whatever Host says" do
   answered ":authority and the same Host", get(1, [%w[host test]]),
            seen: [{ "HTTP_HOST" => "test" }]
-  answered "Host alone", get(1, [%w[host other]], authority: nil), seen: [{ "HTTP_HOST" => "other" }]
+  answered "Host alone", get(1, [%w[host other]], authority: nil),
+           seen: [{ "HTTP_HOST" => "other" }]
   answered "in capitals", get(1, [%w[host TEST]]), seen: [{ "HTTP_HOST" => "test" }]
 end
 
