@@ -5,7 +5,7 @@
 
 require "net/http"
 
-require_relative "../support/http2_wire"
+require_relative "../support/http2_peer"
 require_relative "../support/server_process_case"
 
 class Http2BoundsTest < ServerProcessCase
@@ -46,7 +46,7 @@ class Http2BoundsTest < ServerProcessCase
   end
 
   def http2?
-    Http2Wire.open(server.url) { |client| client.read&.type == :settings }
+    Http2Peer.open(server.url) { |client| client.read&.type == :settings }
   end
 
   def figures
@@ -63,7 +63,7 @@ class Http2BoundsTest < ServerProcessCase
   end
 
   def open(**options, &block)
-    Http2Wire.open(server.url, **options, &block)
+    Http2Peer.open(server.url, **options, &block)
   end
 
   def test_the_server_says_its_bounds
@@ -74,7 +74,7 @@ class Http2BoundsTest < ServerProcessCase
     open do |client|
       streams = Array.new(4) { client.request("/wait") }
       refused = client.await(:rst_stream)
-      assert_equal [streams.last, Http2Wire::REFUSED_STREAM], [refused.stream, refused.code]
+      assert_equal [streams.last, Http2Peer::REFUSED_STREAM], [refused.stream, refused.code]
       assert_counted(["bounds", "streams_total"] => 1, ["streams"] => 3, ["connections"] => 1)
     end
     assert_counted(["streams"] => 0, ["connections"] => 0)
@@ -83,9 +83,9 @@ class Http2BoundsTest < ServerProcessCase
   def test_a_client_that_knows_the_limit_and_passes_it_is_turned_away
     open do |client|
       client.await(:settings)
-      client.frame(:settings, flags: Http2Wire::ACK)
+      client.frame(:settings, flags: Http2Peer::ACK)
       4.times { client.request("/wait") }
-      assert_equal Http2Wire::PROTOCOL_ERROR, client.await(:goaway).code
+      assert_equal Http2Peer::PROTOCOL_ERROR, client.await(:goaway).code
       assert_counted(["bounds", "streams_total"] => 1, %w[goaways PROTOCOL_ERROR] => 1)
     end
   end
@@ -94,9 +94,9 @@ class Http2BoundsTest < ServerProcessCase
     open do |client|
       6.times do
         stream = client.request("/wait")
-        client.frame(:rst_stream, stream: stream, payload: [Http2Wire::CANCEL].pack("N"))
+        client.frame(:rst_stream, stream: stream, payload: [Http2Peer::CANCEL].pack("N"))
       end
-      assert_equal Http2Wire::ENHANCE_YOUR_CALM, client.await(:goaway).code
+      assert_equal Http2Peer::ENHANCE_YOUR_CALM, client.await(:goaway).code
     end
     assert_counted(["bounds", "resets_total"] => 1, ["reset_by_client_total"] => 6,
                    %w[goaways ENHANCE_YOUR_CALM] => 1, ["requests_total"] => 6)
@@ -109,7 +109,7 @@ class Http2BoundsTest < ServerProcessCase
         stream = client.request("/", fields: { "connection" => "close" })
         client.await(:rst_stream, stream)
       end
-      assert_equal Http2Wire::ENHANCE_YOUR_CALM, client.await(:goaway).code
+      assert_equal Http2Peer::ENHANCE_YOUR_CALM, client.await(:goaway).code
     end
     assert_counted(["bounds", "resets_total"] => 1, ["reset_by_server_total"] => 6)
   end
@@ -158,7 +158,7 @@ class Http2BoundsTest < ServerProcessCase
     options = ["-C", config, "--admin", "http://127.0.0.1:0"]
     ServerProcess.run(APP.sub('"/read"', '"/read", "/streamed"'), options: options) do |server|
       status = -> { JSON.parse(Net::HTTP.get(URI("#{server.admin_url}/status.json"))) }
-      Http2Wire.open(server.url) { |client| yield client, status }
+      Http2Peer.open(server.url) { |client| yield client, status }
     end
   end
 
@@ -175,7 +175,7 @@ class Http2BoundsTest < ServerProcessCase
     end
   end
 
-  # @return [Http2Wire::Frame] the answer's content
+  # @return [Http2Peer::Frame] the answer's content
   def trickle(client, slow)
     loop do
       client.data(slow, "x")
@@ -201,7 +201,7 @@ class Http2BoundsTest < ServerProcessCase
           reset = frame if frame.type == :rst_stream && frame.stream == file
         end
       end
-      assert_equal Http2Wire::CANCEL, reset.code
+      assert_equal Http2Peer::CANCEL, reset.code
       now = status.call
       assert_equal 1, now.dig("http2", "bounds", "slow_response_total")
       assert_equal 1, now.dig("downloads", "timed_out_total")

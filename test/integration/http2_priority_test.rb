@@ -3,7 +3,7 @@
 # The application's own word on the order of responses (RFC 9218 section 8), seen by the order of
 # frames when a window opens that was shut. What clients say is in test/c/protocols.
 
-require_relative "../support/http2_wire"
+require_relative "../support/http2_peer"
 require_relative "../support/server_process_case"
 
 class Http2PriorityTest < ServerProcessCase
@@ -22,7 +22,7 @@ class Http2PriorityTest < ServerProcessCase
 
   def setup
     skip "frames are made for plain addresses" if server.url.start_with?("https:")
-    return if Http2Wire.open(server.url) { |client| client.read&.type == :settings }
+    return if Http2Peer.open(server.url) { |client| client.read&.type == :settings }
 
     skip "this build has no HTTP/2"
   end
@@ -30,7 +30,7 @@ class Http2PriorityTest < ServerProcessCase
   # @param requests [Array<(String, String)>] what the client says, and what the application says
   # @return [Array<Integer>] which of them end first
   def order(requests)
-    Http2Wire.open(server.url) do |client|
+    Http2Peer.open(server.url) do |client|
       left = WINDOW_BYTES
       client.request("/?#{WINDOW_BYTES}")
       left -= client.await(:data).payload.bytesize while left.positive?

@@ -1,157 +1,154 @@
 # frozen_string_literal: true
 
-# A client of HTTP/2 that writes frames by hand (RFC 9113 section 4.1), for what no real client
-# does. Field blocks are written without compression. Those that come are not read: a test looks at
-# types, codes, streams and content.
+# A client that speaks HTTP/2 (RFC 9113) as raw frames, made by hand, and judges every frame that
+# comes back. It sends whatever it is told to, malformed or not. What the server sends must keep the
+# rules of http2_wire/ledger.rb, or Wire::Malformed says which was broken.
 
-require "socket"
-require "timeout"
+require_relative "wire"
+require_relative "http2_wire/frames"
+require_relative "http2_wire/ledger"
 
-require_relative "patience"
-
-class Http2Wire
-  PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".b.freeze
-  TYPES = {
-    data: 0, headers: 1, priority: 2, rst_stream: 3, settings: 4, push: 5, ping: 6, goaway: 7,
-    window_update: 8, continuation: 9, priority_update: 16
-  }.freeze
-  NAMES = TYPES.invert.freeze
-  END_STREAM = 1
-  ACK = 1
-  END_HEADERS = 4
-
-  # Numbers of error codes (RFC 9113 section 7).
-  NO_ERROR = 0
-  PROTOCOL_ERROR = 1
-  REFUSED_STREAM = 7
-  CANCEL = 8
-  ENHANCE_YOUR_CALM = 11
-
-  Frame = Struct.new(:type, :flags, :stream, :payload) do
-    def end?
-      flags.anybits?(END_STREAM)
+module Http2Wire
+  # A response as far as it has come.
+  # fields: names and values in order. trailers: those behind the content. code: of RST_STREAM.
+  Response = Struct.new(:interim, :fields, :body, :trailers, :ended, :code, keyword_init: true) do
+    def status
+      self[":status"]&.to_i
     end
 
-    # Of RST_STREAM and GOAWAY.
-    def code
-      payload[type == :goaway ? 4 : 0, 4].unpack1("N")
-    end
-
-    # Of SETTINGS: values by number.
-    def settings
-      payload.unpack("nN" * (payload.bytesize / 6)).each_slice(2).to_h
+    def [](name)
+      (fields || []).select { |field, _| field == name }.map(&:last).first
     end
   end
 
-  # @param url [String] of a plain address
-  # @param settings [Hash{Integer => Integer}] values by number
-  def self.open(url, settings: {})
-    host, port = url[%r{\Ahttp://(.+?)/?\z}, 1].split(":")
-    client = new(Socket.tcp(host, port.to_i))
-    client.raw(PREFACE)
-    client.frame(:settings, payload: settings.flatten.pack("nN" * settings.size))
-    yield client
-  ensure
-    client&.close
-  end
+  class Client
+    # @yieldparam client [Client] closed at the end
+    def self.open(url, **options)
+      client = new(url, **options)
+      return client unless block_given?
 
-  def initialize(socket)
-    @socket = socket
-    @input = +"".b
-    @next_stream = 1
-  end
-
-  def close
-    @socket.close
-  end
-
-  def raw(bytes)
-    Timeout.timeout(Patience::SECONDS) { @socket.write(bytes) }
-  end
-
-  # Writes as much as the socket takes, if the connection has not ended.
-  def try(bytes)
-    @socket.write_nonblock(bytes, exception: false)
-  rescue Errno::EPIPE, Errno::ECONNRESET
-    nil
-  end
-
-  def frame(type, flags: 0, stream: 0, payload: "")
-    raw(bytes_of(type, flags: flags, stream: stream, payload: payload))
-  end
-
-  def bytes_of(type, flags: 0, stream: 0, payload: "")
-    size = payload.bytesize
-    [size >> 16, size & 0xffff, TYPES.fetch(type), flags, stream].pack("CnCCN") + payload.b
-  end
-
-  # @param fields [Hash{String => String}]
-  # @param body [Boolean] content follows
-  # @return [Integer] the stream
-  def request(path, method: "GET", fields: {}, body: false)
-    stream = @next_stream
-    @next_stream += 2
-    pseudo = { ":method" => method, ":scheme" => "http", ":authority" => "test", ":path" => path }
-    frame(:headers, flags: END_HEADERS | (body ? 0 : END_STREAM), stream: stream,
-                    payload: block(pseudo.merge(fields)))
-    stream
-  end
-
-  # Literal fields without indexing, of at most 126 bytes (RFC 7541 section 6.2.2).
-  def block(fields)
-    fields.map { |pair| "\0#{pair.map { |text| [text.bytesize].pack("C") + text }.join}" }.join.b
-  end
-
-  def data(stream, bytes, last: false)
-    frame(:data, flags: last ? END_STREAM : 0, stream: stream, payload: bytes)
-  end
-
-  # @param stream [Integer] 0: the connection
-  def open_window(stream, bytes)
-    frame(:window_update, stream: stream, payload: [bytes].pack("N"))
-  end
-
-  # @return [Frame, nil] the next; nil: the connection has ended
-  def read
-    head = take(9) or return
-    high, low, type, flags, stream = head.unpack("CnCCN")
-    Frame.new(NAMES[type], flags, stream, take((high << 16) | low))
-  end
-
-  # The next frame for which the block is true; others are passed over.
-  # @return [Frame]
-  def await(type, stream = nil)
-    while (frame = read)
-      fits = frame.type == type && (stream.nil? || frame.stream == stream)
-      return frame if fits && (!block_given? || yield(frame))
-    end
-    raise EOFError, "the connection ended before #{type} of #{stream || "any stream"}"
-  end
-
-  # @return [String] the content of a response, read to its end
-  def content(stream)
-    text = +"".b
-    until (frame = await(:data, stream)).end?
-      text << frame.payload
-    end
-    text << frame.payload
-  end
-
-  private
-
-  def take(size)
-    while @input.bytesize < size
-      unless @socket.wait_readable(Patience::SECONDS)
-        raise "nothing came within #{Patience::SECONDS} seconds"
+      begin
+        yield client
+      ensure
+        client.close
       end
-
-      part = @socket.read_nonblock(65_536, exception: false)
-      return if part.nil?
-
-      @input << part if part.is_a?(String)
     end
-    @input.slice!(0, size)
-  rescue Errno::ECONNRESET
-    nil
+
+    # goaways: the error code and the last stream of each GOAWAY.
+    # pings: contents of PING with ACK.
+    attr_reader :goaways, :ledger, :pings, :wire
+
+    def initialize(url, **options)
+      @wire = Wire::Client.new(url, **options)
+      @ledger = Ledger.new
+      @responses = Hash.new do |hash, stream|
+        hash[stream] = Response.new(interim: [], body: String.new(encoding: Encoding::BINARY))
+      end
+      @goaways = []
+      @pings = []
+    end
+
+    def close
+      @wire.close
+    end
+
+    # @param pieces [Array<String>] bytes that are to arrive apart
+    # @return [Boolean] false when the server has ended the connection
+    def deliver(pieces)
+      @ledger.sent(pieces.join)
+      @wire.deliver(pieces)
+    end
+
+    def send(bytes)
+      deliver([bytes])
+    end
+
+    # Acknowledges the server's SETTINGS, once.
+    def acknowledge
+      return if @acknowledged
+
+      await(SETTINGS) if @ledger.server_settings.empty?
+      @acknowledged = true
+      send(Frames.settings({}, ACK))
+    end
+
+    # Takes one frame, checks it and keeps what it says.
+    # @return [Frame]
+    def frame
+      length, type, flags, stream = Frames.parse_head(@wire.take(9))
+      @ledger.check_length(length)
+      frame = Frame.new(type, flags, stream, @wire.take(length))
+      note(frame, @ledger.received(frame))
+      frame
+    end
+
+    # Takes frames until one of the type, and of the stream if that is given.
+    # @return [Frame]
+    def await(type, stream: nil)
+      loop do
+        taken = frame
+        return taken if taken.type == type && (stream.nil? || taken.stream == stream)
+      end
+    end
+
+    # @return [Response] that of the stream, as far as it has come
+    def seen(stream)
+      @responses[stream]
+    end
+
+    # @return [Response] once it has ended or was reset
+    def response(stream)
+      frame until seen(stream).ended || seen(stream).code
+      seen(stream)
+    end
+
+    # Sends a PING and takes frames until it is answered: what was sent before has then been read.
+    def settle
+      @round = @round.to_i + 1
+      payload = [@round].pack("Q>")
+      send(Frames.ping(payload))
+      frame until @pings.include?(payload)
+    end
+
+    # Takes frames until the server ends the connection.
+    # @return [Symbol] :eof or :reset
+    def ending
+      loop { frame }
+    rescue Wire::Cut
+      raise if @wire.buffered != ""
+
+      @wire.ending_kind
+    end
+
+    # The stream that a client would use next.
+    def next_stream
+      @ledger.highest_opened + (@ledger.highest_opened.odd? ? 2 : 1)
+    end
+
+    private
+
+    def note(frame, fields)
+      case frame.type
+      when HEADERS, CONTINUATION then note_head(frame, fields)
+      when DATA then seen(frame.stream).body << frame.payload
+      when RST_STREAM then seen(frame.stream).code = frame.payload.unpack1("N")
+      when GOAWAY then @goaways << frame.payload.unpack("NN").reverse
+      when PING then @pings << frame.payload if frame.flag?(ACK)
+      end
+      seen(frame.stream).ended = true if @ledger.response_ended?(frame.stream)
+    end
+
+    def note_head(frame, fields)
+      return unless fields
+
+      response = seen(frame.stream)
+      if response.fields
+        response.trailers = fields
+      elsif fields.assoc(":status").last.start_with?("1")
+        response.interim << fields
+      else
+        response.fields = fields
+      end
+    end
   end
 end

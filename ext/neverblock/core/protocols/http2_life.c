@@ -42,6 +42,7 @@ static void give(void *block, void *unused) {
 }
 
 static void set_callbacks(nghttp2_session_callbacks *callbacks) {
+    nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, nb_http2_on_begin_frame);
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, nb_http2_on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(callbacks, nb_http2_on_header);
     nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks, nb_http2_on_invalid_header);

@@ -45,8 +45,9 @@ int nb_http2_on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, v
     int32_t id = frame->hd.stream_id;
     nb_http2_head_clear(&session->head, session->connections->pool);
     session->heading = NULL;
+    session->list_bytes = 0;
     if (has_too_many(session)) nb_http2_settle_streams(session); /* some were reset in this turn */
-    if (has_too_many(session))
+    if (has_too_many(session) || session->flooded)
         return nghttp2_submit_rst_stream(h2, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM) == 0
                    ? 0
                    : NGHTTP2_ERR_CALLBACK_FAILURE;
@@ -74,9 +75,16 @@ static bool has_blank_end(const uint8_t *value, size_t bytes) {
     return bytes > 0 && (is_blank(value[0]) || is_blank(value[bytes - 1]));
 }
 
-static int malformed(nghttp2_session *h2, int32_t id) {
-    int result = nghttp2_submit_rst_stream(h2, NGHTTP2_FLAG_NONE, id, NGHTTP2_PROTOCOL_ERROR);
+/* Nothing more of the head is called back. */
+static int reset(nghttp2_session *h2, int32_t id, uint32_t error_code) {
+    int result = nghttp2_submit_rst_stream(h2, NGHTTP2_FLAG_NONE, id, error_code);
     return result == 0 ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE : NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
+/* RFC 9113 section 6.5.2: 32 bytes for each field. */
+static bool is_excessive(nb_http2_session *session, size_t name_bytes, size_t value_bytes) {
+    session->list_bytes += name_bytes + value_bytes + 32;
+    return session->list_bytes / NB_HTTP2_HEAD_EXCESS_MAX > session->connections->head_limits.head_bytes;
 }
 
 /* Trailers are checked by nghttp2 and dropped, as those of HTTP/1.1 are. */
@@ -86,7 +94,9 @@ int nb_http2_on_header(nghttp2_session *h2, const nghttp2_frame *frame, const ui
     nb_http2_session *session = argument;
     nb_connections *connections = session->connections;
     if (!is_request(frame) || !session->heading || session->heading->id != frame->hd.stream_id) return 0;
-    if (has_blank_end(value, value_bytes)) return malformed(h2, frame->hd.stream_id);
+    if (has_blank_end(value, value_bytes)) return reset(h2, frame->hd.stream_id, NGHTTP2_PROTOCOL_ERROR);
+    if (is_excessive(session, name_bytes, value_bytes))
+        return reset(h2, frame->hd.stream_id, NGHTTP2_ENHANCE_YOUR_CALM);
     nb_slice field = nb_slice_of((const char *)name, name_bytes), said = nb_slice_of((const char *)value, value_bytes);
     if (nb_slice_equal(field, NB_SLICE("priority"))) nb_http2_priority_field(session->heading, said);
     nb_status status = nb_http2_head_add(&session->head, connections->pool, &connections->head_limits, field, said);

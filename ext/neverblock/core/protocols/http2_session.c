@@ -31,11 +31,17 @@ void nb_http2_terminate(nb_connections *connections, nb_connection *connection, 
     nb_connection_mark_dirty(connections, connection);
 }
 
-/* One of both sides has said that it ends the connection, and nothing is under way. */
+/* One of both sides has said that it ends the connection, and nothing is under way. A client that
+ * has said so is told the last stream as well (RFC 9113 section 6.8). */
 static void end_if_over(nb_http2_session *session) {
     nb_connection *connection = session->connection;
     if (connection->state != NB_CONNECTION_OPEN) return;
     if (nghttp2_session_want_read(session->h2) || nghttp2_session_want_write(session->h2)) return;
+    if (session->drain != NB_HTTP2_DRAINING) {
+        nb_http2_refuse_streams(session);
+        nb_connection_mark_dirty(session->connections, connection);
+        return;
+    }
     abort_streams(session);
     connection->body_unread = true;
     connection->state = NB_CONNECTION_LAST;

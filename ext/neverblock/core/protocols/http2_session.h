@@ -109,15 +109,17 @@ struct nb_http2_session {
     nb_http2_update updates[NB_HTTP2_UPDATES_MAX];
     uint32_t violation; /* code of what the client has violated: the connection is to end; 0: nothing */
     int64_t resets_since_ns;
-    uint32_t resets; /* since then */
-    uint8_t drain;   /* nb_http2_drain */
-    uint8_t inside;  /* functions that use it, and may end its connection */
-    bool closed;     /* the connection has ended meanwhile */
-    bool failed;     /* out of memory: the connection is to end */
-    bool flooded;    /* too many resets: the connection is to end */
-    bool greeted;    /* the first frame is in the send queue */
-    bool more;       /* some were passed over when enough was sent ahead */
-    bool held_back;  /* so much waits for the client that nothing more is read of it */
+    uint32_t resets;        /* since then */
+    uint32_t continuations; /* CONTINUATION frames of the head that is received */
+    uint64_t list_bytes;    /* of its fields, as SETTINGS_MAX_HEADER_LIST_SIZE counts them */
+    uint8_t drain;          /* nb_http2_drain */
+    uint8_t inside;         /* functions that use it, and may end its connection */
+    bool closed;            /* the connection has ended meanwhile */
+    bool failed;            /* out of memory: the connection is to end */
+    bool flooded;           /* too many resets: the connection is to end */
+    bool greeted;           /* the first frame is in the send queue */
+    bool more;              /* some were passed over when enough was sent ahead */
+    bool held_back;         /* so much waits for the client that nothing more is read of it */
 };
 
 typedef struct nb_http2_connection {
@@ -171,6 +173,7 @@ bool nb_http2_leave(nb_http2_session *session);
 
 /* --- http2_streams.c --- */
 
+int nb_http2_on_begin_frame(nghttp2_session *h2, const nghttp2_frame_hd *head, void *session);
 int nb_http2_on_frame_recv(nghttp2_session *h2, const nghttp2_frame *frame, void *session);
 int nb_http2_on_stream_close(nghttp2_session *h2, int32_t id, uint32_t error_code, void *session);
 int nb_http2_on_frame_send(nghttp2_session *h2, const nghttp2_frame *frame, void *session);

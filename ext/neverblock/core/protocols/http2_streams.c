@@ -9,6 +9,9 @@
 #include "base/alloc.h"
 #include "os/clock.h"
 
+/* SETTINGS_MAX_FRAME_SIZE, which the server leaves as it is (RFC 9113 section 6.5.2). */
+#define RECEIVED_FRAME_BYTES_MAX 16384u
+
 /* --- streams --- */
 
 void nb_http2_unsettled(nb_http2_stream *stream) {
@@ -105,6 +108,21 @@ void nb_http2_reset(nb_http2_stream *stream, uint32_t error_code) {
 }
 
 /* --- what nghttp2 tells --- */
+
+/* nghttp2 checks the size of other frames itself, and takes CONTINUATION of any size (RFC 9113
+ * section 4.2). Older versions take any number as well. */
+int nb_http2_on_begin_frame(nghttp2_session *h2, const nghttp2_frame_hd *head, void *argument) {
+    nb_http2_session *session = argument;
+    if (head->type != NGHTTP2_CONTINUATION) {
+        session->continuations = 0;
+        return 0;
+    }
+    uint32_t error = 0;
+    if (++session->continuations > NB_HTTP2_CONTINUATIONS_MAX) error = NGHTTP2_ENHANCE_YOUR_CALM;
+    if (head->length > RECEIVED_FRAME_BYTES_MAX) error = NGHTTP2_FRAME_SIZE_ERROR;
+    if (error == 0) return 0;
+    return nghttp2_session_terminate_session(h2, error) == 0 ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
+}
 
 int nb_http2_on_frame_recv(nghttp2_session *h2, const nghttp2_frame *frame, void *argument) {
     nb_http2_session *session = argument;
