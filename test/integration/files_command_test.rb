@@ -5,10 +5,10 @@
 
 require "digest"
 require "json"
-require "net/http"
 require "open3"
 require "rbconfig"
 
+require_relative "../support/http_client"
 require_relative "../support/served_folder"
 require_relative "../support/server_process_case"
 
@@ -146,7 +146,7 @@ class FilesCommandProcessTest < ServerProcessCase
         .first(4)
       assert_equal addresses.map { |address| "http://#{address.ip_address}:#{port}/" },
                    server.stdout.scan(/from other machines: (\S+)/).flatten
-      assert_equal "0123456789", Net::HTTP.get("127.0.0.1", "/text.txt", port)
+      assert_equal "0123456789", HTTPClient.get("127.0.0.1", "/text.txt", port)
       refute_includes server.stdout, "-o 0.0.0.0"
     ensure
       server.stop

@@ -3,6 +3,7 @@
 # Workers that die, hang, grow, or never come up: what it costs, what is said, and who takes their
 # place.
 
+require_relative "../support/http_client"
 require_relative "../support/workers_case"
 
 class WorkersLossTest < WorkersCase
@@ -31,7 +32,7 @@ class WorkersLossTest < WorkersCase
       held = Thread.new { get_response(server, "/held") }
       inside = gate.arrival
       pid = worker_at(inside)
-      Net::HTTP.start(URI(server.url).host, URI(server.url).port) do |idle|
+      HTTPClient.open(server.url) do |idle|
         idle.get("/")
         Process.kill("KILL", pid)
         assert_equal "502", held.value.code
@@ -240,7 +241,7 @@ class WorkersLossTest < WorkersCase
       await("both workers", server) do
         server.stdout.include?("Listening on") && processes(server, "worker 1 ").any?
       end
-      assert_match(/\A\d+\z/, Net::HTTP.get("127.0.0.1", "/", port))
+      assert_match(/\A\d+\z/, HTTPClient.get(URI(server.url)))
     ensure
       server&.stop
     end
@@ -279,7 +280,7 @@ class WorkersLossTest < WorkersCase
   end
 
   def busy(port)
-    response = Net::HTTP.get_response(URI("http://127.0.0.1:#{port}/"))
+    response = HTTPClient.get_response(URI("#{Over.scheme}://127.0.0.1:#{port}/"))
     response if response.code == "503"
   rescue SystemCallError
     nil

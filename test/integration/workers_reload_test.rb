@@ -5,6 +5,7 @@
 
 require "fileutils"
 require "open3"
+require_relative "../support/http_client"
 require_relative "../support/workers_case"
 
 class WorkersReloadTest < WorkersCase
@@ -14,7 +15,7 @@ class WorkersReloadTest < WorkersCase
         old = processes(server, "worker") + processes(server, "mold")
         held = Thread.new { get(server, "/held") }
         inside = gate.arrival
-        Net::HTTP.start(URI(server.url).host, URI(server.url).port) do |http|
+        HTTPClient.open(server.url) do |http|
           assert_equal "1", http.get("/").body
           write(server, version(2, gate))
           reload(server)
