@@ -257,10 +257,14 @@ static void stream_timed_out(nb_http2_session *session, nb_http2_stream *stream)
     } else if (nb_http2_awaits_body(stream)) {
         nb_respond_refused(connections, exchange, too_slow);
     } else if (is_held_back(stream)) {
+        nb_download_list *downloads = &session->connection->downloads;
+        const uint8_t end = downloads->end; /* the connection's, which goes on */
+        downloads->end = NB_DOWNLOAD_timed_out;
         stream->exchange = NULL;
         stream->end_sent = true;
         nb_connection_abort_exchange(connections, exchange);
         nb_http2_reset(stream, NGHTTP2_CANCEL);
+        downloads->end = end;
     }
 }
 
