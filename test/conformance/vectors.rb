@@ -5,6 +5,8 @@
 # The rows are in vectors/*.rb, numbered as in the research notes. README.md says how they are
 # delivered and judged.
 
+require_relative "../support/over"
+
 module Conformance
   # What no port in Host means (RFC 9110 section 4.2).
   DEFAULT_PORT = Over.scheme == "https" ? "443" : "80"
