@@ -21,8 +21,12 @@ class CheckoutBundleTest < Minitest::Test
 
     private
 
+    def binds
+      @binds.flat_map { |url| ["-b", Over.bind(url)] }
+    end
+
     def words(rackup)
-      ["bundle", "exec", "neverblock", rackup, *@binds.flat_map { |url| ["-b", url] }, *@options]
+      ["bundle", "exec", "neverblock", rackup, *binds, *@options]
     end
   end
 

@@ -155,13 +155,15 @@ class WorkersReloadTest < WorkersCase
     end
   end
 
+  BIND = (Over.mode == :plain ? %w[-p 0] : ["-b", Over.bind("http://0.0.0.0:0")]).freeze
+
   # The command in a folder of its own, whose rackup file it finds.
   class ReleaseProcess < ServerProcess
     private
 
     def words(_rackup)
       executable = File.join(ROOT, "exe/neverblock")
-      [RbConfig.ruby, "-I", File.join(ROOT, "lib"), executable, "-p", "0", *@options]
+      [RbConfig.ruby, "-I", File.join(ROOT, "lib"), executable, *BIND, *@options]
     end
   end
 
@@ -170,7 +172,7 @@ class WorkersReloadTest < WorkersCase
     private
 
     def words(rackup)
-      [RbConfig.ruby, File.join(ROOT, "exe/neverblock"), rackup, "-p", "0", *@options]
+      [RbConfig.ruby, File.join(ROOT, "exe/neverblock"), rackup, *BIND, *@options]
     end
   end
 
