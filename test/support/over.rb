@@ -96,11 +96,11 @@ module Over
   # What a test is about.
   module Declarations
     def self.included(base)
-      base.extend(ForClasses)
+      base.singleton_class.prepend(ForClasses)
     end
 
     module ForClasses
-      # Skips every test of the class in the other modes.
+      # In the other modes one skip stands for all tests of the class.
       # @param modes [Array<Symbol>] of MODES
       # @param why [String] what the tests are about
       def only_over(*modes, why)
@@ -111,11 +111,16 @@ module Over
       def told_only_over
         @only_over || (superclass.told_only_over if superclass.respond_to?(:told_only_over))
       end
+
+      def runnable_methods
+        modes, = told_only_over
+        modes.nil? || modes.include?(Over.mode) || super.empty? ? super : %w[of_another_mode]
+      end
     end
 
-    def before_setup
-      super
-      only_over(*self.class.told_only_over.flatten) if self.class.told_only_over
+    # What runs in place of the class's tests.
+    def of_another_mode
+      only_over(*self.class.told_only_over.flatten)
     end
 
     private
