@@ -135,8 +135,9 @@ class HTTP2ClientsTest < ServerProcessCase
   end
 
   def setup
-    skip "this build has no HTTP/2" unless curl(plain, "/page", "-o", File::NULL, "-w",
-                                                "%{http_version}") == "2"
+    spoken, = Open3.capture2("curl", "-s", "--http2-prior-knowledge", "-o", File::NULL,
+                             "-w", "%{http_version}", "#{plain}/page")
+    skip "this build has no HTTP/2" unless spoken == "2"
   end
 
   # -- curl ---------------------------------------------------------------------
