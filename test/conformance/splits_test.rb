@@ -8,6 +8,8 @@ require_relative "judge"
 require_relative "../support/server_process_case"
 
 class SplitsTest < ServerProcessCase
+  only_over :plain, :tls, "the text of HTTP/1.1"
+
   ROUNDS = 120
   PIECES_MAX = 24
   # A body over 64 KB goes to a file, so this one moves from memory to disk in the middle of a

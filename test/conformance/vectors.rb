@@ -5,9 +5,11 @@
 # The rows are in vectors/*.rb, numbered as in the research notes. README.md says how they are
 # delivered and judged.
 
+require_relative "../support/over"
+
 module Conformance
   # What no port in Host means (RFC 9110 section 4.2).
-  DEFAULT_PORT = ENV.key?("NB_TEST_TLS") ? "443" : "80"
+  DEFAULT_PORT = Over.scheme == "https" ? "443" : "80"
 
   # One response that must come, in order. statuses: any of these. method, version: those of the
   # request that it answers. check: called with the Wire::Response, returns a complaint or nil.

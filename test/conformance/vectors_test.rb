@@ -7,6 +7,8 @@ require_relative "judge"
 require_relative "../support/server_process_case"
 
 class VectorsTest < ServerProcessCase
+  only_over :plain, :tls, "the text of HTTP/1.1"
+
   i_suck_and_my_tests_are_order_dependent! # in the order of the table, so that a run reads as one
 
   APP = <<~RACKUP

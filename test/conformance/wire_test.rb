@@ -8,6 +8,8 @@ require "minitest/autorun"
 require_relative "../support/wire"
 
 class WireTest < Minitest::Test
+  only_over :plain, "the tests' own client, at a service of the test"
+
   # A server that sends the bytes to each client, and ends the connection.
   def answered_with(bytes, method: "GET", version: "1.1", reset: false)
     listener = TCPServer.new("127.0.0.1", 0)

@@ -4,7 +4,7 @@
 # application that uses it runs. One server serves all paths; the databases are real.
 
 require "minitest/autorun"
-require "net/http"
+require_relative "../support/http_client"
 require_relative "../support/server_process"
 require_relative "../support/services"
 
@@ -21,8 +21,12 @@ class CheckoutBundleTest < Minitest::Test
 
     private
 
+    def binds
+      @binds.flat_map { |url| ["-b", Over.bind(url)] }
+    end
+
     def words(rackup)
-      ["bundle", "exec", "neverblock", rackup, *@binds.flat_map { |url| ["-b", url] }, *@options]
+      ["bundle", "exec", "neverblock", rackup, *binds, *@options]
     end
   end
 
@@ -75,7 +79,7 @@ class CheckoutBundleTest < Minitest::Test
     }
     server = BundleExec.new(APP, env: env).start
     answers = %w[pg mysql2 trilogy sequel redis sqlite3 rails].to_h do |name|
-      [name, Net::HTTP.get(URI("#{server.url}/#{name}"))]
+      [name, HTTPClient.get(URI("#{server.url}/#{name}"))]
     end
     assert_equal ["42"], answers.values.uniq, answers
     assert_predicate server.stop, :success?

@@ -4,11 +4,11 @@
 # real socket, a real limit or a real file.
 
 require "minitest/autorun"
-require "net/http"
 require "open3"
 require "rbconfig"
 require "socket"
 require "tmpdir"
+require_relative "../support/http_client"
 require_relative "../support/server_process"
 
 class CLIProcessTest < Minitest::Test
@@ -114,7 +114,7 @@ class CLIProcessTest < Minitest::Test
     ServerProcess.run(HELLO, wrap: ["sh", "-c", 'ulimit -n 512; exec "$@"', "sh"]) do |server|
       need = /10000 connections with 1024 requests may need \d+: raise the hard limit/
       server.await_stderr(/^neverblock: \S+ info: 512 descriptors are allowed; #{need}/)
-      assert_equal "200", Net::HTTP.get_response(URI(server.url)).code
+      assert_equal "200", HTTPClient.get_response(URI(server.url)).code
     end
   end
 
@@ -122,17 +122,17 @@ class CLIProcessTest < Minitest::Test
     ServerProcess.run(HELLO, binds: [], options: [], env: { "PORT" => "0" }) do |server|
       await_url(server)
       assert_match(%r{\Ahttp://0\.0\.0\.0:[1-9]\d*\z}, @url)
-      assert_equal "200", Net::HTTP.get_response("127.0.0.1", "/", URI(@url).port).code
+      assert_equal "200", HTTPClient.get_response("127.0.0.1", "/", URI(@url).port).code
     end
   end
 
   def test_the_environment_option_is_what_the_application_sees
     env = { "RACK_ENV" => "test", "RAILS_ENV" => "test" }
     ServerProcess.run(HELLO, options: ["-e", "staging"], env: env) do |server|
-      assert_equal "staging staging", Net::HTTP.get(URI(server.url))
+      assert_equal "staging staging", HTTPClient.get(URI(server.url))
     end
     ServerProcess.run(HELLO, env: { "RACK_ENV" => nil, "RAILS_ENV" => nil }) do |server|
-      assert_equal "development ", Net::HTTP.get(URI(server.url))
+      assert_equal "development ", HTTPClient.get(URI(server.url))
     end
   end
 

@@ -4,11 +4,11 @@
 # read-only root. Where the machine does not let a test make namespaces (unshare(1)), it is skipped.
 
 require "minitest/autorun"
-require "net/http"
 require "open3"
 require "timeout"
 require "tmpdir"
 require_relative "../support/container"
+require_relative "../support/http_client"
 require_relative "../support/patience"
 
 class ContainersTest < Minitest::Test
@@ -91,7 +91,7 @@ class ContainersTest < Minitest::Test
       /request bodies over 64 KB get 503, because #{reason}; name another/
     )
     assert_equal "10", post("/upload", "x" * 10)
-    assert_equal "503", Net::HTTP.post(URI("#{@container.url}/upload"), "x" * 100_000).code
+    assert_equal "503", HTTPClient.post(URI("#{@container.url}/upload"), "x" * 100_000).code
   end
 
   def test_one_process_is_not_the_first_one_itself
@@ -165,12 +165,12 @@ class ContainersTest < Minitest::Test
   end
 
   def get(path)
-    Net::HTTP.get(URI("#{@container.url}#{path}"))
+    HTTPClient.get(URI("#{@container.url}#{path}"))
   rescue EOFError, Errno::ECONNRESET, Errno::ECONNREFUSED
     nil
   end
 
   def post(path, body)
-    Net::HTTP.post(URI("#{@container.url}#{path}"), body).body
+    HTTPClient.post(URI("#{@container.url}#{path}"), body).body
   end
 end

@@ -5,10 +5,10 @@
 require "digest"
 require "json"
 require "minitest/autorun"
-require "net/http"
 require "socket"
 require "timeout"
 require "tmpdir"
+require_relative "../support/http_client"
 require_relative "demo_process"
 require_relative "../../examples/demo/lib/demo/figures"
 require_relative "../../examples/demo/lib/demo/server_figures"
@@ -168,7 +168,7 @@ class DemoPageTest < Minitest::Test
 
   def request(request)
     uri = URI(self.class.demo.url)
-    Net::HTTP.start(uri.host, uri.port, open_timeout: 20, read_timeout: 60) do |http|
+    HTTPClient.open(uri, open_timeout: 20, read_timeout: 60) do |http|
       http.request(request)
     end
   end

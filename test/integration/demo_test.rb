@@ -3,9 +3,9 @@
 # bin/demo as somebody with a fresh checkout meets it.
 
 require "minitest/autorun"
-require "net/http"
 require "socket"
 require "timeout"
+require_relative "../support/http_client"
 require_relative "demo_process"
 
 class DemoTest < Minitest::Test
@@ -22,11 +22,11 @@ class DemoTest < Minitest::Test
     DemoProcess.run(PORT: "0") do |demo|
       url = demo.url
       demo.await(/Ctrl-C ends it/)
-      assert_equal "200", Net::HTTP.get_response(URI("#{url}/")).code
-      assert_includes Net::HTTP.get(URI("#{url}/product?id=7")), "<h1>Chair no. 7</h1>"
+      assert_equal "200", HTTPClient.get_response(URI("#{url}/")).code
+      assert_includes HTTPClient.get(URI("#{url}/product?id=7")), "<h1>Chair no. 7</h1>"
       demo.interrupt
       assert_equal 0, demo.wait
-      assert_raises(Errno::ECONNREFUSED) { Net::HTTP.get(URI("#{url}/")) }
+      assert_raises(Errno::ECONNREFUSED) { HTTPClient.get(URI("#{url}/")) }
     end
   end
 

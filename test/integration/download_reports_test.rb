@@ -4,9 +4,9 @@
 # in one process and with workers.
 
 require "json"
-require "net/http"
 require "socket"
 
+require_relative "../support/http_client"
 require_relative "../support/served_folder"
 require_relative "../support/server_process_case"
 
@@ -125,7 +125,7 @@ module DownloadReports
 
   def get(path, id, **headers)
     fields = headers.transform_keys { |key| key.to_s.tr("_", "-") }
-    Net::HTTP.get_response(URI("#{self.class.server.url}#{path}?#{id}"), fields)
+    HTTPClient.get_response(URI("#{self.class.server.url}#{path}?#{id}"), fields)
   end
 
   def report(id)
@@ -184,7 +184,7 @@ module DownloadReports
   def test_what_is_no_file_no_get_or_no_id_is_not_told
     assert_nil get("/plain", "plain")["x-download-id"]
     uri = URI(self.class.server.url)
-    Net::HTTP.start(uri.host, uri.port) { |http| http.head("#{path}?head") }
+    HTTPClient.open(uri) { |http| http.head("#{path}?head") }
     assert_nil get(path, "x" * 129)["x-download-id"]
     self.class.server.await_stderr(/an X-Download-Id is 1 to 128 visible characters of ASCII/)
     get(path, "last")
@@ -193,16 +193,12 @@ module DownloadReports
     ["plain", "head", "x" * 129].each { |id| refute self.class.sink.told?(id), id }
   end
 
-  def begin_large(id)
-    socket = Socket.new(:INET, :STREAM)
-    socket.setsockopt(:SOCKET, :RCVBUF, 4_096)
-    uri = URI(self.class.server.url)
-    socket.connect(Addrinfo.tcp(uri.host, uri.port))
-    socket.write("GET #{path("large.bin")}?#{id} HTTP/1.1\r\nHost: x\r\n\r\n")
-    socket.readpartial(1_000)
-    yield socket
-  ensure
-    socket.close
+  def begin_large(id, **options)
+    connect(receive_buffer_bytes: 4_096, **options) do |client|
+      client.get("#{path("large.bin")}?#{id}")
+      client.take_line
+      yield
+    end
   end
 
   def test_a_client_that_leaves_has_aborted
@@ -214,6 +210,10 @@ module DownloadReports
 
   def test_a_client_that_stops_reading_is_timed_out
     begin_large("sleeps") { assert_equal "timed_out", report("sleeps")["result"] }
+  end
+
+  def test_a_client_of_http_2_that_stops_reading_is_timed_out
+    begin_large("sleeps2", http2: true) { assert_equal "timed_out", report("sleeps2")["result"] }
   end
 
   def test_on_download_is_called_where_the_application_is
@@ -238,7 +238,7 @@ module DownloadReports
     called("counted")
     fates = nil
     Patience.await("figures") do
-      text = Net::HTTP.get(URI("#{self.class.server.admin_url}/metrics"))
+      text = HTTPClient.get(URI("#{self.class.server.admin_url}/metrics"))
       ended = text[/^neverblock_download_reports_ended_total (\d+)/, 1].to_i
       fates = text.scan(/^neverblock_download_reports_total\{fate="(\w+)"\} (\d+)/).to_h
         .transform_values(&:to_i)

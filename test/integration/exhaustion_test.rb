@@ -9,6 +9,8 @@ require_relative "../support/exhaustion"
 class ExhaustionTest < Minitest::Test
   include Exhaustion
 
+  only_over :plain, "its crowds are sockets that send plain text"
+
   DESCRIPTORS = 400
   RESERVED = DESCRIPTORS / 8 # core/loop/loop.c
 

@@ -5,10 +5,10 @@
 
 require "digest"
 require "json"
-require "net/http"
 require "open3"
 require "rbconfig"
 
+require_relative "../support/http_client"
 require_relative "../support/served_folder"
 require_relative "../support/server_process_case"
 
@@ -26,7 +26,7 @@ class FilesCommandProcessTest < ServerProcessCase
 
     def words(_rackup)
       command = [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock")]
-      [*command, "files", @folder, *@binds.flat_map { |url| ["-b", url] }, *@options]
+      [*command, "files", @folder, *@binds.flat_map { |url| ["-b", Over.bind(url)] }, *@options]
     end
   end
 
@@ -51,8 +51,9 @@ class FilesCommandProcessTest < ServerProcessCase
   end
 
   def curl(path, *options)
-    command = ["curl", "-s", "-m", Patience::SECONDS.to_s, "--path-as-is", *options]
-    out, status = Open3.capture2(*command, "#{self.class.server.url}#{path}", binmode: true)
+    url = self.class.server.url
+    command = [*Over.curl(url), "-s", "-m", Patience::SECONDS.to_s, "--path-as-is", *options]
+    out, status = Open3.capture2(*command, "#{url}#{path}", binmode: true)
     assert status.success?, "curl #{path}: #{status.exitstatus}"
     out
   end
@@ -108,7 +109,7 @@ class FilesCommandProcessTest < ServerProcessCase
 
   def test_head
     assert_match(/^content-length: 2000000\r$/i, curl("/large.bin", "-I"))
-    assert_match(/\AHTTP\/1\.1 200/, curl("/", "-I"))
+    assert_match(%r{\AHTTP/(1\.1|2) 200}, curl("/", "-I"))
     # Of text that is not all ASCII, too (Rack CVE-2026-34831).
     ["/", "/no-\u00fc", "/sub"].each do |path|
       assert_equal curl(path, "-I")[/^content-length: (\d+)\r$/i, 1].to_i, curl(path).bytesize, path
@@ -118,8 +119,8 @@ class FilesCommandProcessTest < ServerProcessCase
   # RFC 9110 section 9.3.7: no application is asked, as there is none.
   def test_options_of_the_server_are_answered_by_it
     answer = curl("/", "-i", "-X", "OPTIONS", "--request-target", "*")
-    assert_match(%r{\AHTTP/1\.1 200 }, answer)
-    assert_match(/^Allow: GET, HEAD,/, answer)
+    assert_match(%r{\AHTTP/(1\.1|2) 200 }, answer)
+    assert_match(/^Allow: GET, HEAD,/i, answer)
     self.class.server.await_stderr(/info: OPTIONS \* 200 127\.0\.0\.1 answered by the server$/)
   end
 
@@ -127,8 +128,9 @@ class FilesCommandProcessTest < ServerProcessCase
     curl("/")
     lines = self.class.server.stdout
     folder = Regexp.escape(self.class.folder.path)
-    serving = /Serving #{folder}; Ctrl-C stops; for other machines: -o 0\.0\.0\.0/
-    assert_match(%r{\AListening on http://127\.0\.0\.1:\d+\n#{serving}\n\z}, lines)
+    more = "; for other machines: -o 0.0.0.0" if Over.mode == :plain # no option knows https://
+    serving = /Serving #{folder}; Ctrl-C stops#{more}/
+    assert_match(%r{\AListening on #{Over.scheme}://127\.0\.0\.1:\d+\n#{serving}\n\z}, lines)
     refute_includes self.class.server.stderr, "\r"
   end
 
@@ -137,19 +139,29 @@ class FilesCommandProcessTest < ServerProcessCase
     self.class.server.await_stderr(%r{info: GET /sub/\?logged 200 })
   end
 
-  def test_every_address_is_told_by_one_that_can_be_clicked
-    FolderProcess.new(self.class.folder.path, binds: ["http://0.0.0.0:0"]).start.tap do |server|
-      port = URI(server.url).port
-      Patience.await("its greeting") { server.stdout.include?("Serving") }
-      addresses = Socket.ip_address_list
-        .select { |address| address.ipv4? && !address.ipv4_loopback? }
-        .first(4)
-      assert_equal addresses.map { |address| "http://#{address.ip_address}:#{port}/" },
-                   server.stdout.scan(/from other machines: (\S+)/).flatten
-      assert_equal "0123456789", Net::HTTP.get("127.0.0.1", "/text.txt", port)
-      refute_includes server.stdout, "-o 0.0.0.0"
-    ensure
-      server.stop
+  [Over.scheme, "https"].uniq.each do |scheme|
+    define_method("test_every_address_of_#{scheme}_is_told_by_one_that_can_be_clicked") do
+      everywhere(scheme) do |server, port|
+        addresses = Socket.ip_address_list
+          .select { |address| address.ipv4? && !address.ipv4_loopback? }
+          .first(4)
+        assert_equal addresses.map { |address| "#{scheme}://#{address.ip_address}:#{port}/" },
+                     server.stdout.scan(/from other machines: (\S+)/).flatten
+        text = HTTPClient.get(URI("#{scheme}://127.0.0.1:#{port}/text.txt"))
+        assert_equal "0123456789", text
+        refute_includes server.stdout, "-o 0.0.0.0"
+      end
     end
+  end
+
+  private
+
+  def everywhere(scheme)
+    binds = ["#{scheme}://0.0.0.0:0"]
+    server = FolderProcess.new(self.class.folder.path, binds: binds).start
+    Patience.await("its greeting") { server.stdout.include?("Serving") }
+    yield server, URI(server.url).port
+  ensure
+    server&.stop
   end
 end

@@ -3,7 +3,6 @@
 # Files that are kept open give way when a client needs the descriptor.
 
 require "minitest/autorun"
-require "socket"
 require_relative "../support/served_folder"
 require_relative "../support/server_process"
 
@@ -43,14 +42,12 @@ class FilesDescriptorsTest < Minitest::Test
   private
 
   def connect(server)
-    uri = URI(server.url)
-    TCPSocket.new(uri.host, uri.port).tap { |socket| @clients << socket }
+    Wire::Client.new(server.url).tap { |client| @clients << client }
   end
 
-  def ask(socket, path)
-    socket.write("GET #{path} HTTP/1.1\r\nHost: localhost\r\n\r\n")
-    head = socket.gets("\r\n\r\n") or flunk("the connection was closed")
-    socket.read(head[/^content-length: *(\d+)/i, 1].to_i)
+  def ask(client, path)
+    client.get(path)
+    client.response.body
   end
 
   def open_files(server)

@@ -11,6 +11,8 @@ require_relative "../support/self_signed_certificate"
 require_relative "../support/server_process_case"
 
 class Http2Test < ServerProcessCase
+  only_over :plain, "the test says itself what each client speaks"
+
   FILES = Dir.mktmpdir("neverblock-http2")
   LARGE = Random.new(1).bytes(5_000_000)
   File.binwrite(File.join(FILES, "large.bin"), LARGE)

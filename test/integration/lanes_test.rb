@@ -5,6 +5,7 @@
 
 require "json"
 require_relative "../support/held_requests"
+require_relative "../support/http_client"
 require_relative "../support/unit"
 require_relative "../support/workers_case"
 require "neverblock"
@@ -27,7 +28,7 @@ class LanesTest < Minitest::Test
     held = Array.new(2) { client("/lane/held").tap { arrival } }
     waits = client("/lane/")
     Patience.await("one waits") { @server.stats.fetch(:queue) == 1 }
-    assert_equal "503", Net::HTTP.get_response(URI("#{url}/lane/")).code
+    assert_equal "503", HTTPClient.get_response(URI("#{url}/lane/")).code
     assert_match(/ cooperative\z/, ask("/"))
     2.times { @release << true }
     assert_equal ["nb-lane-0 blocking", "nb-lane-1 blocking"], held.map(&:value).sort
@@ -37,7 +38,7 @@ class LanesTest < Minitest::Test
   # What is done to a response or a body by waiting is done there too.
   def test_bodies_of_every_kind_pass
     start
-    assert_equal "300000", Net::HTTP.post(URI("#{url}/lane/size"), "x" * 300_000).body
+    assert_equal "300000", HTTPClient.post(URI("#{url}/lane/size"), "x" * 300_000).body
     assert_equal 3_000_000, ask("/lane/long").bytesize
     assert_equal File.read(__FILE__), ask("/lane/file")
   end
@@ -96,7 +97,7 @@ class LearnedLanesTest < Minitest::Test
                  lanes.fetch("learned").map { |like| like.values_at("method", "path") }
     assert_includes 0..60, lanes.dig("learned", 0, "left_s")
     assert_match(/^neverblock_lanes_learned_total 1$/,
-                 Net::HTTP.get(URI("#{@server.admin_url}/metrics")))
+                 HTTPClient.get(URI("#{@server.admin_url}/metrics")))
     learned = %r{GET /held/0 has stalled by calls that block, again and again}
     assert_match(/info: #{learned}: such requests run on threads of a lane for 60 s$/,
                  @log_reader.readpartial(65_536))
@@ -194,7 +195,7 @@ class LearnedLanesTest < Minitest::Test
   end
 
   def status
-    JSON.parse(Net::HTTP.get(URI("#{@server.admin_url}/status.json")))
+    JSON.parse(HTTPClient.get(URI("#{@server.admin_url}/status.json")))
   end
 end
 
@@ -277,7 +278,7 @@ class WorkersLanesTest < WorkersCase
   end
 
   def status(server)
-    JSON.parse(Net::HTTP.get(URI("#{server.admin_url}/status.json")))
+    JSON.parse(HTTPClient.get(URI("#{server.admin_url}/status.json")))
   end
 
   def with_file(text)

@@ -3,9 +3,9 @@
 # NeverBlock::Server inside a process that has other things to do, as an application or a test uses
 # it.
 
+require_relative "../support/http_client"
 require_relative "../support/unit"
 require_relative "../support/gate"
-require "net/http"
 require "neverblock"
 
 class LifecycleInProcessTest < Minitest::Test
@@ -22,21 +22,21 @@ class LifecycleInProcessTest < Minitest::Test
 
   def test_it_serves_from_start_to_stop_and_leaves_no_thread_behind
     start(->(env) { [200, {}, [env["PATH_INFO"]]] })
-    assert_equal "/x", Net::HTTP.get(URI("#{url}/x"))
+    assert_equal "/x", HTTPClient.get(URI("#{url}/x"))
     assert_operator @server.stats.fetch(:requests), :>=, 1
     assert @server.stop(timeout: QUICK_S)
     refute_predicate @server, :running?
     assert_empty @server.stats
     assert_empty Thread.list.filter_map(&:name).grep(/\Anb-/)
-    assert_raises(Errno::ECONNREFUSED) { Net::HTTP.get(URI(url)) }
+    assert_raises(Errno::ECONNREFUSED) { HTTPClient.get(URI(url)) }
   end
 
   def test_two_servers_run_beside_each_other
     start(->(_env) { [200, {}, ["one"]] })
     other = make(->(_env) { [200, {}, ["two"]] }).start
-    assert_equal %w[one two], [url, other.urls.first].map { |each| Net::HTTP.get(URI(each)) }
+    assert_equal %w[one two], [url, other.urls.first].map { |each| HTTPClient.get(URI(each)) }
     assert other.stop(timeout: QUICK_S)
-    assert_equal "one", Net::HTTP.get(URI(url))
+    assert_equal "one", HTTPClient.get(URI(url))
   end
 
   # One executor is held by a request that waits without giving way; the other answers meanwhile.
@@ -48,9 +48,9 @@ class LifecycleInProcessTest < Minitest::Test
         [200, {}, [Thread.current.name]]
       end
       start(app, executors: 2, fibers: 4)
-      held = Thread.new { Net::HTTP.get(URI("#{url}/held")) }
+      held = Thread.new { HTTPClient.get(URI("#{url}/held")) }
       arrival = gate.arrival
-      others = Array.new(3) { Timeout.timeout(QUICK_S) { Net::HTTP.get(URI("#{url}/free")) } }
+      others = Array.new(3) { Timeout.timeout(QUICK_S) { HTTPClient.get(URI("#{url}/free")) } }
       arrival.close
       assert_equal %w[nb-executor-0 nb-executor-1], [held.value, *others].uniq.sort
       assert_equal 1, others.uniq.size
@@ -64,13 +64,13 @@ class LifecycleInProcessTest < Minitest::Test
       assert_raises(NeverBlock::StartError) { NeverBlock::Server.new(config, ->(_env) {}).start }
     end
     start(->(_env) { [200, {}, ["fine"]] })
-    assert_equal "fine", Net::HTTP.get(URI(url))
+    assert_equal "fine", HTTPClient.get(URI(url))
   end
 
   def test_settings_reach_the_loop
     start(->(_env) { [200, {}, []] }, headers_max: 3)
     request = Net::HTTP::Get.new("/", Array.new(9) { |number| ["x-#{number}", "y"] }.to_h)
-    code = Net::HTTP.start("127.0.0.1", URI(url).port) { |http| http.request(request).code }
+    code = HTTPClient.open(url) { |http| http.request(request).code }
     assert_equal "431", code
   end
 
@@ -82,7 +82,7 @@ class LifecycleInProcessTest < Minitest::Test
 
   def make(app, **settings)
     config = NeverBlock::Config.new(
-      binds: ["http://127.0.0.1:0"], log_fd: @log_writer.fileno, **settings
+      binds: [Over.bind("http://127.0.0.1:0")], log_fd: @log_writer.fileno, **settings
     )
     NeverBlock::Server.new(config, app)
   end

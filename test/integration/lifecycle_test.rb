@@ -3,8 +3,8 @@
 # A server process from its first line to its exit status.
 
 require "minitest/autorun"
-require "net/http"
 require_relative "../support/gate"
+require_relative "../support/http_client"
 require_relative "../support/server_process"
 
 class LifecycleTest < Minitest::Test
@@ -16,8 +16,8 @@ class LifecycleTest < Minitest::Test
     socket = File.join(Dir.mktmpdir, "app.sock")
     binds = ["http://127.0.0.1:0", "http://[::1]:0", "unix://#{socket}?mode=0660"]
     ServerProcess.run(HELLO, binds: binds) do |server|
-      assert_match(%r{\Ahttp://127\.0\.0\.1:[1-9]\d*\z}, server.urls[0])
-      assert_match(%r{\Ahttp://\[::1\]:[1-9]\d*\z}, server.urls[1])
+      assert_match(%r{\A#{Over.scheme}://127\.0\.0\.1:[1-9]\d*\z}, server.urls[0])
+      assert_match(%r{\A#{Over.scheme}://\[::1\]:[1-9]\d*\z}, server.urls[1])
       assert_equal "unix://#{socket}", server.urls[2]
       server.urls.each { |url| assert_equal "hello /x", get(url, "/x") }
       assert_equal 0o660, File.stat(socket).mode & 0o777
@@ -31,7 +31,7 @@ class LifecycleTest < Minitest::Test
     alone = ServerProcess.one_process("a worker that ends is replaced, not the process's end")
     ServerProcess.run(app, options: alone) do |server|
       assert_equal "here", get(server.url, "/")
-      assert_equal "500", Net::HTTP.get_response(URI("#{server.url}/end")).code
+      assert_equal "500", HTTPClient.get_response(URI("#{server.url}/end")).code
       assert_equal 1, server.wait(QUICK_S)&.exitstatus
       server.await_stderr(/executor 0 has failed.*Thread\.exit/)
     end
@@ -134,7 +134,7 @@ class LifecycleTest < Minitest::Test
   def test_an_idle_connection_does_not_hold_up_the_end
     server = ServerProcess.new(HELLO).start
     uri = URI(server.url)
-    Net::HTTP.start(uri.host, uri.port) do |http|
+    HTTPClient.open(uri) do |http|
       assert_equal "200", http.get("/").code
       Process.kill("TERM", server.pid)
       assert_predicate server.wait(QUICK_S), :success?
@@ -144,6 +144,7 @@ class LifecycleTest < Minitest::Test
   end
 
   def test_signals_that_do_nothing_yet_say_so_and_the_server_goes_on
+    only_over :plain, "with TLS, HUP reads the certificates again"
     alone = ServerProcess.one_process("one process says that it has no workers to change")
     ServerProcess.run(HELLO, options: alone) do |server|
       {
@@ -234,7 +235,7 @@ class LifecycleTest < Minitest::Test
 
   def response_of(url)
     uri = URI(url)
-    http = Net::HTTP.new(uri.host, uri.port)
+    http = HTTPClient.to(uri)
     http.max_retries = 0
     http.get("/")
   rescue SystemCallError, IOError => e

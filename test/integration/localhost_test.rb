@@ -21,11 +21,11 @@ class LocalhostTest < WorkersCase
       port = nil
       options = %w[--admin http://localhost:0]
       serve(workers: workers, binds: ["http://localhost:0"], options: options) do |server|
-        assert_match(%r{\Ahttp://localhost:[1-9]\d*\z}, server.url)
+        assert_match(%r{\A#{Over.scheme}://localhost:[1-9]\d*\z}, server.url)
         assert_equal 1, server.urls.size
         port = URI(server.url).port
         assert_equal [200, 200], statuses(port, "/")
-        assert_equal [200, 200], statuses(URI(server.admin_url).port, "/health")
+        assert_equal [200, 200], statuses(URI(server.admin_url).port, "/health", scheme: "http")
         assert_equal [["127.0.0.1", "127.0.0.1"], ["::1", "::1"]], peers(port)
       end
       LOOPBACK.each do |address|
@@ -68,8 +68,11 @@ class LocalhostTest < WorkersCase
     false
   end
 
-  def statuses(port, path)
-    LOOPBACK.map { |address| Net::HTTP.start(address, port) { |http| http.get(path).code.to_i } }
+  def statuses(port, path, scheme: Over.scheme)
+    LOOPBACK.map do |address|
+      host = address.include?(":") ? "[#{address}]" : address
+      HTTPClient.open("#{scheme}://#{host}:#{port}") { |http| http.get(path).code.to_i }
+    end
   end
 
   # What each connection says of its two ends.

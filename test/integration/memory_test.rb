@@ -26,6 +26,7 @@ class MemoryTest < ServerProcessCase
   # left out. What connections that stay held lies between what they keep: it comes back only when
   # it is asked for.
   def test_memory_of_a_burst_of_half_requests_goes_back_while_its_connections_stay
+    only_over :plain, "a connection over TLS keeps what OpenSSL has of it"
     ask("/")
     before = server.resident_bytes
     clients = Array.new(CROWD) do

@@ -50,6 +50,7 @@ class RackBodyTest < ServerProcessCase
   end
 
   def test_a_body_of_unknown_length_ends_a_1_0_connection # RFC 9112 section 6.3
+    only_over :plain, :tls, "HTTP/1.0"
     response = ask("/each?tag=#{new_tag}", "Connection: keep-alive", version: "1.0")
     assert_includes [[:close, BODY], [:length, BODY]], [response.framing, response.body]
   end
@@ -152,6 +153,7 @@ class RackBodyTest < ServerProcessCase
 
   # Nothing else tells it from a complete one.
   def test_a_1_0_body_of_unknown_length_that_raises_is_reset
+    only_over :plain, :tls, "HTTP/1.0"
     response = ask("/raise_in_second_each?tag=#{new_tag}", version: "1.0", tolerate_cut: true)
     assert response.status == 500 || response.cut?,
            "a truncated body looks complete: #{response.inspect}"

@@ -4,10 +4,10 @@
 # Rack 2 (in rack itself).
 
 require "minitest/autorun"
-require "net/http"
 require "open3"
 require "socket"
 require_relative "../support/gem_bundle"
+require_relative "../support/http_client"
 require_relative "../support/server_process"
 
 # rackup of a bundle, in place of our own command.
@@ -36,12 +36,17 @@ module RackHandlerTests
   APP = "run ->(env) { [200, { 'content-type' => 'text/plain' }, " \
         "[Rack.release, ' ', env['SERVER_SOFTWARE']]] }\n"
   DEADLINE_S = Patience::SECONDS
-  ANY = %w[-o 127.0.0.1 -p 0].freeze
+  # rackup's own options know no https.
+  ANY = if Over.mode == :plain
+          %w[-o 127.0.0.1 -p 0].freeze
+        else
+          ["-O", "bind=#{Over.bind("http://127.0.0.1:0")}"].freeze
+        end
 
   def test_rackup_with_our_name_serves_where_it_was_told_and_ends_cleanly
     serve("-s", "neverblock", *ANY, "-O", "fibers=7") do |server|
-      assert_match(%r{\Ahttp://127\.0\.0\.1:[1-9]}, server.url)
-      assert_match(/\A#{rack_version}\S* neverblock/i, Net::HTTP.get(URI(server.url)))
+      assert_match(%r{\A#{Over.scheme}://127\.0\.0\.1:[1-9]}, server.url)
+      assert_match(/\A#{rack_version}\S* neverblock/i, HTTPClient.get(URI(server.url)))
       server.await_stderr(/info: version .*, 7 fibers$/)
       assert_predicate server.stop, :success?
     end
@@ -49,20 +54,20 @@ module RackHandlerTests
 
   def test_it_serves_from_workers_that_have_the_application_and_says_why_it_cannot_reload
     serve("-s", "neverblock", *ANY, "-O", "workers=2") do |server|
-      assert_match(/neverblock/i, Net::HTTP.get(URI(server.url)))
+      assert_match(/neverblock/i, HTTPClient.get(URI(server.url)))
       server.await_stderr(/info: version .*, 2 workers with 1024 fibers each$/)
       Process.kill("HUP", server.pid)
       server.await_stderr(
         /warning: no reload: rackup, rails server or another program has loaded the application/
       )
-      assert_match(/neverblock/i, Net::HTTP.get(URI(server.url)))
+      assert_match(/neverblock/i, HTTPClient.get(URI(server.url)))
       assert_predicate server.stop, :success?
     end
   end
 
   def test_without_its_mold_and_its_workers_it_ends_and_says_why
     serve("-s", "neverblock", *ANY, "-O", "workers=2") do |server|
-      assert_match(/neverblock/i, Net::HTTP.get(URI(server.url)))
+      assert_match(/neverblock/i, HTTPClient.get(URI(server.url)))
       molds = children(server.pid)
       pids = molds.flat_map { |mold| [mold, *children(mold)] }
       pids.each { |pid| Process.kill("KILL", pid) }
@@ -80,24 +85,24 @@ module RackHandlerTests
 
   def test_the_environment_makes_it_the_default
     serve(*ANY, env: { handler_variable => "neverblock" }) do |server|
-      assert_match(/neverblock/i, Net::HTTP.get(URI(server.url)))
+      assert_match(/neverblock/i, HTTPClient.get(URI(server.url)))
     end
   end
 
   def test_a_require_makes_it_the_default
     %w[neverblock/rack/default never_block/server/thin].each do |name|
       serve("-r", name, *ANY) do |server|
-        assert_match(/neverblock/i, Net::HTTP.get(URI(server.url)))
+        assert_match(/neverblock/i, HTTPClient.get(URI(server.url)))
       end
     end
   end
 
   def test_an_address_of_our_own_form_goes_before_rackups
     Dir.mktmpdir do |directory|
-      bind = "bind=unix://#{directory}/x.sock?mode=0600 http://127.0.0.1:0"
+      bind = "bind=unix://#{directory}/x.sock?mode=0600 #{Over.bind("http://127.0.0.1:0")}"
       serve("-s", "neverblock", "-O", bind, "-O", "log_format=json", urls: 2) do |server|
         assert_equal "unix://#{directory}/x.sock", server.urls[0]
-        assert_equal "200", Net::HTTP.get_response(URI(server.urls[1])).code
+        assert_equal "200", HTTPClient.get_response(URI(server.urls[1])).code
         assert_match(/"message":"version /, server.await_stderr(/^\{.*\}$/)[0])
       end
       assert_empty Dir.children(directory)
@@ -107,7 +112,7 @@ module RackHandlerTests
   def test_the_configuration_file_counts
     Dir.mktmpdir do |directory|
       path = File.join(directory, "settings.rb")
-      File.write(path, "bind \"http://127.0.0.1:0\"\nfibers 9\n")
+      File.write(path, "bind #{Over.bind("http://127.0.0.1:0").inspect}\nfibers 9\n")
       serve("-s", "neverblock", "-O", "configuration=#{path}") do |server|
         server.await_stderr(/, 9 fibers$/)
       end

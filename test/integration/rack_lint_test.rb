@@ -3,8 +3,8 @@
 # Rack::Lint between the server and an application finds nothing to complain about, with the Rack
 # this suite runs with and with Rack 2.2.
 
-require "net/http"
 require_relative "../support/gem_bundle"
+require_relative "../support/http_client"
 require_relative "../support/server_process_case"
 
 # Requests that both versions must pass.
@@ -54,6 +54,7 @@ module LintRequests
   end
 
   def test_http_1_0
+    only_over :plain, :tls, "HTTP/1.0"
     response = connect do |client|
       client.write("GET /array HTTP/1.0\r\n\r\n")
       client.response(version: "1.0")
@@ -75,12 +76,14 @@ module LintRequests
   end
 
   def test_full_hijack
+    only_over :plain, :tls, "HTTP/2 has no hijack"
     response = ask("/full_hijack")
     assert_lint_is_content response
     assert_equal "taken", response.body
   end
 
   def test_partial_hijack
+    only_over :plain, :tls, "HTTP/2 has no hijack"
     connect do |client|
       client.get("/partial_hijack")
       assert_match(/\AHTTP\/1\.1 200 OK\r\n.*\r\n\r\ntaken\z/m, client.take_to_end.first)
@@ -169,7 +172,7 @@ class RackLint22Test < ServerProcessCase
     found = %w[2 1].map do |count|
       options = { options: ["-w", count], **self.class.server_options }
       ServerProcess.run(self.class.app, **options) do |server|
-        Net::HTTP.get(URI("#{server.url}/multiprocess"))
+        HTTPClient.get(URI("#{server.url}/multiprocess"))
       end
     end
     assert_equal %w[true false], found

@@ -5,10 +5,10 @@
 # `rails server`.)
 
 require "minitest/autorun"
-require "net/http"
 require "open3"
 require "socket"
 require "tmpdir"
+require_relative "../support/http_client"
 require_relative "../support/rails_application"
 
 class RailsCommandsTest < Minitest::Test
@@ -72,7 +72,7 @@ class RailsCommandsTest < Minitest::Test
   end
 
   def up(url)
-    Net::HTTP.get_response(URI("#{url}/up")).code
+    HTTPClient.get_response(URI("#{url}/up")).code
   rescue Errno::ECONNREFUSED
     nil
   end

@@ -5,7 +5,7 @@
 
 require "ferrum"
 require "minitest/autorun"
-require "net/http"
+require_relative "../support/http_client"
 require_relative "../support/rails_application"
 
 class RailsExampleTest < Minitest::Test
@@ -37,7 +37,10 @@ class RailsExampleTest < Minitest::Test
     @browser = Ferrum::Browser.new(
       browser_path: CHROMIUM, headless: "new",
       timeout: Patience::SECONDS, process_timeout: Patience::SECONDS,
-      browser_options: { "no-sandbox" => nil, "disable-gpu" => nil, "disable-dev-shm-usage" => nil }
+      browser_options: {
+        "no-sandbox" => nil, "disable-gpu" => nil, "disable-dev-shm-usage" => nil,
+        "ignore-certificate-errors" => nil
+      }
     )
   end
 
@@ -101,9 +104,9 @@ class RailsExampleTest < Minitest::Test
   end
 
   def download(url)
-    answer = Net::HTTP.get_response(URI(url))
+    answer = HTTPClient.get_response(URI(url))
     while answer.is_a?(Net::HTTPRedirection)
-      answer = Net::HTTP.get_response(URI(answer["location"]))
+      answer = HTTPClient.get_response(URI(answer["location"]))
     end
     assert_equal "200", answer.code
     answer.body

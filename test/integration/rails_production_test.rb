@@ -5,9 +5,9 @@
 
 require "json"
 require "minitest/autorun"
-require "net/http"
 require "securerandom"
 require_relative "../support/gate"
+require_relative "../support/http_client"
 require_relative "../support/rails_application"
 
 class RailsProductionTest < Minitest::Test
@@ -16,7 +16,8 @@ class RailsProductionTest < Minitest::Test
   ].freeze
 
   def test_workers_share_a_preloaded_application_and_a_reload_brings_a_new_one
-    settings = "bind \"http://127.0.0.1:0\"\nworkers 2\nenvironment \"production\"\n"
+    bind = Over.bind("http://127.0.0.1:0")
+    settings = "bind #{bind.inspect}\nworkers 2\nenvironment \"production\"\n"
     write = {
       "config/neverblock.rb" => settings,
       "config/initializers/ssl.rb" => "Rails.application.config.force_ssl = false\n"
@@ -46,7 +47,7 @@ class RailsProductionTest < Minitest::Test
   # all of it.
   def test_rails_server_reads_the_settings_file_beside_its_own_options
     write = {
-      "config/neverblock.rb" => "fibers 77\nbind \"http://127.0.0.1:0\"\n",
+      "config/neverblock.rb" => "fibers 77\nbind #{Over.bind("http://127.0.0.1:0").inspect}\n",
       "config/environments/test.rb" => <<~RUBY
         require "never_block/server/thin"
         Rails.application.configure { config.active_support.isolation_level = :thread }
@@ -113,7 +114,7 @@ class RailsProductionTest < Minitest::Test
 
   def response(path)
     uri = URI("#{@url}#{path}")
-    Net::HTTP.start(uri.host, uri.port, read_timeout: Patience::SECONDS) do |client|
+    HTTPClient.open(uri, read_timeout: Patience::SECONDS) do |client|
       client.get(uri.request_uri)
     end
   end

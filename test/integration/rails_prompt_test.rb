@@ -3,10 +3,10 @@
 # `binding.irb` and the gem debug in a request, at a terminal: that request is held, and no other.
 
 require "minitest/autorun"
-require "net/http"
 require "pty"
 require "securerandom"
 require "tmpdir"
+require_relative "../support/http_client"
 require_relative "../support/patience"
 require_relative "../support/rails_application"
 
@@ -90,7 +90,7 @@ class RailsPromptTest < Minitest::Test
 
   def response(path)
     uri = URI("#{@url}#{path}")
-    Net::HTTP.start(uri.host, uri.port, read_timeout: Patience::SECONDS) do |client|
+    HTTPClient.open(uri, read_timeout: Patience::SECONDS) do |client|
       client.get(uri.request_uri)
     end
   end

@@ -5,8 +5,8 @@
 
 require "json"
 require "minitest/autorun"
-require "net/http"
 require "securerandom"
+require_relative "../support/http_client"
 require_relative "../support/rails_application"
 
 class RailsSolidQueueTest < Minitest::Test
@@ -43,7 +43,8 @@ class RailsSolidQueueTest < Minitest::Test
   end
 
   def setup
-    settings = "bind \"http://127.0.0.1:0\"\nworkers 2\nenvironment \"production\"\n"
+    bind = Over.bind("http://127.0.0.1:0")
+    settings = "bind #{bind.inspect}\nworkers 2\nenvironment \"production\"\n"
     @server = RailsServer.new(
       *NEVERBLOCK, application: self.class.application,
       write: { "config/neverblock.rb" => settings },
@@ -73,7 +74,7 @@ class RailsSolidQueueTest < Minitest::Test
   private
 
   def ask(path)
-    Net::HTTP.get_response(URI("#{@server.url}#{path}"))
+    HTTPClient.get_response(URI("#{@server.url}#{path}"))
   end
 
   # @return [Array<Integer>] its supervisor, a dispatcher, a worker

@@ -9,6 +9,8 @@ require "tmpdir"
 require_relative "../support/workers_case"
 
 class RawBytesTest < WorkersCase
+  only_over :plain, :tls, "heads of HTTP/1.1; those of HTTP/2 are judged by test/c/http2"
+
   # Tells the values and their encodings, as Puma 8 gives them too (tried beside it).
   APP = <<~'RACKUP'
     require "json"

@@ -6,8 +6,8 @@
 # to count as one that the kernel does not have.
 
 require "minitest/autorun"
-require "net/http"
 require "tmpdir"
+require_relative "../support/http_client"
 require_relative "../support/server_process"
 
 class SeccompTest < Minitest::Test
@@ -50,8 +50,8 @@ class SeccompTest < Minitest::Test
 
         wrap = [self.class.forbid, error.to_s, *calls, "--"]
         ServerProcess.run(APP, options: ["-w", workers.to_s], wrap: wrap) do |server|
-          assert_equal "0", Net::HTTP.get(URI(server.url))
-          assert_equal "1000000", Net::HTTP.post(URI(server.url), "x" * 1_000_000).body
+          assert_equal "0", HTTPClient.get(URI(server.url))
+          assert_equal "1000000", HTTPClient.post(URI(server.url), "x" * 1_000_000).body
         end
       end
     end

@@ -4,10 +4,10 @@
 # in the configuration file.
 
 require "fileutils"
-require "net/http"
 require "open3"
 require "tmpdir"
 
+require_relative "../support/http_client"
 require_relative "../test_helper"
 require_relative "../support/server_process"
 
@@ -57,7 +57,7 @@ class SenderGemTest < Minitest::Test
   end
 
   def get(server, path)
-    Net::HTTP.get(URI("#{server.url}#{path}"))
+    HTTPClient.get(URI("#{server.url}#{path}"))
   end
 
   def test_its_algorithm_sends_a_file

@@ -5,6 +5,7 @@
 # held, nothing but its release can end it, so an answer that comes meanwhile has come from a spare.
 
 require_relative "../support/held_requests"
+require_relative "../support/http_client"
 require_relative "../support/server_process"
 require_relative "../support/unit"
 require "neverblock"
@@ -70,7 +71,7 @@ class SparesTest < Minitest::Test
     start
     hold
     body = "x" * 300_000
-    assert_equal "300000 nb-spare-0", Net::HTTP.post(URI("#{url}/size"), body).body
+    assert_equal "300000 nb-spare-0", HTTPClient.post(URI("#{url}/size"), body).body
     assert_equal 3_000_000, ask("/long").bytesize
   end
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "net/http"
+require_relative "../support/http_client"
 require_relative "../support/stalls_app"
 require_relative "../support/server_process_case"
 
@@ -65,7 +65,7 @@ class StallsCase < ServerProcessCase
   end
 
   def admin(path)
-    Net::HTTP.get(URI("#{server.admin_url}#{path}"))
+    HTTPClient.get(URI("#{server.admin_url}#{path}"))
   end
 
   # Of /metrics, those of a kind and a place.

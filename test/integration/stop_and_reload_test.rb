@@ -5,10 +5,10 @@
 # (workers_reload_test.rb proves that no client notices a reload.)
 
 require "minitest/autorun"
-require "net/http"
 require "open3"
 require "socket"
 require "tmpdir"
+require_relative "../support/http_client"
 require_relative "../support/patience"
 require_relative "../support/server_process"
 require "neverblock/server/control/client"
@@ -117,7 +117,7 @@ class StopAndReloadTest < Minitest::Test
     now = listed.split(", ").map(&:to_i)
     assert_equal 2, now.size
     assert_empty now & before
-    assert_equal "new", Net::HTTP.get(URI(@server.url))
+    assert_equal "new", HTTPClient.get(URI(@server.url))
     assert_equal [2, now.sort], [ask("status")[:generation], workers.sort]
   end
 
@@ -126,7 +126,7 @@ class StopAndReloadTest < Minitest::Test
     status, _, err = invoke("reload")
     assert_equal 1, status
     assert_match(/\Aneverblock: .*config\.ru:2: no database \(RuntimeError\).*\n\z/, err)
-    assert_equal "answered", Net::HTTP.get(URI(@server.url))
+    assert_equal "answered", HTTPClient.get(URI(@server.url))
   end
 
   def test_stop_with_workers_leaves_nothing_behind
@@ -185,8 +185,8 @@ class StopAndReloadTest < Minitest::Test
   end
 
   def with_request
-    client = TCPSocket.new(*URI(@server.url).then { |uri| [uri.host, uri.port] })
-    client.write("GET /?#{@gate} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    client = Wire::Client.new(@server.url)
+    client.get("/?#{@gate}", "Connection: close")
     Timeout.timeout(Patience::SECONDS) { sleep 0.005 until File.exist?("#{@gate}.runs") }
     yield client
   ensure
@@ -194,9 +194,7 @@ class StopAndReloadTest < Minitest::Test
   end
 
   def read(client)
-    Timeout.timeout(Patience::SECONDS) { client.read }
-  rescue Errno::ECONNRESET
-    ""
+    client.take_to_end.first
   end
 
   def finish(thread)

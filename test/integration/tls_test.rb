@@ -2,7 +2,7 @@
 
 # A server that speaks TLS, as clients of OpenSSL see it: handshakes, bytes of every kind both ways,
 # files, hijacked connections, ends, and certificates that are renewed while it serves.
-# NB_TEST_TLS=1 runs the other suites over TLS.
+# NB_TEST_OVER=tls runs the other suites over TLS.
 
 require "digest"
 require "json"
@@ -363,6 +363,8 @@ end
 
 # Requests of the plain address are sent to the other.
 class TLSRedirectTest < ServerProcessCase
+  only_over :plain, "its plain address leads to the one with TLS"
+
   def self.app = TLSCase::APP
 
   def self.server_options

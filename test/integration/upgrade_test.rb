@@ -282,6 +282,8 @@ module UpgradeTests
 end
 
 class UpgradeTest < ServerProcessCase
+  only_over :plain, :tls, "HTTP/2 has no Upgrade"
+
   include UpgradeTests
 
   def self.server_options
@@ -290,6 +292,8 @@ class UpgradeTest < ServerProcessCase
 end
 
 class UpgradeWorkersTest < ServerProcessCase
+  only_over :plain, :tls, "HTTP/2 has no Upgrade"
+
   include UpgradeTests
 
   def self.server_options

@@ -110,6 +110,7 @@ module WebSocketTests
   end
 
   def test_one_that_waits_keeps_nobody_from_being_served
+    only_over :plain, :tls, "a WebSocket is an Upgrade of HTTP/1.1"
     connect do |idle|
       idle.get("/async", *HANDSHAKE)
       idle.await_bytes("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=") # RFC 6455 section 1.3
@@ -123,6 +124,7 @@ module WebSocketTests
   end
 
   def test_a_stop_does_not_wait_for_them # as for any hijacked connection
+    only_over :plain, :tls, "a WebSocket is an Upgrade of HTTP/1.1"
     ServerProcess.run(APP, **self.class.server_options) do |server|
       server.connect do |idle|
         idle.get("/driver", *HANDSHAKE)

@@ -5,6 +5,7 @@
 
 require "fileutils"
 require "open3"
+require_relative "../support/http_client"
 require_relative "../support/workers_case"
 
 class WorkersReloadTest < WorkersCase
@@ -14,7 +15,7 @@ class WorkersReloadTest < WorkersCase
         old = processes(server, "worker") + processes(server, "mold")
         held = Thread.new { get(server, "/held") }
         inside = gate.arrival
-        Net::HTTP.start(URI(server.url).host, URI(server.url).port) do |http|
+        HTTPClient.open(server.url) do |http|
           assert_equal "1", http.get("/").body
           write(server, version(2, gate))
           reload(server)
@@ -154,13 +155,15 @@ class WorkersReloadTest < WorkersCase
     end
   end
 
+  BIND = (Over.mode == :plain ? %w[-p 0] : ["-b", Over.bind("http://0.0.0.0:0")]).freeze
+
   # The command in a folder of its own, whose rackup file it finds.
   class ReleaseProcess < ServerProcess
     private
 
     def words(_rackup)
       executable = File.join(ROOT, "exe/neverblock")
-      [RbConfig.ruby, "-I", File.join(ROOT, "lib"), executable, "-p", "0", *@options]
+      [RbConfig.ruby, "-I", File.join(ROOT, "lib"), executable, *BIND, *@options]
     end
   end
 
@@ -169,7 +172,7 @@ class WorkersReloadTest < WorkersCase
     private
 
     def words(rackup)
-      [RbConfig.ruby, File.join(ROOT, "exe/neverblock"), rackup, "-p", "0", *@options]
+      [RbConfig.ruby, File.join(ROOT, "exe/neverblock"), rackup, *BIND, *@options]
     end
   end
 

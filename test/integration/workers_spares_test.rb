@@ -3,6 +3,7 @@
 # Calls that keep a worker's thread: without Ruby's lock a spare of the same process goes on, with
 # it the other workers do, and the front in any case.
 
+require_relative "../support/http_client"
 require_relative "../support/workers_case"
 
 class WorkersSparesTest < WorkersCase
@@ -43,9 +44,9 @@ class WorkersSparesTest < WorkersCase
       locked = ask(server, "/lock", gate)
       arrivals << gate.arrival # in one of the two; the other's spare still runs
       5.times { assert_match(/\A\d+ nb-spare-\d\z/, get(server)) }
-      assert_equal "200", Net::HTTP.get_response(URI("#{server.admin_url}/health")).code
+      assert_equal "200", HTTPClient.get_response(URI("#{server.admin_url}/health")).code
       assert_match(/^neverblock_executor_helped_total\{executor="\d"\} [1-9]/,
-                   Net::HTTP.get(URI("#{server.admin_url}/metrics")))
+                   HTTPClient.get(URI("#{server.admin_url}/metrics")))
       arrivals.each(&:close)
       assert_match(/\A\d+ nb-spare-0\z/, parked.value)
       assert_match(/\A\d+ nb-/, locked.value)

@@ -52,8 +52,9 @@ class RackApp
     # Leaves traces in the env of this request and says whether it finds any of an earlier one.
     def on_env_leak(env, _tag)
       found = [
-        env["test.leak"], env["PATH_INFO"].include?("spoilt"), env["rack.url_scheme"] != "http",
-        env["SERVER_PROTOCOL"] != "HTTP/1.1"
+        env["test.leak"], env["PATH_INFO"].include?("spoilt"),
+        !%w[http https].include?(env["rack.url_scheme"]),
+        !%w[HTTP/1.1 HTTP/2].include?(env["SERVER_PROTOCOL"])
       ]
       env["test.leak"] = true
       %w[

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "net/http"
+require_relative "http_client"
 require_relative "patience"
 
 # A server in this process whose application holds requests until the test releases them. An
@@ -23,8 +23,9 @@ module HeldRequests
   private
 
   def serve(app, **settings)
-    config = NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], log_fd: @log_writer.fileno,
-                                    **settings)
+    config = NeverBlock::Config.new(
+      binds: [Over.bind("http://127.0.0.1:0")], log_fd: @log_writer.fileno, **settings
+    )
     @server = NeverBlock::Server.new(config, app).start
   end
 
@@ -33,12 +34,12 @@ module HeldRequests
   end
 
   def ask(path)
-    Timeout.timeout(Patience::SECONDS) { Net::HTTP.get(URI("#{url}#{path}")) }
+    Timeout.timeout(Patience::SECONDS) { HTTPClient.get(URI("#{url}#{path}")) }
   end
 
   def client(path)
     @clients << Thread.new do
-      Net::HTTP.get(URI("#{url}#{path}"))
+      HTTPClient.get(URI("#{url}#{path}"))
     rescue StandardError
       nil # the server ends first where a test fails
     end

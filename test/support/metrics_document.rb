@@ -60,10 +60,10 @@ end
 
 if $PROGRAM_NAME == __FILE__
   require_relative "server_process"
-  require "net/http"
+  require_relative "http_client"
   options = ["--admin", "http://127.0.0.1:0", *MetricsDocument::OPTIONS]
   app = "run ->(_env) { [200, {}, []] }"
   ServerProcess.run(app, options: options, binds: MetricsDocument::BINDS) do |server|
-    MetricsDocument.renew(Net::HTTP.get(URI("#{server.admin_url}/metrics")))
+    MetricsDocument.renew(HTTPClient.get(URI("#{server.admin_url}/metrics")))
   end
 end

@@ -99,6 +99,15 @@ end
 
 # `bin/rails server` of such an application, or another command.
 class RailsServer < ServerProcess
+  # Words of `rails server` for any port of 127.0.0.1. They know no https: then the settings file
+  # says it, which is among the files to write.
+  ANY, WRITE = if Over.mode == :plain
+                 [%w[-p 0 -b 127.0.0.1].freeze, {}.freeze]
+               else
+                 bind = "bind #{Over.bind("http://127.0.0.1:0").inspect}\n"
+                 [[].freeze, { "config/neverblock.rb" => bind }.freeze]
+               end
+
   # @param words [Array<String>] of the command
   # @param application [RailsApplication]
   # @param write [Hash{String => String}] further files of the application, by their paths in it

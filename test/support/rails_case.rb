@@ -5,10 +5,10 @@
 
 require "json"
 require "minitest/autorun"
-require "net/http"
 require "securerandom"
 require "websocket/driver"
 require_relative "gate"
+require_relative "http_client"
 require_relative "rails_application"
 
 class RailsCase < Minitest::Test
@@ -37,8 +37,9 @@ class RailsCase < Minitest::Test
     def server
       raise @problem if @problem
 
-      @server ||= RailsServer.new("bin/rails", "server", "-p", "0", "-b", "127.0.0.1",
-                                  application: application, env: env).start
+      @server ||= RailsServer.new("bin/rails", "server", *RailsServer::ANY,
+                                  application: application, env: env,
+                                  write: RailsServer::WRITE).start
     rescue StandardError => e
       raise @problem = e
     end
@@ -155,9 +156,9 @@ class RailsCase < Minitest::Test
     page = response("/form")
     token = page.body[/name="authenticity_token" value="([^"]+)"/, 1]
     form = URI.encode_www_form("authenticity_token" => token, "note[text]" => "from a form")
-    answer = Net::HTTP.post(uri("/form"), form,
-                            "Cookie" => page["set-cookie"][/\A[^;]+/],
-                            "Content-Type" => "application/x-www-form-urlencoded")
+    answer = HTTPClient.post(uri("/form"), form,
+                             "Cookie" => page["set-cookie"][/\A[^;]+/],
+                             "Content-Type" => "application/x-www-form-urlencoded")
     assert_equal "302", answer.code, answer.body[0, 500]
     assert_match(%r{/form\?saved=\d+\z}, answer["location"])
   end
@@ -294,7 +295,7 @@ class RailsCase < Minitest::Test
   end
 
   def http(&block)
-    Net::HTTP.start(uri("/").host, uri("/").port, read_timeout: Patience::SECONDS, &block)
+    HTTPClient.open(uri("/"), read_timeout: Patience::SECONDS, &block)
   end
 
   def response(path)
@@ -313,7 +314,7 @@ class RailsCase < Minitest::Test
 
   # A WebSocket to /cable: its driver, what has come, and what reads until a condition holds.
   def cable
-    socket = TCPSocket.new(uri("/").host, uri("/").port)
+    socket = Over.socket(server.url)
     connection = Struct.new(:url, :socket) do
       def write(bytes) = socket.write(bytes)
     end.new("ws://#{uri("/").host}:#{uri("/").port}/cable", socket)

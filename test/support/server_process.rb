@@ -6,8 +6,7 @@
 #
 # NB_TEST_SERVER=puma runs the same suites against Puma, to prove the suites themselves.
 # NB_TEST_WORKERS=2 runs them against a front with two workers, NB_TEST_IO_THREADS=2 with two I/O
-# threads. NB_TEST_TLS=1 runs them over TLS, with the server's certificate for development: clients
-# of Wire speak it.
+# threads. NB_TEST_OVER=tls or h2 runs them over TLS or HTTP/2 (over.rb).
 
 require "fileutils"
 require "json"
@@ -15,6 +14,7 @@ require "rbconfig"
 require "timeout"
 require "tmpdir"
 
+require_relative "over"
 require_relative "patience"
 require_relative "wire"
 
@@ -34,7 +34,7 @@ class ServerProcess
   COMMANDS = {
     "neverblock" => lambda { |rackup, binds, options|
       [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock"), rackup,
-       *binds.flat_map { |url| ["-b", over_tls(url)] },
+       *binds.flat_map { |url| ["-b", Over.bind(url)] },
        *workers(options), *io_threads(options), *options]
     },
     "puma" => lambda { |rackup, binds, options|
@@ -52,10 +52,6 @@ class ServerProcess
   # Whether NB_TEST_WORKERS is what makes this server a front.
   def self.workers?(options)
     ENV.key?("NB_TEST_WORKERS") && (options & %w[-w --workers]).empty?
-  end
-
-  def self.over_tls(url)
-    ENV.key?("NB_TEST_TLS") ? url.sub(/\Ahttp:/, "https:") : url
   end
 
   def self.workers(options)
@@ -279,7 +275,7 @@ class ServerProcess
   def words(rackup)
     if @settings
       engine = File.join(__dir__, "server_process_engine.rb")
-      return [RbConfig.ruby, engine, rackup, JSON.generate(@settings)]
+      return [RbConfig.ruby, engine, rackup, JSON.generate(@settings), Over.bind(@binds.first)]
     end
 
     COMMANDS.fetch(self.class.server_name).call(rackup, @binds, @options)

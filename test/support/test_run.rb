@@ -21,6 +21,9 @@ class TestRun
   RUBY_SUITES = %w[check unit hooks clients gems integration conformance slow].freeze
   SUITES = (["c"] + RUBY_SUITES).freeze
   ON_REQUEST = %w[clients gems slow].freeze
+  # What --over takes (over.rb), and the suites that it is for.
+  OVER = %w[plain tls h2].freeze
+  WITH_SERVERS = %w[integration conformance].freeze
   # With several at a time: in how many parts those run that are much longer than the others, and
   # what begins first.
   PARTS = { "integration" => 4, "unit" => 2 }.freeze
@@ -67,6 +70,7 @@ class TestRun
       when "--times" then @options[:times] = true
       when "--seed" then @options[:seed] = arguments.shift
       when "--jobs" then jobs(arguments.shift)
+      when "--over" then over(arguments.shift)
       when /\A--(.+)\z/ then choose(Regexp.last_match(1))
       else @filters << argument.delete_prefix("./").delete_prefix("#{@root}/")
       end
@@ -86,14 +90,31 @@ class TestRun
     @error = "--jobs takes how many suites run at a time, 1 to 9, not #{number.inspect}"
   end
 
+  def over(mode)
+    return @options[:over] = mode if OVER.include?(mode)
+
+    @error = "--over takes #{OVER.join(", ")}, not #{mode.inspect}"
+  end
+
   def suites
+    return with_servers if @options[:over]
+
     wanted = @chosen.empty? ? SUITES - ON_REQUEST : @chosen
     if @chosen.empty?
       wanted |= ON_REQUEST.select do |suite|
         @filters.any? { |filter| filter.start_with?("test/#{suite}") }
       end
     end
-    wanted.flat_map do |name|
+    all_of(wanted)
+  end
+
+  # Those alone that speak with servers.
+  def with_servers
+    all_of(@chosen.empty? ? WITH_SERVERS : @chosen & WITH_SERVERS)
+  end
+
+  def all_of(names)
+    names.flat_map do |name|
       if name == "c"
         CSuite::SANITIZERS.map { |san| CSuite.new(@root, @filters, @options, sanitizer: san) }
       else

@@ -4,20 +4,23 @@
 #
 # Nothing here helps the server: what it sends must be a well-formed HTTP/1 response (RFC 9112), or
 # Wire::Malformed says which rule was broken. Every wait has a deadline, so that a server that says
-# nothing fails a test and never hangs it.
+# nothing fails a test and never hangs it. What is under it Over says: TCP, TLS, or HTTP/2, whose
+# responses come as the text that HTTP/1.1 would have.
 
 require "socket"
 require "uri"
 
+require_relative "over"
 require_relative "patience"
 require_relative "wire_kernel"
 require_relative "wire_response"
+require_relative "wire_http2"
 require_relative "wire_tls"
 
 module Wire
   class Error < StandardError; end
 
-  # The server sent bytes no HTTP/1 server may send.
+  # The server sent bytes no server of its protocol may send.
   class Malformed < Error; end
 
   # The server did not send what was due in time.
@@ -25,6 +28,33 @@ module Wire
 
   # The server ended the connection in the middle of what was due, or before it.
   class Cut < Error; end
+
+  # A request was written that only HTTP/1.1 can say, over HTTP/2.
+  class Untranslatable < Error; end
+
+  # @param url [String] as Client.open takes it
+  # @param receive_buffer_bytes [Integer, nil] SO_RCVBUF
+  # @param http2 [Boolean] default: as the mode of the tests says
+  # @return [Socket, UNIXSocket, TLSSocket, HTTP2Socket] connected
+  def self.socket(url, receive_buffer_bytes: nil, http2: Over.http2?)
+    uri = URI(url)
+    socket = url.start_with?("unix:") ? UNIXSocket.new(uri.path) : tcp(uri, receive_buffer_bytes)
+    secure = uri.scheme == "https"
+    socket = TLSSocket.new(socket, [http2 ? "h2" : "http/1.1"]) if secure
+    http2 ? HTTP2Socket.new(socket, secure ? "https" : "http") : socket
+  end
+
+  def self.tcp(uri, receive_buffer_bytes)
+    address = Addrinfo.tcp(uri.hostname, uri.port)
+    socket = Socket.new(address.afamily, Socket::SOCK_STREAM, 0)
+    if receive_buffer_bytes
+      socket.setsockopt(Socket::SOL_SOCKET, Socket::SO_RCVBUF, receive_buffer_bytes)
+    end
+    socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
+    socket.connect(address)
+    socket
+  end
+  private_class_method :tcp
 
   # Seconds a client waits for what is due next.
   DEADLINE_S = Float(ENV.fetch("NB_WIRE_DEADLINE", Patience::SECONDS))
@@ -75,6 +105,7 @@ module Wire
     # @param receive_buffer_bytes [Integer] SO_RCVBUF: a small one makes a slow reader
     # @param settle_s [Float] how long #deliver waits for a piece to be read before it sends the
     #   next
+    # @param http2 [Boolean] default: as the mode of the tests says
     def self.open(url, **options)
       client = new(url, **options)
       return client unless block_given?
@@ -88,10 +119,10 @@ module Wire
 
     attr_reader :socket
 
-    def initialize(url, deadline_s: DEADLINE_S, receive_buffer_bytes: nil, settle_s: SETTLE_S)
+    def initialize(url, deadline_s: DEADLINE_S, settle_s: SETTLE_S, **of_socket)
       @deadline_s = deadline_s
       @settle_s = settle_s
-      @socket = connect(url, receive_buffer_bytes)
+      @socket = Wire.socket(url, **of_socket)
       @buffer = String.new(encoding: Encoding::BINARY)
       @ended = nil
       @misses = 0
@@ -247,20 +278,6 @@ module Wire
     end
 
     private
-
-    def connect(url, receive_buffer_bytes)
-      return UNIXSocket.new(url.delete_prefix("unix://")) if url.start_with?("unix://")
-
-      uri = URI(url)
-      address = Addrinfo.tcp(uri.hostname, uri.port)
-      socket = Socket.new(address.afamily, Socket::SOCK_STREAM, 0)
-      if receive_buffer_bytes
-        socket.setsockopt(Socket::SOL_SOCKET, Socket::SO_RCVBUF, receive_buffer_bytes)
-      end
-      socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
-      socket.connect(address)
-      uri.scheme == "https" ? TLSSocket.new(socket) : socket
-    end
 
     def settle
       return if @misses >= SETTLE_MISSES_MAX

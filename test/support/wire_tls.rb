@@ -8,13 +8,19 @@ require "openssl"
 module Wire
   class TLSSocket
     # @param socket [Socket] connected
-    def initialize(socket)
+    # @param protocols [Array<String>] for ALPN
+    # @raise [Error] when the server chooses none of them
+    def initialize(socket, protocols)
       @tcp = socket
       context = OpenSSL::SSL::SSLContext.new
       context.verify_mode = OpenSSL::SSL::VERIFY_NONE
+      context.alpn_protocols = protocols
       @tls = OpenSSL::SSL::SSLSocket.new(socket, context)
       @tls.sync_close = true
-      @tls.connect
+      handshake
+      chosen = @tls.alpn_protocol
+      raise Error, "ALPN #{protocols}: #{chosen.inspect}" unless protocols.include?(chosen)
+
       @ahead = String.new(encoding: Encoding::BINARY)
     end
 
@@ -49,6 +55,10 @@ module Wire
       wait(IO::READABLE, timeout)
     end
 
+    def wait_writable(timeout = nil)
+      wait(IO::WRITABLE, timeout)
+    end
+
     # The socket's end alone, as of clients that send no close_notify.
     def close_write
       @tcp.close_write
@@ -56,6 +66,10 @@ module Wire
 
     def setsockopt(...)
       @tcp.setsockopt(...)
+    end
+
+    def getsockopt(...)
+      @tcp.getsockopt(...)
     end
 
     def local_address
@@ -76,6 +90,15 @@ module Wire
     end
 
     private
+
+    def handshake
+      limit = now + DEADLINE_S
+      until (step = @tls.connect_nonblock(exception: false)) == @tls
+        events = step == :wait_readable ? IO::READABLE : IO::WRITABLE
+        @tcp.wait(events, [limit - now, 0].max) or
+          raise Overdue, "no handshake within #{DEADLINE_S} s"
+      end
+    end
 
     def readable?
       return true unless @ahead.empty?

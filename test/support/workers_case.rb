@@ -4,8 +4,8 @@
 # for what is to become true of them.
 
 require "minitest/autorun"
-require "net/http"
 require_relative "gate"
+require_relative "http_client"
 require_relative "server_process"
 
 class WorkersCase < Minitest::Test
@@ -31,7 +31,7 @@ class WorkersCase < Minitest::Test
   end
 
   def get(server, path = "/")
-    Net::HTTP.get(URI("#{server.url}#{path}"))
+    HTTPClient.get(URI("#{server.url}#{path}"))
   end
 
   # What is no number is a failure: signals to process 0 go to all that are here.
@@ -41,7 +41,7 @@ class WorkersCase < Minitest::Test
   end
 
   def get_response(server, path = "/")
-    Net::HTTP.get_response(URI("#{server.url}#{path}"))
+    HTTPClient.get_response(URI("#{server.url}#{path}"))
   end
 
   # @return what the block returned, once that is true

@@ -57,6 +57,7 @@ module NeverBlock
         nil
       end
 
+      # The option is of http:// alone.
       def hint(server)
         "; for other machines: -o 0.0.0.0" if server.urls.all? { |url| url.match?(LOOPBACK) }
       end
@@ -66,12 +67,12 @@ module NeverBlock
 
       # @return [Array<String>] URLs for other machines, when the URL means every address
       def elsewhere(url)
-        host, port = url.match(%r{\Ahttp://(\[[^\]]*\]|[^:/]+)(:\d+)?})&.captures
+        scheme, host, port = url.match(%r{\A(https?)://(\[[^\]]*\]|[^:/]+)(:\d+)?})&.captures
         family = EVERY_ADDRESS[host] or return []
         found = Socket.ip_address_list.select do |address|
           address.public_send(family) && !local?(address)
         end
-        found.first(ADDRESSES_MAX).map { |address| "http://#{host_of(address)}#{port}/" }
+        found.first(ADDRESSES_MAX).map { |address| "#{scheme}://#{host_of(address)}#{port}/" }
       end
 
       def local?(address)

@@ -66,7 +66,7 @@ class TestRun
     def attempt(*arguments)
       Tempfile.create("nb-result") do |result|
         last_words = LastWords.new
-        env = { "NB_TEST_RESULT" => result.path, **patience }
+        env = { "NB_TEST_RESULT" => result.path, **patience, **over }
         child = Child.new(command + arguments,
                           env: env, chdir: @root, streams: alone? ? [:err] : %i[out err])
         outcome = child.run { |line| (alone? ? $stderr : @out).print(last_words << line) }
@@ -118,6 +118,10 @@ class TestRun
 
     def status_of(status)
       status.signaled? ? "SIG#{Signal.signame(status.termsig)}" : "exit #{status.exitstatus}"
+    end
+
+    def over
+      @options[:over] ? { "NB_TEST_OVER" => @options[:over] } : {}
     end
 
     def command

@@ -46,7 +46,7 @@ class TestRunTest < Minitest::Test
   # A checkout with just these test files.
   def run_in(files, *arguments)
     Dir.mktmpdir do |root|
-      FileUtils.mkdir_p(%w[test/unit test/check test/slow].map { |folder| File.join(root, folder) })
+      FileUtils.mkdir_p(%w[unit check slow integration].map { |name| "#{root}/test/#{name}" })
       FileUtils.cp_r(File.join(TestRun::ROOT, "test/support"), File.join(root, "test"))
       FileUtils.cp(File.join(TestRun::ROOT, "test/test_helper.rb"), File.join(root, "test"))
       files.each do |path, body|
@@ -186,6 +186,28 @@ class TestRunTest < Minitest::Test
     assert_equal ["ran a", "ran b", "ran c"], lines.filter_map { |line| line[/ran \w/] }.sort
     times = lines.drop_while { |line| line != "What took longest:" }
     assert_equal files.keys, times.filter_map { |line| line[%r{ s  (test/unit/.+)}, 1] }.sort
+  end
+
+  def test_suites_with_servers_run_over_what_is_asked_for_and_no_others
+    Dir.mktmpdir do |root|
+      %w[unit integration conformance].each do |suite|
+        folder = File.join(root, "test", suite)
+        FileUtils.mkdir_p(folder)
+        File.write(File.join(folder, "a_test.rb"), "")
+      end
+      listed = StringIO.new
+      TestRun.new(%w[--over tls --list], root: root, out: listed).run
+      assert_equal %w[integration conformance].map { |suite| "test/#{suite}/a_test.rb" },
+                   listed.string.lines(chomp: true)
+    end
+    body = "def test_a = assert_equal('h2', ENV.fetch('NB_TEST_OVER'))"
+    status, lines = run_in({ "test/integration/a_test.rb" => body }, "--over", "h2")
+    assert_equal [0, "1 passed, 0 failed, 0 skipped"], [status, lines.last]
+  end
+
+  def test_what_there_is_not_to_run_over_is_refused
+    status, = run_in({}, "--over", "h3")
+    assert_equal [1, "bin/test: --over takes plain, tls, h2, not \"h3\"\n"], [status, @errors]
   end
 
   def test_so_many_at_a_time_is_a_number

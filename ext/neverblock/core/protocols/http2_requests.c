@@ -95,8 +95,10 @@ int nb_http2_on_header(nghttp2_session *h2, const nghttp2_frame *frame, const ui
     nb_connections *connections = session->connections;
     if (!is_request(frame) || !session->heading || session->heading->id != frame->hd.stream_id) return 0;
     if (has_blank_end(value, value_bytes)) return reset(h2, frame->hd.stream_id, NGHTTP2_PROTOCOL_ERROR);
-    if (is_excessive(session, name_bytes, value_bytes))
+    if (is_excessive(session, name_bytes, value_bytes)) {
+        nb_http2_count_bound(session, NB_HTTP2_BOUND_head);
         return reset(h2, frame->hd.stream_id, NGHTTP2_ENHANCE_YOUR_CALM);
+    }
     nb_slice field = nb_slice_of((const char *)name, name_bytes), said = nb_slice_of((const char *)value, value_bytes);
     if (nb_slice_equal(field, NB_SLICE("priority"))) nb_http2_priority_field(session->heading, said);
     nb_status status = nb_http2_head_add(&session->head, connections->pool, &connections->head_limits, field, said);
