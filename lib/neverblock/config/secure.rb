@@ -15,11 +15,14 @@ module NeverBlock
 
       # @return [Array<TLS::Identity::Files>]
       attr_reader :identities
+      # @return [Array<Acme>] certificates that an ACME server issues
+      attr_reader :acme
 
       # @param cert [Array<String>] paths
       # @param key [Array<String>] paths; empty: in the files of the certificates
       # @param passphrase_env [String, nil]
       # @param passphrase_command [String, nil]
+      # @param acme [Array<Acme>]
       # @param verify [Symbol] :none, :optional or :required
       # @param ca [String, nil] path
       # @param min_version [Symbol]
@@ -28,7 +31,7 @@ module NeverBlock
       # @param curves [String, nil]
       # @raise [ConfigError]
       def initialize(cert: [], key: [], passphrase_env: nil, passphrase_command: nil,
-                     verify: :none, ca: nil,
+                     acme: [], verify: :none, ca: nil,
                      min_version: :"1.2", ciphers: nil, suites: nil, curves: nil)
         unless key.empty? || key.size == cert.size
           raise ConfigError, "tls: there are #{cert.size} cert and #{key.size} key; write a key " \
@@ -40,6 +43,7 @@ module NeverBlock
           paths = [path, key[number] || path].map { |name| File.expand_path(name) }
           TLS::Identity::Files.new(*paths, passphrase).freeze
         end.freeze
+        @acme = acme.dup.freeze
         @verify = verify
         @authorities = path_of_authorities(ca)
         @context = [VERSIONS.fetch(min_version), nil, ciphers, suites, curves, nil].freeze

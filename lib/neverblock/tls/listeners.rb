@@ -5,6 +5,7 @@
 
 require "neverblock/tls/development"
 require "neverblock/tls/identity"
+require "neverblock/tls/self_signed"
 
 module NeverBlock
   module TLS
@@ -21,8 +22,13 @@ module NeverBlock
       }.freeze
       private_constant :SETTINGS
 
-      # One address: the numbers of its listeners, and the files as they were.
-      Entry = Struct.new(:numbers, :seen)
+      # Days of a certificate that stands for one that is still to be issued.
+      STANDS_DAYS = 30
+      private_constant :STANDS_DAYS
+
+      # One address: the numbers of its listeners, the files as they were, and the certificates that
+      # it serves.
+      Entry = Struct.new(:numbers, :seen, :identities)
       private_constant :Entry
 
       # @param engine [Engine]
@@ -37,6 +43,8 @@ module NeverBlock
         @native = native
         @development = development
         @entries = {}.compare_by_identity # by Config::Bind
+        @challenges = {} # Identity by host name
+        @stand_ins = {} # Identity by Config::Acme
         @renewing = Mutex.new
         @lock = Mutex.new # of @asked and @closing
         @woken = ConditionVariable.new
@@ -50,9 +58,21 @@ module NeverBlock
       def context(bind)
         refuse unless @native::TLSContext::LIBRARY
         seen = stamps(bind) # first: a file that changes while it is read is looked at again
-        made = make(bind)
-        @entries[bind] = Entry.new([], seen)
+        identities = identities_of(bind)
+        made = make(bind, identities)
+        @entries[bind] = Entry.new([], seen, identities)
         made
+      end
+
+      # Answers TLS-ALPN-01 (RFC 8737) on all addresses. Thread-safe.
+      # @param challenges [Hash{String => Identity}] by host name; {}: no more
+      # @return [void]
+      # @raise [Unusable]
+      def challenges=(challenges)
+        @renewing.synchronize do
+          @challenges = challenges
+          @entries.each { |bind, entry| give(entry, make(bind, entry.identities)) }
+        end
       end
 
       # Has a listener, just opened, speak TLS.
@@ -116,7 +136,9 @@ module NeverBlock
 
       # The address's own, else those of `tls { }`.
       def files_of(bind)
-        bind.identities.empty? ? @config.secure.identities : bind.identities
+        return bind.identities unless bind.identities.empty?
+
+        @config.secure.identities + @config.secure.acme.map(&:files)
       end
 
       def look_until_closed
@@ -137,10 +159,10 @@ module NeverBlock
         end
       end
 
-      def make(bind)
-        identities = identities_of(bind)
+      def make(bind, identities)
         context = new_context
         identities.each { |identity| add_to(context, identity, bind) }
+        @challenges.each { |name, one| context.add_challenge(name, one.chain, one.key) }
         context
       end
 
@@ -164,11 +186,34 @@ module NeverBlock
       end
 
       def identities_of(bind)
-        files = files_of(bind)
-        return [made_here(bind)] if files.empty?
+        return [made_here(bind)] if files_of(bind).empty?
+        return bind.identities.map { |files| read(files) } unless bind.identities.empty?
 
-        files.map do |pair|
-          Identity.read(pair).tap { |one| one.warning&.then { |line| @log.warn(line) } }
+        @config.secure.identities.map { |files| read(files) } +
+          @config.secure.acme.map { |order| issued(order, bind) }
+      end
+
+      def read(files)
+        Identity.read(files).tap { |one| one.warning&.then { |line| @log.warn(line) } }
+      end
+
+      # A kept file that cannot be used is as good as none when the server starts: another one will
+      # be issued.
+      def issued(order, bind)
+        return read(order.files) if File.exist?(order.files.cert)
+
+        stand_in(order, bind)
+      rescue Unusable => e
+        raise if @entries.key?(bind)
+
+        @log.warn(e.message)
+        stand_in(order, bind)
+      end
+
+      def stand_in(order, bind)
+        @stand_ins[order] ||= SelfSigned.identity(order.names, days: STANDS_DAYS).tap do
+          @log.info("#{bind} serves a self-signed certificate for #{order} until " \
+                    "#{order.directory} has issued one")
         end
       end
 
@@ -208,11 +253,16 @@ module NeverBlock
       end
 
       def serve(bind, entry, changed)
-        made = make(bind)
-        entry.numbers.each { |number| @engine.listener_tls(number, made) }
+        identities = identities_of(bind)
+        give(entry, make(bind, identities))
+        entry.identities = identities
         return if changed.empty?
 
         @log.info("#{bind}: serves the certificate of #{changed.join(", ")} from now on")
+      end
+
+      def give(entry, context)
+        entry.numbers.each { |number| @engine.listener_tls(number, context) }
       end
     end
   end

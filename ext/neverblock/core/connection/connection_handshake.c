@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "connection/connection_internal.h"
+#include "tls/tls.h"
 
 static nb_handshake *of_job(nb_job *job) { return (nb_handshake *)(void *)((char *)job - offsetof(nb_handshake, job)); }
 
@@ -109,7 +110,9 @@ void nb_handshake_returned(nb_connections *connections, nb_handshake *handshake)
         return;
     }
     nb_handshake_outcome how = handshake->facts.outcome;
-    if (handshake->status == NB_OK) {
+    if (handshake->status == NB_OK && strcmp(handshake->facts.protocol, NB_TLS_CHALLENGE_PROTOCOL) == 0) {
+        give_up(connections, connection, how, false); /* the handshake was all that was asked for */
+    } else if (handshake->status == NB_OK) {
         const nb_protocol *http2 = connections->http2;
         if (http2 && strcmp(handshake->facts.protocol, http2->name) == 0) connection->protocol = http2;
         nb_handshake_end(connections, connection, how);
