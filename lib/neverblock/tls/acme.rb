@@ -87,6 +87,7 @@ module NeverBlock
       # @raise [StartError] the gem is missing, or the configuration is wrong
       # @raise [Unusable] a folder cannot be written to
       def initialize(engine, listeners, config, log, issuance: Issuance, clock: Time)
+        Identity.require_openssl
         problem = self.class.wrong(config) || self.class.missing
         raise StartError, problem if problem
 

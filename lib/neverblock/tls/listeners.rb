@@ -200,9 +200,10 @@ module NeverBlock
       # A kept file that cannot be used is as good as none when the server starts: another one will
       # be issued.
       def issued(order, bind)
-        return read(order.files) if File.exist?(order.files.cert)
+        none_yet = !@entries.key?(bind) || @stand_ins.key?(order)
+        return stand_in(order, bind) if none_yet && !File.exist?(order.files.cert)
 
-        stand_in(order, bind)
+        read(order.files).tap { @stand_ins.delete(order) }
       rescue Unusable => e
         raise if @entries.key?(bind)
 

@@ -16,7 +16,7 @@ module NeverBlock
         # Seconds for a request to the ACME server: to connect, and to be answered.
         CONNECT_S = 10
         ANSWER_S = 60
-        # Seconds until an order or a validation has to have a result.
+        # Seconds that an order or a validation is waited for.
         RESULT_S = 300
         # Seconds between two looks at it: doubled from the first to the last, unless the server
         # says how long (RFC 8555 section 7.5.1).
@@ -181,12 +181,14 @@ module NeverBlock
 
         # Until its status is another one.
         def await(resource, statuses, what)
-          limit = now + RESULT_S
+          waited = 0
           wait = LOOKS_S.begin
           while statuses.include?(resource.status)
-            raise Failed, "#{what} is #{resource.status} for #{RESULT_S} s" if now > limit
+            raise Failed, "#{what} is #{resource.status} for #{waited.round} s" if waited > RESULT_S
 
-            @pause.call(retry_after(resource) || wait)
+            pause = retry_after(resource) || wait
+            @pause.call(pause)
+            waited += pause
             wait = [wait * 2, LOOKS_S.end].min
             resource.reload
           end
@@ -195,10 +197,6 @@ module NeverBlock
         def retry_after(resource)
           time = resource.respond_to?(:retry_after_time) && resource.retry_after_time
           time && (time - Time.now).clamp(LOOKS_S.begin, LOOK_MOST_S)
-        end
-
-        def now
-          ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
         end
 
         # What is written replaces a certificate that works.
