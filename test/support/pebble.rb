@@ -17,7 +17,9 @@ class Pebble
 
   # @return [String, nil] why it cannot be had here
   def self.missing
-    found = ENV.fetch("PATH", "").split(":").any? { |path| File.executable?(File.join(path, "pebble")) }
+    found = ENV.fetch("PATH", "").split(":").any? { |path|
+      File.executable?(File.join(path, "pebble"))
+    }
     "no pebble here: apt-get install pebble (bin/setup --all does)" unless found
   end
 

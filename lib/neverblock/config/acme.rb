@@ -12,7 +12,8 @@ require "neverblock/tls/identity"
 module NeverBlock
   class Config
     class Acme
-      # Let's Encrypt's (https://letsencrypt.org/docs/acme-protocol-updates, .../staging-environment).
+      # Let's Encrypt's (https://letsencrypt.org/getting-started,
+      # https://letsencrypt.org/docs/staging-environment).
       DIRECTORIES = {
         production: "https://acme-v02.api.letsencrypt.org/directory",
         staging: "https://acme-staging-v02.api.letsencrypt.org/directory"
@@ -83,7 +84,8 @@ module NeverBlock
       # user's (XDG Base Directory Specification).
       # @return [String, nil] nil: there is no home folder
       def self.default_folder(env)
-        service, state, home = env.values_at("STATE_DIRECTORY", "XDG_STATE_HOME", "HOME").map do |path|
+        service, state, home = env.values_at("STATE_DIRECTORY", "XDG_STATE_HOME",
+                                             "HOME").map do |path|
           path.to_s.split(":").first
         end
         return File.join(service, "acme") if service
@@ -103,11 +105,11 @@ module NeverBlock
       end
 
       def fix(name)
-        if name.start_with?("*.")
-          "a wildcard needs the challenge DNS-01, which is not supported; name each host"
-        elsif name.match?(ADDRESS) then "it is an address; a certificate is for host names"
-        else "it is not a host name, such as \"www.example.org\""
-        end
+        return "a wildcard needs the challenge DNS-01, which is not supported; name each host" if
+          name.start_with?("*.")
+        return "it is an address; a certificate is for host names" if name.match?(ADDRESS)
+
+        "it is not a host name, such as \"www.example.org\""
       end
 
       def check_count(what)

@@ -223,8 +223,9 @@ module NeverBlock
                help: "a command that prints the passphrase of the keys"),
         option(:acme, SECURE, Acme::Line.new,
                group: :tls, repeat: true,
-               help: "host names that an ACME server, such as Let's Encrypt, issues a certificate " \
-                     "for; it means agreement to the server's terms; once for each certificate"),
+               help: "host names that an ACME server, such as Let's Encrypt, issues a " \
+                     "certificate for; it means agreement to the server's terms; once for each " \
+                     "certificate"),
         option(:verify, SECURE, Type::Choice.new(:none, :optional, :required),
                group: :tls, default: :none,
                help: "whether clients show a certificate; one that is not valid ends the " \

@@ -421,8 +421,7 @@ static nb_tls_context *with_challenge(nb_tls_verify verify) {
 static void ask(pair *p, nb_tls_context *context, const char *name, const char *offer) {
     open_pair(p, context);
     tls_client_open(&p->client, p->far, name);
-    assert_int_equal(0,
-                     SSL_set_alpn_protos(p->client.ssl, (const unsigned char *)offer, (unsigned int)strlen(offer)));
+    assert_int_equal(0, SSL_set_alpn_protos(p->client.ssl, (const unsigned char *)offer, (unsigned int)strlen(offer)));
 }
 
 /* RFC 8737 section 3: the protocol alone and the name choose the certificate of a challenge. The
@@ -469,8 +468,7 @@ static void a_bad_challenge_is_refused(void **state) {
     nb_slice name = NB_SLICE("one.example");
     assert_status(NB_INVALID,
                   nb_tls_context_add_challenge(context, NB_SLICE(""), pem(other.chain), pem(other.key), &error));
-    assert_status(NB_INVALID,
-                  nb_tls_context_add_challenge(context, name, pem(other.chain), pem(identity.key), &error));
+    assert_status(NB_INVALID, nb_tls_context_add_challenge(context, name, pem(other.chain), pem(identity.key), &error));
     assert_int_equal(NB_TLS_FAULT_MISMATCH, error.fault);
     nb_status status = NB_OK;
     int count = 0;

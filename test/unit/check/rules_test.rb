@@ -100,7 +100,11 @@ class CheckRulesTest < Minitest::Test
 
   def test_what_acme_lacks_is_told_with_the_mend
     found = Rules::Certificates.call(acme(%w[http://a:80], challenge: :http_01),
-                                     missing: -> { NeverBlock::TLS::Acme.missing(-> { raise LoadError }) })
+                                     missing: -> {
+                                       NeverBlock::TLS::Acme.missing(-> {
+                                         raise LoadError
+                                       })
+                                     })
     assert_equal({ "acme-gem" => :serious, "acme-address" => :serious }, rules(found))
     assert_equal ["add it to the Gemfile: gem \"acme-client\"",
                   "bind one without cert=FILE: https://0.0.0.0:443"], found.map(&:mend)

@@ -118,8 +118,8 @@ static VALUE context_add(VALUE self, VALUE names, VALUE chain, VALUE key) {
     return self;
 }
 
-/* add_challenge(name, chain, key) -> self: answers TLS-ALPN-01 for a host name (tls/tls.h). Before a
-   listener has the context. Raises Refused; then the context cannot be used. */
+/* add_challenge(name, chain, key) -> self: answers TLS-ALPN-01 for a host name (tls/tls.h). Before
+   a listener has the context. Raises Refused; then the context cannot be used. */
 static VALUE context_add_challenge(VALUE self, VALUE name, VALUE chain, VALUE key) {
     nb_tls_error error;
     StringValue(name);

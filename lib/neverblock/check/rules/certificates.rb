@@ -40,10 +40,10 @@ module NeverBlock
           return if TLS::Acme.wrong(config) || !config.binds.all?(&:https?)
 
           Finding.of(:note, "acme-plain",
-                     "tls { acme } has no plain address: names are validated by TLS-ALPN-01 alone, " \
-                     "on port 443",
-                     "nothing, if clients reach this server on port 443; else bind http://0.0.0.0:80 " \
-                     "as well")
+                     "tls { acme } has no plain address: names are validated by TLS-ALPN-01 " \
+                     "alone, on port 443",
+                     "nothing, if clients reach this server on port 443; else bind " \
+                     "http://0.0.0.0:80 as well")
         end
 
         def folder(path)
@@ -52,9 +52,10 @@ module NeverBlock
           return if File.directory?(there) && File.writable?(there)
 
           Finding.of(:serious, "acme-folder",
-                     "the server does not start: user #{::Process.euid} may not write to #{there}, " \
-                     "where tls { acme } keeps certificates",
-                     "name another folder (folder: \"/path\"), or let the server's user write there")
+                     "the server does not start: user #{::Process.euid} may not write to " \
+                     "#{there}, where tls { acme } keeps certificates",
+                     "name another folder (folder: \"/path\"), or let the server's user write " \
+                     "there")
         end
         private_class_method :absent, :wrong, :alone, :folder
       end

@@ -48,7 +48,9 @@ module NeverBlock
 
         def set(kind, challenges)
           if kind == :http_01
-            @engine.challenges = challenges.each_value.map { |one| [one.token, one.key_authorization] }
+            @engine.challenges = challenges.each_value.map { |one|
+              [one.token, one.key_authorization]
+            }
           else
             @listeners.challenges = challenges.to_h do |name, one|
               [name, self.class.certificate(name, one.key_authorization)]

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # The folder where the account's key and the certificates of one ACME server are kept. Folders have
-# mode 0700, files 0600. A file is replaced as a whole, so that another server that shares the folder
-# never reads a part. `lock` names the one that asks the ACME server.
+# mode 0700, files 0600. A file is replaced as a whole, so that another server that shares the
+# folder never reads a part. Who holds the file `lock` asks the ACME server.
 
 require "fileutils"
 require "neverblock/tls/unusable"
@@ -37,11 +37,12 @@ module NeverBlock
         # @raise [Unusable] its file is broken
         def account_key
           path = File.join(@path, ACCOUNT)
-          write(path, OpenSSL::PKey::EC.generate("prime256v1").private_to_pem) unless File.exist?(path)
+          write(path,
+                OpenSSL::PKey::EC.generate("prime256v1").private_to_pem) unless File.exist?(path)
           OpenSSL::PKey::EC.new(File.binread(path), "")
         rescue OpenSSL::PKey::PKeyError
-          raise Unusable, "the account's key #{path} is broken; remove the file, and a new account " \
-                          "is made"
+          raise Unusable, "the account's key #{path} is broken; remove the file, and a new " \
+                          "account is made"
         end
 
         # Replaces a file as a whole. It is on the disk when this returns.
@@ -86,8 +87,8 @@ module NeverBlock
         end
 
         def unusable(why)
-          raise Unusable, "tls { acme } cannot keep certificates in #{@path}: #{why}; name another " \
-                          "folder (folder: \"/path\"), or let the server write there"
+          raise Unusable, "tls { acme } cannot keep certificates in #{@path}: #{why}; name " \
+                          "another folder (folder: \"/path\"), or let the server write there"
         end
       end
     end

@@ -140,12 +140,15 @@ module NeverBlock
           found = offered(authorization).find { |_, type| type == KINDS.fetch(kind) }&.first
           return found if found
 
-          raise NotValidated, "#{authorization.domain}: the ACME server does not offer #{named(kind)}"
+          raise NotValidated,
+                "#{authorization.domain}: the ACME server does not offer #{named(kind)}"
         end
 
         # The gem has no class for tls-alpn-01, and drops its name.
         def offered(authorization)
-          authorization.challenges.zip(authorization.to_h.fetch(:challenges).map { |one| one["type"] })
+          authorization.challenges.zip(authorization.to_h.fetch(:challenges).map { |one|
+            one["type"]
+          })
         end
 
         def await_validation(authorization, kind)
@@ -153,7 +156,8 @@ module NeverBlock
           return if authorization.status == "valid"
 
           error = authorization.to_h.fetch(:challenges).filter_map { |one| one["error"] }.first
-          raise NotValidated, "#{authorization.domain} by #{named(kind)}: #{detail(error, authorization)}"
+          raise NotValidated,
+                "#{authorization.domain} by #{named(kind)}: #{detail(error, authorization)}"
         end
 
         def named(kind)
@@ -204,8 +208,8 @@ module NeverBlock
           first = OpenSSL::X509::Certificate.new(chain)
           missing = @order.names - Identity.names_of(first)
           unless first.check_private_key(key) && missing.empty? && first.not_after > Time.now
-            raise Failed, "the ACME server has sent a certificate for another key, other names or " \
-                          "another time"
+            raise Failed, "the ACME server has sent a certificate for another key, other names " \
+                          "or another time"
           end
 
           key.private_to_pem + chain

@@ -15,7 +15,8 @@ class AcmeAnswersTest < Minitest::Test
     @engine = Told.new
     @listeners = Told.new
     @answers = Answers.new(@engine, @listeners)
-    @challenges = { "a.test" => Challenge.new("t1", "t1.x"), "b.test" => Challenge.new("t2", "t2.x") }
+    @challenges = { "a.test" => Challenge.new("t1", "t1.x"),
+"b.test" => Challenge.new("t2", "t2.x") }
   end
 
   def test_http_01_is_answered_while_it_is_asked_for
@@ -45,9 +46,12 @@ class AcmeAnswersTest < Minitest::Test
   # RFC 8737 section 3: one name, and the digest of the key authorization, critical.
   def test_a_certificate_has_the_digest_of_the_authorization
     made = OpenSSL::X509::Certificate.new(Answers.certificate("a.test", "t1.x").chain)
-    extension = made.extensions.find { |one| %w[1.3.6.1.5.5.7.1.31 acmeIdentifier].include?(one.oid) }
+    extension = made.extensions.find { |one|
+      %w[1.3.6.1.5.5.7.1.31 acmeIdentifier].include?(one.oid)
+    }
     assert_predicate extension, :critical?
-    assert_equal OpenSSL::ASN1::OctetString.new(Digest::SHA256.digest("t1.x")).to_der, extension.value_der
+    assert_equal OpenSSL::ASN1::OctetString.new(Digest::SHA256.digest("t1.x")).to_der,
+                 extension.value_der
     assert_equal "DNS:a.test", made.extensions.find { |one| one.oid == "subjectAltName" }.value
   end
 end

@@ -26,7 +26,9 @@ class AcmeBackOffTest < Minitest::Test
   end
 
   def test_five_tries_in_the_first_hour_at_most
-    assert_equal 4, waits(0, 9).inject([0]) { |at, wait| at << (at.last + wait) }.drop(1).count { |at| at < 3_600 }
+    assert_equal 4, waits(0, 9).inject([0]) { |at, wait|
+      at << (at.last + wait)
+    }.drop(1).count { |at| at < 3_600 }
   end
 
   def test_the_acme_servers_time_is_the_first

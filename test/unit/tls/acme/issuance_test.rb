@@ -45,7 +45,9 @@ class AcmeIssuanceTest < Minitest::Test
     end
 
     def to_h
-      { challenges: @types.map { |type| { "type" => type, "error" => @detail && { "detail" => @detail } } } }
+      { challenges: @types.map { |type|
+        { "type" => type, "error" => @detail && { "detail" => @detail } }
+      } }
     end
   end
 
@@ -102,7 +104,7 @@ class AcmeIssuanceTest < Minitest::Test
       @info or raise Errors::UnsupportedOperation
     end
 
-    def renewal_info(certificate:)
+    def renewal_info(certificate:) # rubocop:disable Lint/UnusedMethodArgument -- as the gem has it
       raise @info if @info.is_a?(Exception)
 
       @info
@@ -185,7 +187,8 @@ class AcmeIssuanceTest < Minitest::Test
     client = Client.new(order(valid: NAMES))
     issue(client, replaced: kept)
     refute client.orders.first.key?(:replaces)
-    client = Client.new(Errors::AlreadyReplaced.new("replaced"), order(valid: NAMES), info: Info.new)
+    client = Client.new(Errors::AlreadyReplaced.new("replaced"), order(valid: NAMES),
+                        info: Info.new)
     issue(client, replaced: kept)
     assert_equal [true, false], (client.orders.map { |words| words.key?(:replaces) })
   end
@@ -209,7 +212,9 @@ class AcmeIssuanceTest < Minitest::Test
       -> { order(pending: %w[a.test], result: "deactivated") },
     "a.test: the ACME server does not offer HTTP-01" =>
       -> { order(pending: %w[a.test], types: %w[dns-01]) },
-    "the validation of a.test is pending for" => -> { order(pending: %w[a.test], result: "pending") },
+    "the validation of a.test is pending for" => -> {
+      order(pending: %w[a.test], result: "pending")
+    },
     "the order has failed: no more orders" =>
       -> { Order.new([], "pending", "invalid", error: { "detail" => "no more orders" }) },
     "the order has failed: the ACME server calls it invalid" =>
@@ -222,7 +227,9 @@ class AcmeIssuanceTest < Minitest::Test
     "the ACME server refuses: some; b.test: no" => lambda {
       Errors::RejectedIdentifier.new("some", subproblems: [{ "detail" => "b.test: no" }])
     },
-    "https://ca.test/dir cannot be reached: Acme::Client::Error::Timeout" => -> { Errors::Timeout.new },
+    "https://ca.test/dir cannot be reached: Acme::Client::Error::Timeout" => -> {
+      Errors::Timeout.new
+    },
     "https://ca.test/dir cannot be reached: broken" => -> { Faraday::Error.new("broken\n") },
     "https://ca.test/dir is not trusted: bad certificate; ca: names a file" =>
       -> { Faraday::SSLError.new("bad certificate") }
@@ -264,7 +271,9 @@ class AcmeIssuanceTest < Minitest::Test
   def order(valid: [], pending: [], result: "valid", error: nil, types: nil, pem: nil)
     words = { error: error, types: types }.compact
     open = pending.map { |name| Authorization.new(name, "pending", result, **words) }
-    Order.new(valid.map { |name| Authorization.new(name, "valid") } + open, "ready", "valid", pem: pem)
+    Order.new(valid.map { |name|
+      Authorization.new(name, "valid")
+    } + open, "ready", "valid", pem: pem)
   end
 
   def kept
@@ -279,7 +288,9 @@ class AcmeIssuanceTest < Minitest::Test
     config = NeverBlock::Config::Acme.new(NAMES, **@words, **words)
     folder = TLS::Acme::Folder.new(config.folder).prepare
     ::Acme::Client.stub(:new, client) do
-      yield TLS::Acme::Issuance.new(config, folder, @answers, kinds, ->(seconds) { @pauses << seconds })
+      yield TLS::Acme::Issuance.new(config, folder, @answers, kinds, ->(seconds) {
+        @pauses << seconds
+      })
     end
   end
 
