@@ -73,12 +73,14 @@ class AcmeTest < Minitest::Test
     assert_equal NAMES, names.sort
   end
 
-  def test_with_workers_one_process_asks_and_all_serve
-    start(options: ["-w", "2", "--io-threads", "2"])
-    issue
+  %i[http_01 tls_alpn_01].each do |challenge|
+    define_method("test_with_workers_one_process_asks_by_#{challenge}_and_all_serve") do
+      start(challenge: challenge, options: ["-w", "2", "--io-threads", "2"])
+      issue
 
-    assert_equal 1, @pebble.issued
-    20.times { assert_match(/Pebble Intermediate/, issuer) }
+      assert_equal 1, @pebble.issued
+      20.times { assert_match(/Pebble Intermediate/, issuer) }
+    end
   end
 
   def test_several_certificates

@@ -49,9 +49,9 @@ module NeverBlock
         Folders.new(@engine).open(config.files)
         @downloads = reader(config, on_download)
         @tls = TLS::Listeners.new(@engine, @log, config, native: native)
+        @acme = TLS::Acme.new(@engine, @tls, config, @log) if TLS::Acme.wanted?(config)
         @urls = listen(config.binds, config.backlog, tls: @tls).freeze
         @admin_url = listen([config.admin], config.backlog, admin: true).first if config.admin
-        @acme = TLS::Acme.new(@engine, @tls, config, @log) if TLS::Acme.wanted?(config)
         @tls.follow
       rescue StandardError
         @downloads&.close

@@ -27,7 +27,7 @@ module NeverBlock
       # 9773 section 4.3); the first after a random part of it.
       ASK_S = 21_600
       ASK_RANGE_S = (3_600..86_400).freeze
-      # Seconds that #close waits.
+      # Seconds that #close waits for the thread, and once more when it was ended.
       CLOSE_S = 1
       private_constant :NO_GEM, :BUSY_S, :LOOK_S, :APART_S, :ASK_S, :ASK_RANGE_S, :CLOSE_S
 
@@ -128,8 +128,8 @@ module NeverBlock
         end
         return if @thread.nil? || @thread.join(CLOSE_S)
 
-        @thread.kill # it waits for an ACME server
-        @thread.join
+        # It waits for an ACME server. A name lookup cannot be ended.
+        @thread.kill.join(CLOSE_S)
       end
 
       # Does what is due. Blocks.
@@ -249,7 +249,7 @@ module NeverBlock
       # --- when
 
       def due?(task, kept)
-        ask_when_to_renew(task, kept) if kept.renew_at > now && task.ask_at <= now
+        ask_when_to_renew(task, kept) if renew_at(task, kept) > now && task.ask_at <= now
         renew_at(task, kept) <= now
       end
 

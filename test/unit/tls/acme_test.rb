@@ -122,6 +122,22 @@ class AcmeManagerTest < Minitest::Test
     assert_equal 1, @issuances.calls.size
   end
 
+  # Each look is followed by a wait, whatever the ACME server says.
+  def test_a_time_of_renewal_that_is_later_than_ours_counts_too
+    keep(31)
+    @issuances.times << [@clock.now + (20 * DAY), nil]
+    acme
+    @clock.now += 7 * 3_600
+    acme.attend
+    @issuances.times << [@clock.now + (20 * DAY), nil]
+    @clock.now += 5 * DAY # a third is left
+    assert_operator acme.attend, :>, @clock.now
+    assert_empty @issuances.calls
+    @clock.now += 21 * DAY
+    issue 90
+    assert_equal 1, @issuances.calls.size
+  end
+
   def test_a_server_that_does_not_say_when_to_renew_changes_nothing
     keep(60)
     @issuances.times << Failed.new("no")
