@@ -111,6 +111,26 @@ class AcmeTest < Minitest::Test
     listener&.close
   end
 
+  def test_two_servers_that_share_the_folder_share_the_certificate
+    start
+    first = @server
+    run_server
+    other = @server
+    other.await_stderr(GONE)
+    @server = first
+    issue
+    expected = serial
+    @server = other
+    hup
+    other.await_stderr(/serves the certificate of .* from now on/)
+
+    assert_equal expected, serial
+    assert_equal 1, @pebble.issued
+    refute_match(ISSUED, other.stderr)
+  ensure
+    first&.stop
+  end
+
   def test_only_the_user_may_read_what_is_kept
     start
     issue
