@@ -11,12 +11,14 @@ module NeverBlock
     class Secure
       VERIFY = %i[none optional required].freeze # in the order of core/tls/tls.h
       VERSIONS = { "1.2": 0x0303, "1.3": 0x0304 }.freeze
-      private_constant :VERIFY, :VERSIONS
+      private_constant :VERSIONS
 
       # @return [Array<TLS::Identity::Files>]
       attr_reader :identities
       # @return [Array<Acme>] certificates that an ACME server issues
       attr_reader :acme
+      # @return [String, nil] ciphers of TLS 1.2; nil: the default
+      attr_reader :ciphers
 
       # @param cert [Array<String>] paths
       # @param key [Array<String>] paths; empty: in the files of the certificates
@@ -44,20 +46,50 @@ module NeverBlock
           TLS::Identity::Files.new(*paths, passphrase).freeze
         end.freeze
         @acme = acme.dup.freeze
+        @ciphers = ciphers
         @verify = verify
         @authorities = path_of_authorities(ca)
         @context = [VERSIONS.fetch(min_version), nil, ciphers, suites, curves, nil].freeze
         freeze
       end
 
-      # @return [String, nil] path of the file with what clients' certificates are verified by
-      attr_reader :authorities
-
-      # @param authorities [String, nil] text of that file
-      # @return [Array] arguments of TLSContext.new
-      def context_arguments(authorities)
-        [*@context, VERIFY.index(@verify), authorities]
+      # @param bind [Bind] an https address
+      # @return [Array<TLS::Identity::Files>] its own certificates, else those of these settings
+      def identities_of(bind)
+        bind.identities.empty? ? @identities : bind.identities
       end
+
+      # @param bind [Bind] an https address
+      # @return [Array<Acme>] those that it serves beside the certificates of #identities_of
+      def acme_of(bind)
+        bind.identities.empty? ? @acme : []
+      end
+
+      # What an address asks of its clients: its own parameters, and these settings for the rest.
+      # @param bind [Bind] an https address
+      # @return [Array(Symbol, String)] :none, :optional or :required, and the path of the file with
+      #   what clients' certificates are verified by; nil with :none
+      # @raise [ConfigError] one of the two is missing
+      def clients_of(bind)
+        verify = bind.verify || @verify
+        authorities = bind.authorities || @authorities
+        return [verify, authorities] unless verify == :none || authorities.nil?
+        return [:none, nil] if verify == :none && bind.authorities.nil?
+
+        raise ConfigError, "cannot bind to #{bind}: #{verify == :none ? NO_VERIFY : NO_CA}"
+      end
+
+      # @param verify [Symbol]
+      # @param authorities [String, nil] text of the file of authorities
+      # @return [Array] arguments of TLSContext.new
+      def context_arguments(verify, authorities)
+        [*@context, VERIFY.index(verify), authorities]
+      end
+
+      NO_VERIFY = "ca needs verify=required or verify=optional beside it"
+      NO_CA = "verify needs ca=FILE beside it: the certificates that those of clients are " \
+              "verified by"
+      private_constant :NO_VERIFY, :NO_CA
 
       private
 

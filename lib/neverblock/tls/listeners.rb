@@ -4,6 +4,7 @@
 # changed. A broken new file leaves the old one serving, and the log says so.
 
 require "neverblock/tls/development"
+require "neverblock/tls/expiry"
 require "neverblock/tls/identity"
 require "neverblock/tls/self_signed"
 
@@ -18,7 +19,7 @@ module NeverBlock
       # Settings that OpenSSL may refuse, as users know them.
       SETTINGS = {
         versions: "tls { min_version }", ciphers: "tls { ciphers }", suites: "tls { suites }",
-        groups: "tls { curves }", authorities: "the certificates of tls { ca }"
+        groups: "tls { curves }"
       }.freeze
       private_constant :SETTINGS
 
@@ -36,12 +37,15 @@ module NeverBlock
       # @param config [Config]
       # @param native [Module] the module of TLSContext
       # @param development [#identity] makes the certificate of an address that names none
-      def initialize(engine, log, config, native: NeverBlock, development: Development)
+      # @param expiry [Expiry]
+      def initialize(engine, log, config, native: NeverBlock, development: Development,
+                     expiry: Expiry.new(log))
         @engine = engine
         @log = log
         @config = config
         @native = native
         @development = development
+        @expiry = expiry
         @entries = {}.compare_by_identity # by Config::Bind
         @challenges = {} # Identity by host name
         @stand_ins = {} # Identity by Config::Acme
@@ -62,6 +66,12 @@ module NeverBlock
         made = make(bind, identities)
         @entries[bind] = Entry.new([], seen, identities)
         made
+      end
+
+      # @param bind [Config::Bind] as #context got it
+      # @return [Array<Identity>] what it serves
+      def identities(bind)
+        @entries.fetch(bind).identities
       end
 
       # Answers TLS-ALPN-01 (RFC 8737) on all addresses. Thread-safe.
@@ -105,12 +115,14 @@ module NeverBlock
         files?
       end
 
-      # Takes files that have changed. Blocks while it reads. Thread-safe.
+      # Takes files that have changed, and tells of certificates that expire soon. Blocks while it
+      # reads. Thread-safe.
       # @param asked [Boolean] also files that look unchanged
       # @return [void]
       def renew(asked: false)
         @renewing.synchronize do
           @entries.each { |bind, entry| renew_entry(bind, entry, asked) }
+          @entries.each_value { |entry| entry.identities.each { |one| @expiry.look(one) } }
         end
       end
 
@@ -134,11 +146,9 @@ module NeverBlock
         @entries.each_key.any? { |bind| files_of(bind).any? }
       end
 
-      # The address's own, else those of `tls { }`.
       def files_of(bind)
-        return bind.identities unless bind.identities.empty?
-
-        @config.secure.identities + @config.secure.acme.map(&:files)
+        secure = @config.secure
+        secure.identities_of(bind) + secure.acme_of(bind).map(&:files)
       end
 
       def look_until_closed
@@ -160,18 +170,19 @@ module NeverBlock
       end
 
       def make(bind, identities)
-        context = new_context
+        context = new_context(bind)
         identities.each { |identity| add_to(context, identity, bind) }
         @challenges.each { |name, one| context.add_challenge(name, one.chain, one.key) }
         context
       end
 
-      def new_context
-        path = @config.secure.authorities
+      def new_context(bind)
+        verify, path = @config.secure.clients_of(bind)
         text = Identity.text_of(path, "file of authorities") if path
-        @native::TLSContext.new(*@config.secure.context_arguments(text))
+        @native::TLSContext.new(*@config.secure.context_arguments(verify, text))
       rescue @native::TLSContext::Refused => e
-        raise Unusable, "OpenSSL refuses #{SETTINGS.fetch(e.fault)}#{reason(e)}"
+        refused = SETTINGS.fetch(e.fault) { "the #{e.fault} of #{path}" }
+        raise Unusable, "OpenSSL refuses #{refused}#{reason(e)}"
       end
 
       def add_to(context, identity, bind)
@@ -187,14 +198,14 @@ module NeverBlock
 
       def identities_of(bind)
         return [made_here(bind)] if files_of(bind).empty?
-        return bind.identities.map { |files| read(files) } unless bind.identities.empty?
 
-        @config.secure.identities.map { |files| read(files) } +
-          @config.secure.acme.map { |order| issued(order, bind) }
+        secure = @config.secure
+        secure.identities_of(bind).map { |files| read(files) } +
+          secure.acme_of(bind).map { |order| issued(order, bind) }
       end
 
       def read(files)
-        Identity.read(files).tap { |one| one.warning&.then { |line| @log.warn(line) } }
+        Identity.read(files).tap { |one| @expiry.look(one, read: true) }
       end
 
       # A kept file that cannot be used is as good as none when the server starts: another one will
@@ -233,7 +244,7 @@ module NeverBlock
       # Time, size and number of each file: a renewed one differs in one of them.
       def stamps(bind)
         paths = files_of(bind).flat_map { |files| [files.cert, files.key] }
-        [*paths, *@config.secure.authorities].uniq.to_h do |path|
+        [*paths, *@config.secure.clients_of(bind).last].uniq.to_h do |path|
           stat = File.stat(path)
           [path, [stat.mtime, stat.size, stat.ino]]
         rescue SystemCallError

@@ -8,10 +8,6 @@
 
 #include "base/alloc.h"
 
-/* Acknowledgements of SETTINGS and PING that wait for a client that does not read (CVE-2019-9512,
- * CVE-2019-9515). */
-#define ACKS_MAX 1000u
-
 /* Bytes of a response's head, compressed: more than an executor can send. */
 #define RESPONSE_HEAD_BYTES_MAX (1u << 20)
 
@@ -55,13 +51,15 @@ static void set_callbacks(nghttp2_session_callbacks *callbacks) {
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, nb_http2_on_stream_close);
     nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, nb_http2_on_frame_send);
     nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks, nb_http2_on_frame_not_send);
+    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, nb_http2_on_invalid_frame);
     nghttp2_session_callbacks_set_send_data_callback(callbacks, nb_http2_on_send_data);
 }
 
-static void set_options(nghttp2_option *options) {
+static void set_options(nghttp2_option *options, const nb_connection_settings *settings) {
     nghttp2_option_set_no_auto_window_update(options, 1);
     nghttp2_option_set_no_closed_streams(options, 1);
-    nghttp2_option_set_max_outbound_ack(options, ACKS_MAX);
+    /* Of SETTINGS and PING (CVE-2019-9512, CVE-2019-9515). */
+    nghttp2_option_set_max_outbound_ack(options, settings->http2_frames_max);
     nghttp2_option_set_max_send_header_block_length(options, RESPONSE_HEAD_BYTES_MAX);
     set_priorities(options);
 }
@@ -73,7 +71,7 @@ static bool make_session(nb_http2_session *session) {
     bool made = nghttp2_session_callbacks_new(&callbacks) == 0 && nghttp2_option_new(&options) == 0;
     if (made) {
         set_callbacks(callbacks);
-        set_options(options);
+        set_options(options, &session->connections->settings);
         made = nghttp2_session_server_new3(&session->h2, callbacks, session, options, &memory) == 0;
     }
     nghttp2_option_del(options);
@@ -83,7 +81,7 @@ static bool make_session(nb_http2_session *session) {
 
 static bool announce(nb_http2_session *session) {
     const nghttp2_settings_entry settings[] = {
-        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, NB_HTTP2_STREAMS_MAX},
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, session->connections->settings.http2_streams_max},
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, NB_HTTP2_STREAM_WINDOW_BYTES},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, session->connections->head_limits.head_bytes},
         {SETTINGS_NO_RFC7540_PRIORITIES, 1}, /* the last */
@@ -97,6 +95,7 @@ static void destroy(nb_http2_session *session) {
     while (session->streams)
         nb_http2_free_stream(session, session->streams);
     nb_http2_head_clear(&session->head, session->connections->pool);
+    NB_HTTP2_COUNT(session, http2_connections, -1);
     nghttp2_session_del(session->h2);
     nb_free(session);
 }
@@ -106,10 +105,13 @@ nb_http2_session *nb_http2_begin_session(nb_connections *connections, nb_connect
     if (!session) return NULL;
     session->connections = connections;
     session->connection = connection;
+    session->counters = connection->admin ? NULL : connections->counters;
+    NB_HTTP2_COUNT(session, http2_connections, 1);
     if (!make_session(session) || !announce(session)) {
         destroy(session);
         return NULL;
     }
+    NB_HTTP2_COUNT(session, http2_opened, 1);
     nb_http2_connection_of(connection)->session = session;
     return session;
 }

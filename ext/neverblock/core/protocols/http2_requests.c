@@ -19,7 +19,7 @@ static bool is_request(const nghttp2_frame *frame) {
 /* True: the client has too many requests under way, with those that it has reset and that go on
  * here. */
 static bool has_too_many(const nb_http2_session *session) {
-    return session->connection->in_flight >= NB_HTTP2_STREAMS_MAX;
+    return session->connection->in_flight >= session->connections->settings.http2_streams_max;
 }
 
 /* A stream whose client says nothing of priorities takes turns with others (it is incremental, RFC
@@ -33,12 +33,19 @@ static void take_turns(nghttp2_session *h2, int32_t id) {
 static void take_turns(nghttp2_session *h2, int32_t id) { (void)h2, (void)id; }
 #endif
 
+/* Each head has time of its own: the connection is told when it is followed. */
+static void begin_head(nb_connections *connections, nb_connection *connection) {
+    if (connection->had_request && connection->timeout.kind == NB_TIMEOUT_HEADER)
+        nb_timeouts_set(&connections->timeouts, &connection->timeout, NB_TIMEOUT_NONE, 0);
+}
+
 int nb_http2_on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, void *argument) {
     nb_http2_session *session = argument;
     if (!is_request(frame)) return 0;
     int32_t id = frame->hd.stream_id;
     nb_http2_head_clear(&session->head, session->connections->pool);
     session->heading = NULL;
+    if (has_too_many(session)) nb_http2_settle_streams(session); /* some were reset in this turn */
     if (has_too_many(session))
         return nghttp2_submit_rst_stream(h2, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM) == 0
                    ? 0
@@ -47,10 +54,14 @@ int nb_http2_on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, v
     if (!stream) return NGHTTP2_ERR_CALLBACK_FAILURE;
     stream->session = session;
     stream->id = id;
+    nb_timeout_init(&stream->timeout.timeout);
+    stream->timeout.connection = session->connection;
     stream->open = true;
+    NB_HTTP2_COUNT(session, http2_streams, 1);
     stream->next = session->streams;
     if (stream->next) stream->next->previous = stream;
     session->streams = session->heading = stream;
+    begin_head(session->connections, session->connection);
     take_turns(h2, id);
     return nghttp2_session_set_stream_user_data(h2, id, stream) == 0 ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
 }
@@ -130,6 +141,7 @@ static void deliver(nb_http2_session *session, nb_http2_stream *stream, const nb
                                 .has_body = has_body};
     stream->input_ended = stream->input_complete = !has_body;
     stream->expects = has_body && facts->expect_continue;
+    NB_HTTP2_COUNT(session, http2_requests, 1);
     switch (nb_delivery_begin(connections, exchange, &request)) {
     case NB_REQUEST_COLLECTED:
         if (nb_http2_send_continue(stream) != NB_OK) session->failed = true;
@@ -148,6 +160,7 @@ static void accept_request(nb_http2_session *session, nb_http2_stream *stream, c
     nb_connections *connections = session->connections;
     bool known = facts->content_length != NB_CONTENT_LENGTH_UNKNOWN;
     if (known && facts->content_length > connections->settings.body_bytes_max) {
+        nb_http2_count_bound(session, NB_HTTP2_BOUND_body);
         refuse(connections, stream->exchange, facts, (nb_refusal){413, "a request body larger than the limit"});
     } else if (session->connection->admin) {
         answer_admin(connections, stream->exchange);
@@ -166,8 +179,10 @@ void nb_http2_begin_request(nb_http2_session *session, nb_http2_stream *stream, 
     if (status == NB_NO_MEMORY) session->failed = true;
     nb_exchange *exchange = status == NB_NO_MEMORY ? NULL : add_exchange(session, stream);
     if (exchange && status == NB_OK) accept_request(session, stream, &facts, has_body);
+    if (exchange && status != NB_OK && refusal.http_status == 431) nb_http2_count_bound(session, NB_HTTP2_BOUND_head);
     if (exchange && status != NB_OK) refuse(connections, exchange, &facts, refusal);
     nb_http2_head_clear(&session->head, connections->pool);
+    nb_http2_unsettled(stream);
 }
 
 #endif

@@ -129,6 +129,9 @@ int nb_http2_on_send_data(nghttp2_session *h2, nghttp2_frame *frame, const uint8
     if (status == NB_OK)
         status = nb_send_queue_move(&connection->send_queue, &exchange->send_queue, connections->pool, bytes);
     if (status != NB_OK) return NGHTTP2_ERR_CALLBACK_FAILURE;
+    session->moved += bytes;
+    stream->moved += bytes;
+    nb_http2_unsettled(stream);
     nb_connection_tell_drained(connections, exchange, exchange->send_queue.bytes);
     if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) { /* now, as its end is where the queue ends */
         stream->exchange = NULL;
@@ -177,6 +180,7 @@ static nb_status head(nb_responses *responses, nb_exchange *exchange, nb_slice d
 
 static nb_status content(nb_responses *responses, nb_exchange *exchange, nb_slice bytes) {
     nb_status status = nb_send_queue_add(exchange->out, responses->pool, bytes);
+    nb_http2_unsettled(nb_http2_stream_of(exchange));
     return status == NB_OK ? nb_http2_resume(nb_http2_stream_of(exchange)) : status;
 }
 

@@ -1,6 +1,6 @@
 /*
  * http2_session.c - see http2_session.h: the table of the protocol; bytes of the client, frames for
- * it, drain, timeouts.
+ * it, drain.
  */
 #include "protocols/http2_session.h"
 
@@ -65,8 +65,14 @@ static void drain(nb_connections *connections, nb_connection *connection) {
 
 /* --- bytes of the client --- */
 
-static uint32_t code_of(int error) {
-    return error == NGHTTP2_ERR_FLOODED ? NGHTTP2_ENHANCE_YOUR_CALM : NGHTTP2_PROTOCOL_ERROR;
+/* NGHTTP2_ERR_TOO_MANY_CONTINUATIONS, which older versions do not name. */
+#define TOO_MANY_CONTINUATIONS (-905)
+
+static uint32_t code_of(const nb_http2_session *session, int error) {
+    if (error != NGHTTP2_ERR_FLOODED && error != TOO_MANY_CONTINUATIONS) return NGHTTP2_PROTOCOL_ERROR;
+    bool control = error == NGHTTP2_ERR_FLOODED;
+    nb_http2_count_bound(session, control ? NB_HTTP2_BOUND_control_frames : NB_HTTP2_BOUND_continuations);
+    return NGHTTP2_ENHANCE_YOUR_CALM;
 }
 
 /* nghttp2 does not go on. */
@@ -76,8 +82,19 @@ static void give_up(nb_http2_session *session, int error) {
     if (ours || session->failed) {
         nb_connection_end(connections, session->connection, true);
     } else if (session->connection->state == NB_CONNECTION_OPEN) {
-        nb_http2_terminate(connections, session->connection, code_of(error));
+        nb_http2_terminate(connections, session->connection, code_of(session, error));
     }
+}
+
+static bool wants_input(const nb_connection *connection) {
+    const nb_http2_session *session = nb_http2_session_of(connection);
+    return !session || (!session->failed && !session->held_back);
+}
+
+static void look_at_frames(nb_http2_session *session) {
+    bool many = nghttp2_session_get_outbound_queue_size(session->h2) >= session->connections->settings.http2_frames_max;
+    if (many && !session->held_back) nb_http2_count_bound(session, NB_HTTP2_BOUND_unread_frames);
+    session->held_back = many;
 }
 
 static void received(nb_connections *connections, nb_connection *connection) {
@@ -101,6 +118,7 @@ static void received(nb_connections *connections, nb_connection *connection) {
         return;
     }
     nb_http2_settle(session);
+    look_at_frames(session);
     nb_connection_mark_dirty(connections, connection);
 }
 
@@ -122,11 +140,6 @@ static void input_ended(nb_connections *connections, nb_connection *connection) 
         connection->state = NB_CONNECTION_LAST;
         nb_connection_mark_dirty(connections, connection); /* `sent` looks whether it can go on */
     }
-}
-
-static bool wants_input(const nb_connection *connection) {
-    const nb_http2_session *session = nb_http2_session_of(connection);
-    return !session || (!session->failed && nghttp2_session_get_outbound_queue_size(session->h2) < NB_HTTP2_FRAMES_MAX);
 }
 
 /* --- responses --- */
@@ -202,12 +215,8 @@ static void fill(nb_connections *connections, nb_connection *connection) {
         nb_connection_end(connections, connection, true);
         return;
     }
+    look_at_frames(session);
     end_if_over(session);
-}
-
-/* Bytes of its response wait, which only the client can let go on. */
-static bool is_held_back(const nb_http2_stream *stream) {
-    return stream->exchange && stream->exchange->send_queue.bytes > 0;
 }
 
 static void sent(nb_connections *connections, nb_connection *connection) {
@@ -219,7 +228,7 @@ static void sent(nb_connections *connections, nb_connection *connection) {
     }
     bool held_back = false;
     for (nb_http2_stream *stream = session->streams; stream && connection->read_ended; stream = stream->next)
-        held_back = held_back || is_held_back(stream);
+        held_back = held_back || nb_http2_is_held_back(stream);
     if (held_back) nb_connection_end(connections, connection, false);
 }
 
@@ -240,44 +249,19 @@ static nb_phase phase(const nb_connection *connection) {
 static nb_timeout_class timeout_class(const nb_connection *connection) {
     const nb_http2_session *session = nb_http2_session_of(connection);
     if (!session || session->heading) return NB_TIMEOUT_HEADER;
-    for (const nb_http2_stream *stream = session->streams; stream; stream = stream->next) {
-        if (nb_http2_awaits_body(stream) || is_held_back(stream)) return NB_TIMEOUT_TRANSFER;
-    }
     if (connection->first) return NB_TIMEOUT_NONE;
     if (!connection->had_request) return NB_TIMEOUT_HEADER;
     return connection->admin ? NB_TIMEOUT_ADMIN : NB_TIMEOUT_IDLE;
 }
 
-static void stream_timed_out(nb_http2_session *session, nb_http2_stream *stream) {
-    static const nb_refusal too_slow = {408, "the body comes too slowly"};
-    nb_connections *connections = session->connections;
-    nb_exchange *exchange = stream->exchange;
-    if (nb_http2_awaits_body(stream) && exchange->upload) {
-        nb_http2_upload_failed(connections, exchange, too_slow, NB_GONE_TOO_SLOW);
-    } else if (nb_http2_awaits_body(stream)) {
-        nb_respond_refused(connections, exchange, too_slow);
-    } else if (is_held_back(stream)) {
-        stream->exchange = NULL;
-        stream->end_sent = true;
-        nb_connection_abort_exchange(connections, exchange);
-        nb_http2_reset(stream, NGHTTP2_CANCEL);
-    }
-}
-
+/* No head has come. */
 static void timed_out(nb_connections *connections, nb_connection *connection, nb_timeout_class kind) {
-    nb_http2_session *session = nb_http2_session_of(connection);
-    if (!session) {
-        nb_connection_end(connections, connection, false);
-        return;
-    }
-    if (kind == NB_TIMEOUT_HEADER) {
+    (void)kind;
+    if (nb_http2_session_of(connection)) {
         nb_http2_terminate(connections, connection, NGHTTP2_NO_ERROR);
-        return;
+    } else {
+        nb_connection_end(connections, connection, false);
     }
-    nb_http2_enter(session);
-    for (nb_http2_stream *stream = session->streams; stream && !session->closed; stream = stream->next)
-        stream_timed_out(session, stream);
-    if (nb_http2_leave(session)) nb_connection_mark_dirty(connections, connection);
 }
 
 const nb_protocol nb_http2 = {
@@ -299,6 +283,7 @@ const nb_protocol nb_http2 = {
     .phase = phase,
     .timeout_class = timeout_class,
     .timed_out = timed_out,
+    .stream_timed_out = nb_http2_stream_timed_out,
 };
 
 const nb_protocol *nb_http2_protocol(void) { return &nb_http2; }

@@ -51,6 +51,9 @@ struct nb_http2_stream {
     nb_exchange *exchange;            /* NULL: none yet, or it has left */
     nb_buffer waiting;                /* bytes of the body that found no room yet */
     uint64_t received;                /* bytes of the body */
+    nb_stream_timeout timeout;        /* armed while the client is waited for */
+    uint64_t moved;                   /* bytes of the body and of content, since it was armed */
+    uint64_t moved_before;            /* session->moved at that time */
     int32_t id;
     bool open;           /* nghttp2 knows it */
     bool settling;       /* in session->settling */
@@ -73,10 +76,12 @@ struct nb_http2_session {
     nghttp2_session *h2;
     nb_connections *connections;
     nb_connection *connection;
+    nb_counters *counters;     /* NULL: a connection to an admin listener */
     nb_http2_stream *streams;  /* all */
     nb_http2_stream *settling; /* whose state has changed */
     nb_http2_stream *heading;  /* whose head is received; NULL: none */
     nb_http2_head head;        /* of `heading` */
+    uint64_t moved;            /* bytes of content, of all streams */
     int64_t resets_since_ns;
     uint32_t resets; /* since then */
     uint8_t drain;   /* nb_http2_drain */
@@ -84,6 +89,7 @@ struct nb_http2_session {
     bool closed;     /* the connection has ended meanwhile */
     bool failed;     /* out of memory: the connection is to end */
     bool flooded;    /* too many resets: the connection is to end */
+    bool held_back;  /* so much waits for the client that nothing more is read of it */
 };
 
 typedef struct nb_http2_connection {
@@ -100,6 +106,13 @@ static inline nb_http2_connection *nb_http2_connection_of(const nb_connection *c
     _Static_assert(sizeof(nb_http2_connection) <= sizeof(connection->session), "NB_SESSION_WORDS");
     return (nb_http2_connection *)(uintptr_t)connection->session;
 }
+
+/* Connections to admin listeners count nowhere. */
+static inline void nb_http2_count_bound(const nb_http2_session *session, nb_http2_bound bound) {
+    if (session->counters) NB_COUNT(session->counters, http2_bounds[bound], 1);
+}
+#define NB_HTTP2_COUNT(session, name, by) \
+    ((session)->counters ? NB_COUNT((session)->counters, name, by) : (void)0)
 
 /* NULL: nothing has been received. */
 static inline nb_http2_session *nb_http2_session_of(const nb_connection *connection) {
@@ -130,12 +143,17 @@ bool nb_http2_leave(nb_http2_session *session);
 int nb_http2_on_frame_recv(nghttp2_session *h2, const nghttp2_frame *frame, void *session);
 int nb_http2_on_stream_close(nghttp2_session *h2, int32_t id, uint32_t error_code, void *session);
 int nb_http2_on_frame_send(nghttp2_session *h2, const nghttp2_frame *frame, void *session);
+int nb_http2_on_invalid_frame(nghttp2_session *h2, const nghttp2_frame *frame, int error, void *session);
 int nb_http2_on_frame_not_send(nghttp2_session *h2, const nghttp2_frame *frame, int error, void *session);
 /* The stream's state has changed: nb_http2_settle looks at it. */
 void nb_http2_unsettled(nb_http2_stream *stream);
-/* Follows up what has become of streams while nghttp2 was at work. */
+/* Follows up what has become of streams. The first may be called while nghttp2 is at work, and
+ * does nothing to the connection. */
+void nb_http2_settle_streams(nb_http2_session *session);
 void nb_http2_settle(nb_http2_session *session);
 void nb_http2_free_stream(nb_http2_session *session, nb_http2_stream *stream);
+/* nghttp2 does not know the stream any more. */
+void nb_http2_stream_closed(nb_http2_stream *stream);
 /* Ends the stream towards the client. */
 void nb_http2_reset(nb_http2_stream *stream, uint32_t error_code);
 /* GOAWAY with the last stream that is served (RFC 9113 section 6.8). */
@@ -173,6 +191,19 @@ void nb_http2_body_taken(nb_connections *connections, nb_exchange *exchange);
 void nb_http2_body_stopped(nb_connections *connections, nb_exchange *exchange);
 /* The stream waits for bytes of the client, not for the application or the disk. */
 bool nb_http2_awaits_body(const nb_http2_stream *stream);
+
+/* --- http2_timeouts.c --- */
+
+/* Bytes of its response wait, which only the client can let go on. */
+bool nb_http2_is_held_back(const nb_http2_stream *stream);
+/* Arms or disarms the stream's timeout, by what it waits for. */
+void nb_http2_retime(nb_http2_stream *stream);
+/* As in the table of protocol.h. */
+void nb_http2_stream_timed_out(nb_connections *connections, nb_stream_timeout *timeout);
+
+static inline nb_http2_stream *nb_http2_stream_of_timeout(nb_stream_timeout *timeout) {
+    return (nb_http2_stream *)(void *)((char *)timeout - offsetof(nb_http2_stream, timeout));
+}
 
 /* --- http2_response.c --- */
 

@@ -95,6 +95,17 @@ nb_tls_context *nb_tls_context_share(nb_tls_context *context);
 /* NULL is fine. */
 void nb_tls_context_release(nb_tls_context *context);
 
+/* What is told of a certificate. Owned by its context. */
+typedef struct nb_tls_certificate {
+    const char *name;  /* its first one, in lower case; "": it has none */
+    const char *key;   /* "EC", "RSA", "Ed25519" or "other" */
+    int64_t expires_s; /* since 1970 */
+} nb_tls_certificate;
+
+/* The certificates of a context, in the order in which they were added. *count is 0 and the result
+ * may be NULL where there are none. */
+const nb_tls_certificate *nb_tls_context_certificates(const nb_tls_context *context, size_t *count);
+
 /* A server's side of a new connection. NULL: out of memory. The caller frees it (SSL_free). */
 struct ssl_st *nb_tls_context_open(nb_tls_context *context);
 

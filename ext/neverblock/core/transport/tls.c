@@ -341,7 +341,24 @@ nb_status nb_transport_tls_init(nb_transport *transport, int fd, nb_tls_context 
 
 /* --- the handshake --- */
 
-static nb_handshake_outcome outcome_of(int reason, int result) {
+/* Of a client's certificate that was not accepted. */
+static nb_handshake_outcome client_outcome(long verified) {
+    switch (verified) {
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+        return NB_HANDSHAKE_client_expired;
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+        return NB_HANDSHAKE_client_unknown;
+    default:
+        return NB_HANDSHAKE_client_invalid;
+    }
+}
+
+static nb_handshake_outcome outcome_of(const SSL *ssl, int reason, int result) {
     switch (reason) {
     case SSL_R_HTTP_REQUEST:
         return NB_HANDSHAKE_plain;
@@ -358,8 +375,9 @@ static nb_handshake_outcome outcome_of(int reason, int result) {
     case SSL_R_NO_APPLICATION_PROTOCOL:
         return NB_HANDSHAKE_protocol;
     case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+        return NB_HANDSHAKE_client_missing;
     case SSL_R_CERTIFICATE_VERIFY_FAILED:
-        return NB_HANDSHAKE_client;
+        return client_outcome(SSL_get_verify_result(ssl));
     case ERR_R_MALLOC_FAILURE:
         return NB_HANDSHAKE_failed;
     default:
@@ -372,7 +390,7 @@ static nb_handshake_outcome outcome_of(int reason, int result) {
 static void note_failure(const session *tls, int result, nb_tls_facts *facts) {
     unsigned long code = ERR_peek_error();
     const char *reason = code ? ERR_reason_error_string(code) : NULL;
-    facts->outcome = tls->socket_error ? NB_HANDSHAKE_left : outcome_of(ERR_GET_REASON(code), result);
+    facts->outcome = tls->socket_error ? NB_HANDSHAKE_left : outcome_of(tls->ssl, ERR_GET_REASON(code), result);
     if (!reason) return;
     size_t size = strnlen(reason, sizeof(facts->reason) - 1);
     memcpy(facts->reason, reason, size);

@@ -58,19 +58,22 @@ void nb_transport_tcp_init(nb_transport *transport, int fd);
  */
 
 /* How a handshake has ended. X(name, text for logs) */
-#define NB_HANDSHAKE_LIST(X)                                      \
-    X(full, "done")                                               \
-    X(resumed, "done, by a session ticket")                       \
-    X(left, "the client has left")                                \
-    X(late, "the client was too slow")                            \
-    X(shed, "too many handshakes are under way")                  \
-    X(plain, "the client spoke HTTP without TLS")                 \
-    X(version, "the client's TLS versions are too old")           \
-    X(cipher, "no cipher or key exchange that both sides have")   \
-    X(protocol, "no protocol (ALPN) that both sides have")        \
-    X(client, "the client's certificate is missing or not valid") \
-    X(alert, "the client has refused it by an alert")             \
-    X(broken, "the client's messages break the rules of TLS")     \
+#define NB_HANDSHAKE_LIST(X)                                          \
+    X(full, "done")                                                   \
+    X(resumed, "done, by a session ticket")                           \
+    X(left, "the client has left")                                    \
+    X(late, "the client was too slow")                                \
+    X(shed, "too many handshakes are under way")                      \
+    X(plain, "the client spoke HTTP without TLS")                     \
+    X(version, "the client's TLS versions are too old")               \
+    X(cipher, "no cipher or key exchange that both sides have")       \
+    X(protocol, "no protocol (ALPN) that both sides have")            \
+    X(client_missing, "the client has shown no certificate")          \
+    X(client_expired, "the client's certificate is out of date")      \
+    X(client_unknown, "nobody in ca signed the client's certificate") \
+    X(client_invalid, "the client's certificate is not valid")        \
+    X(alert, "the client has refused it by an alert")                 \
+    X(broken, "the client's messages break the rules of TLS")         \
     X(failed, "the server could not do it")
 
 typedef enum nb_handshake_outcome {
