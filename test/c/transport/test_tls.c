@@ -17,50 +17,10 @@
 #include "base/alloc.h"
 #include "os/clock.h"
 #include "os/file.h"
-#include "support/tls_peer.h"
+#include "support/tls_pair.h"
 #include "tls/tls.h"
 
-typedef struct pair {
-    nb_tls_context *context;
-    nb_transport near;
-    tls_client client;
-    int far;
-    nb_tls_facts facts;
-} pair;
-
 static tls_identity identity, other, rsa, expired;
-
-static void open_pair(pair *p, nb_tls_context *context) {
-    int ends[2];
-    assert_int_equal(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends));
-    p->context = context;
-    p->far = ends[1];
-    assert_status(NB_OK, nb_transport_tls_init(&p->near, ends[0], context));
-}
-
-/* Until both sides are done, or the server's has failed. */
-static nb_status shake(pair *p) {
-    nb_status status = NB_AGAIN;
-    bool client_done = false;
-    for (int i = 0; i < 100 && (status == NB_AGAIN || (status == NB_OK && !client_done)); i++) {
-        client_done = tls_client_step(&p->client);
-        if (status == NB_AGAIN) status = nb_transport_tls_handshake(&p->near, &p->facts);
-    }
-    return status;
-}
-
-static void open_to(pair *p, nb_tls_context *context, const char *name) {
-    open_pair(p, context);
-    tls_client_open(&p->client, p->far, name);
-    assert_status(NB_OK, shake(p));
-}
-
-static void close_pair(pair *p) {
-    tls_client_free(&p->client);
-    if (p->near.fd >= 0) p->near.kind->close(&p->near, 0);
-    close(p->far);
-    nb_tls_context_release(p->context);
-}
 
 static void send_text(pair *p, const char *text) {
     size_t moved = 0;
@@ -320,23 +280,6 @@ static void an_old_ticket_is_a_full_handshake(void **state) {
     close_pair(&p);
 }
 
-static nb_slice pem(const char *text) { return nb_slice_of(text, strlen(text)); }
-
-static void add(nb_tls_context *context, const tls_identity *added) {
-    nb_tls_error error;
-    assert_status(NB_OK,
-                  nb_tls_context_add(context, added->names, added->count, pem(added->chain), pem(added->key), &error));
-}
-
-static void serves_as(nb_tls_context *context, const char *asked, const char *server) {
-    pair p;
-    char name[64] = "";
-    open_to(&p, nb_tls_context_share(context), asked);
-    tls_client_server(&p.client, name, sizeof(name));
-    assert_string_equal(server, name);
-    close_pair(&p);
-}
-
 static void the_name_chooses_the_certificate(void **state) {
     (void)state;
     nb_tls_context *context = tls_identity_context(&identity);
@@ -386,13 +329,6 @@ static void protocols_are_agreed_upon(void **state) {
     assert_status(NB_OK, shake(&p));
     assert_string_equal("http/1.1", p.facts.protocol);
     close_pair(&p);
-}
-
-static nb_handshake_outcome fails(pair *p) {
-    assert_status(NB_SYSTEM, shake(p));
-    nb_handshake_outcome outcome = p->facts.outcome;
-    close_pair(p);
-    return outcome;
 }
 
 static void a_failure_says_why(void **state) {
@@ -509,80 +445,6 @@ static void bytes_that_are_no_tls_are_told_apart(void **state) {
     assert_int_equal(NB_HANDSHAKE_broken, fails_on("\x16\x03\x01\0\x05hello", 10, answer, sizeof answer));
 }
 
-static nb_tls_context *with_challenge(nb_tls_verify verify) {
-    nb_tls_settings settings;
-    nb_tls_context *context;
-    nb_tls_error error;
-    nb_tls_settings_default(&settings);
-    settings.verify = verify;
-    settings.authorities = pem(identity.chain);
-    assert_status(NB_OK, nb_tls_context_create(&settings, &context, &error));
-    add(context, &identity);
-    assert_status(NB_OK, nb_tls_context_add_challenge(context, NB_SLICE("One.Example"), pem(other.chain),
-                                                      pem(other.key), &error));
-    return context;
-}
-
-static void ask(pair *p, nb_tls_context *context, const char *name, const char *offer) {
-    open_pair(p, context);
-    tls_client_open(&p->client, p->far, name);
-    assert_int_equal(0, SSL_set_alpn_protos(p->client.ssl, (const unsigned char *)offer, (unsigned int)strlen(offer)));
-}
-
-/* RFC 8737 section 3: the protocol alone and the name choose the certificate of a challenge. The
- * ACME server shows no certificate of its own. */
-static void a_challenge_is_answered_by_its_certificate(void **state) {
-    (void)state;
-    const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
-    for (int i = 0; i < 2; i++) {
-        pair p;
-        char name[64] = "";
-        ask(&p, with_challenge(NB_TLS_VERIFY_REQUIRED), "ONE.example", "\x0a" NB_TLS_CHALLENGE_PROTOCOL);
-        SSL_set_max_proto_version(p.client.ssl, versions[i]);
-        assert_status(NB_OK, shake(&p));
-        assert_string_equal(NB_TLS_CHALLENGE_PROTOCOL, p.facts.protocol);
-        tls_client_server(&p.client, name, sizeof(name));
-        assert_string_equal("two.example", name);
-        close_pair(&p);
-    }
-}
-
-static void a_challenge_changes_nothing_for_others(void **state) {
-    (void)state;
-    pair p;
-    nb_tls_context *context = with_challenge(NB_TLS_VERIFY_NONE);
-    serves_as(context, "one.example", "one.example");
-    serves_as(context, NULL, "one.example");
-    ask(&p, nb_tls_context_share(context), "one.example", "\x08http/1.1\x0a" NB_TLS_CHALLENGE_PROTOCOL);
-    assert_status(NB_OK, shake(&p));
-    assert_string_equal("http/1.1", p.facts.protocol);
-    close_pair(&p);
-    ask(&p, nb_tls_context_share(context), "three.example", "\x0a" NB_TLS_CHALLENGE_PROTOCOL);
-    assert_int_equal(NB_HANDSHAKE_protocol, fails(&p));
-    ask(&p, nb_tls_context_share(context), NULL, "\x0a" NB_TLS_CHALLENGE_PROTOCOL);
-    assert_int_equal(NB_HANDSHAKE_protocol, fails(&p));
-    nb_tls_context_release(context);
-    ask(&p, tls_identity_context(&identity), "one.example", "\x0a" NB_TLS_CHALLENGE_PROTOCOL);
-    assert_int_equal(NB_HANDSHAKE_protocol, fails(&p));
-}
-
-static void a_bad_challenge_is_refused(void **state) {
-    (void)state;
-    nb_tls_context *context = tls_identity_context(&identity);
-    nb_tls_error error;
-    nb_slice name = NB_SLICE("one.example");
-    assert_status(NB_INVALID,
-                  nb_tls_context_add_challenge(context, NB_SLICE(""), pem(other.chain), pem(other.key), &error));
-    assert_status(NB_INVALID, nb_tls_context_add_challenge(context, name, pem(other.chain), pem(identity.key), &error));
-    assert_int_equal(NB_TLS_FAULT_MISMATCH, error.fault);
-    nb_status status = NB_OK;
-    int count = 0;
-    for (; count < 1000 && status == NB_OK; count++)
-        status = nb_tls_context_add_challenge(context, name, pem(other.chain), pem(other.key), &error);
-    assert_status(NB_FULL, status);
-    nb_tls_context_release(context);
-}
-
 static nb_tls_fault refused(const char *chain, const char *key) {
     nb_tls_settings settings;
     nb_tls_context *context;
@@ -693,9 +555,6 @@ int main(void) {
         cmocka_unit_test(a_clients_certificate_says_why),
         cmocka_unit_test(what_is_told_of_certificates),
         cmocka_unit_test(bytes_that_are_no_tls_are_told_apart),
-        cmocka_unit_test(a_challenge_is_answered_by_its_certificate),
-        cmocka_unit_test(a_challenge_changes_nothing_for_others),
-        cmocka_unit_test(a_bad_challenge_is_refused),
         cmocka_unit_test(a_bad_certificate_says_why),
         cmocka_unit_test(a_bad_setting_says_why),
         cmocka_unit_test(want_of_memory_leaves_nothing),

@@ -63,8 +63,10 @@ module NeverBlock
           end
 
           listeners.context(bind)
-          read = listeners.identities(bind) # one without files stands in for an issued one
-          [*read.select(&:files).flat_map { |identity| of_identity(identity, now) }, *names(bind, read)]
+          # One without files stands in for one that is still to be issued.
+          read = listeners.identities(bind)
+          kept = read.select(&:files)
+          [*kept.flat_map { |identity| of_identity(identity, now) }, *names(bind, read)]
         rescue TLS::Unusable => e
           [unusable(bind, e.message)]
         end
