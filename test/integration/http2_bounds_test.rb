@@ -105,7 +105,10 @@ class Http2BoundsTest < ServerProcessCase
   # They cost the server as much (CVE-2025-8671).
   def test_resets_that_the_client_provokes_count_as_well
     open do |client|
-      6.times { client.request("/", fields: { "connection" => "close" }) }
+      6.times do
+        stream = client.request("/", fields: { "connection" => "close" })
+        client.await(:rst_stream, stream)
+      end
       assert_equal Http2Wire::ENHANCE_YOUR_CALM, client.await(:goaway).code
     end
     assert_counted(["bounds", "resets_total"] => 1, ["reset_by_server_total"] => 6)

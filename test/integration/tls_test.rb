@@ -7,6 +7,7 @@
 require "digest"
 require "json"
 require "net/http"
+require "neverblock"
 require "open3"
 
 require_relative "../support/certificates"
@@ -263,6 +264,14 @@ OpenSSL::SSL::TLS1_3_VERSION => "TLSv1.3" }.each do |version, name|
     assert_operator text[/tls_handshakes_total\{result="full"\} (\d+)/, 1].to_i, :>=, 1
     assert_match(/tls_handshakes_total\{result="plain"\} \d+/, text)
     assert_operator text[/tls_sessions_total\{version="1.3"\} (\d+)/, 1].to_i, :>=, 1
+  end
+
+  def test_the_kernel_makes_the_records_where_it_can
+    on_connection { |one| one.get("/small.txt") }
+    text = Net::HTTP.get(URI("#{server.admin_url}/metrics"))
+    used = text[/^neverblock_tls_kernel_sessions_total (\d+)/, 1].to_i
+
+    assert_equal NeverBlock::TLSContext.kernel?, used.positive?
   end
 
   def test_the_end_of_the_certificate_is_told

@@ -249,7 +249,11 @@ module NeverBlock
                help: "ciphers of TLS 1.3; default: all three that RFC 8446 asks for"),
         option(:curves, SECURE, CIPHERS,
                group: :tls,
-               help: "groups for the key exchange, the best first; default: X25519:P-256:P-384")
+               help: "groups for the key exchange, the best first; default: X25519:P-256:P-384"),
+        option(:ktls, SECURE, FLAG,
+               group: :tls, default: true,
+               help: "the kernel encrypts what is sent, where it can (the module tls of Linux, " \
+                     "OpenSSL 3), so that files are not copied")
       ].freeze
 
       TIMING = [

@@ -19,6 +19,8 @@ module NeverBlock
       attr_reader :acme
       # @return [String, nil] ciphers of TLS 1.2; nil: the default
       attr_reader :ciphers
+      # @return [Boolean] whether the kernel encrypts where it can
+      attr_reader :ktls
 
       # @param cert [Array<String>] paths
       # @param key [Array<String>] paths; empty: in the files of the certificates
@@ -31,10 +33,11 @@ module NeverBlock
       # @param ciphers [String, nil] nil: the default, as for the others
       # @param suites [String, nil]
       # @param curves [String, nil]
+      # @param ktls [Boolean] whether the kernel encrypts where it can
       # @raise [ConfigError]
       def initialize(cert: [], key: [], passphrase_env: nil, passphrase_command: nil,
                      acme: [], verify: :none, ca: nil,
-                     min_version: :"1.2", ciphers: nil, suites: nil, curves: nil)
+                     min_version: :"1.2", ciphers: nil, suites: nil, curves: nil, ktls: true)
         unless key.empty? || key.size == cert.size
           raise ConfigError, "tls: there are #{cert.size} cert and #{key.size} key; write a key " \
                              "for each cert, in their order"
@@ -47,6 +50,7 @@ module NeverBlock
         end.freeze
         @acme = acme.dup.freeze
         @ciphers = ciphers
+        @ktls = ktls
         @verify = verify
         @authorities = path_of_authorities(ca)
         @context = [VERSIONS.fetch(min_version), nil, ciphers, suites, curves, nil].freeze
@@ -83,7 +87,7 @@ module NeverBlock
       # @param authorities [String, nil] text of the file of authorities
       # @return [Array] arguments of TLSContext.new
       def context_arguments(verify, authorities)
-        [*@context, VERIFY.index(verify), authorities]
+        [*@context, VERIFY.index(verify), authorities, ktls]
       end
 
       NO_VERIFY = "ca needs verify=required or verify=optional beside it"

@@ -475,9 +475,11 @@ static void a_client_that_finishes_with_its_window_shut_is_left(void **state) {
 static bool use_once(nb_test_world *w) {
     nb_test_client client = nb_test_connect(w->port);
     nb_test_h2_begin(&h2, &client, false);
+    static const char *const late[] = {"priority", "u=6", NULL}, *const urgent[] = {"priority", "u=1, i", NULL};
     int32_t ids[] = {nb_test_h2_get(&h2, "/hello"),
-                     nb_test_h2_post(&h2, "/echo", 150000, NULL),
-                     nb_test_h2_get(&h2, "/file/50000"),
+                     nb_test_h2_post(&h2, "/echo", 150000, late),
+                     nb_test_h2_request(&h2, "GET", "/file/150000", late),
+                     nb_test_h2_request(&h2, "GET", "/file/50000", urgent),
                      nb_test_h2_get(&h2, "/fields/9000"),
                      nb_test_h2_post(&h2, "/count", 150000, NULL),
                      nb_test_h2_get(&h2, "/chunked/40000")};

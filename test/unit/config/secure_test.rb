@@ -9,7 +9,8 @@ class SecureTest < Minitest::Test
   def test_without_settings_all_is_the_librarys_default
     secure = Secure.new
     assert_empty secure.identities
-    assert_equal [0x0303, nil, nil, nil, nil, nil, 0, nil], secure.context_arguments(:none, nil)
+    assert_equal [0x0303, nil, nil, nil, nil, nil, 0, nil, true],
+                 secure.context_arguments(:none, nil)
   end
 
   def test_certificates_have_their_keys_in_their_order
@@ -26,8 +27,9 @@ class SecureTest < Minitest::Test
   end
 
   def test_what_clients_may_use_is_passed_on
-    secure = Secure.new(min_version: :"1.3", ciphers: "A", suites: "B", curves: "C")
-    assert_equal [0x0304, nil, "A", "B", "C", nil, 0, nil], secure.context_arguments(:none, nil)
+    secure = Secure.new(min_version: :"1.3", ciphers: "A", suites: "B", curves: "C", ktls: false)
+    assert_equal [0x0304, nil, "A", "B", "C", nil, 0, nil, false],
+                 secure.context_arguments(:none, nil)
   end
 
   WRONG = {
@@ -48,8 +50,8 @@ class SecureTest < Minitest::Test
   def test_clients_are_verified_by_the_certificates_of_a_file
     secure = Secure.new(verify: :required, ca: "ca.pem")
     assert_equal [:required, File.expand_path("ca.pem")], secure.clients_of(bind(""))
-    assert_equal [2, "PEM"], secure.context_arguments(:required, "PEM").last(2)
-    assert_equal [1, ""], secure.context_arguments(:optional, "").last(2)
+    assert_equal [2, "PEM"], secure.context_arguments(:required, "PEM")[6, 2]
+    assert_equal [1, ""], secure.context_arguments(:optional, "")[6, 2]
   end
 
   # Settings of all, parameters of an address => what it asks of its clients.

@@ -145,6 +145,8 @@ static void add_handshakes(nb_text *text, const nb_loop *loop) {
     family(text, "tls_sessions_total", "counter", "TLS handshakes that were done, by version of TLS.");
     sample(text, "tls_sessions_total", "version=\"1.2\"", NB_SUM(loop, counters.tls_versions[0]));
     sample(text, "tls_sessions_total", "version=\"1.3\"", NB_SUM(loop, counters.tls_versions[1]));
+    counter(text, "tls_kernel_sessions_total", "Of these, with records made by the kernel (kTLS).",
+            NB_SUM(loop, counters.tls_kernel));
 }
 
 static void add_certificate(nb_text *text, const char *address, size_t number, const nb_tls_certificate *certificate) {

@@ -154,6 +154,7 @@ static void add_tls(nb_text *text, const nb_loop *loop) {
     add_number(text, "1.2", NB_SUM(loop, counters.tls_versions[0]));
     add_number(text, "1.3", NB_SUM(loop, counters.tls_versions[1]));
     nb_text_add(text, "}");
+    add_number(text, "kernel_total", NB_SUM(loop, counters.tls_kernel));
     add_certificates(text, loop);
     nb_text_add(text, "}");
 }

@@ -116,6 +116,7 @@ void nb_handshake_returned(nb_connections *connections, nb_handshake *handshake)
         const nb_protocol *http2 = connections->http2;
         if (http2 && strcmp(handshake->facts.protocol, http2->name) == 0) connection->protocol = http2;
         nb_count(&connections->counters->tls_versions[handshake->facts.version == NB_TLS_1_3], 1);
+        if (handshake->facts.kernel) NB_COUNT(connections->counters, tls_kernel, 1);
         nb_handshake_end(connections, connection, how);
         nb_connection_start(connections, connection);
     } else if (handshake->status == NB_AGAIN && (handshake->facts.heard || !connections->draining)) {

@@ -6,21 +6,20 @@
 
 #ifdef NB_HAVE_HTTP2
 
+#include <string.h>
+
 #include "base/alloc.h"
 
 /* Bytes of a response's head, compressed: more than an executor can send. */
 #define RESPONSE_HEAD_BYTES_MAX (1u << 20)
 
-/* RFC 9218 section 2.1. */
-#define SETTINGS_NO_RFC7540_PRIORITIES 0x9
+/* RFC 9218 section 2.1: priorities of RFC 7540 do not count here. */
+#define NO_RFC7540_PRIORITIES 0x9u
 
-#if NB_HTTP2_PRIORITIES
-static void set_priorities(nghttp2_option *options) {
-    nghttp2_option_set_builtin_recv_extension_type(options, NGHTTP2_PRIORITY_UPDATE);
-}
-#else
-static void set_priorities(nghttp2_option *options) { (void)options; }
-#endif
+/* What nghttp2 is told in its place. 1.48 to 1.64 would order streams themselves, and free a block
+ * twice there when memory is out. An unknown setting is sent as it is, and rewritten
+ * (nb_http2_greeting). From 1.65 on nghttp2 must know it. */
+#define STAND_IN (NGHTTP2_VERSION_NUM >= 0x014100 ? NO_RFC7540_PRIORITIES : 0xf909u)
 
 static void *take_block(size_t bytes, void *unused) {
     (void)unused;
@@ -49,6 +48,8 @@ static void set_callbacks(nghttp2_session_callbacks *callbacks) {
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, nb_http2_on_frame_recv);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, nb_http2_on_data);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, nb_http2_on_stream_close);
+    nghttp2_session_callbacks_set_on_extension_chunk_recv_callback(callbacks, nb_http2_on_extension_bytes);
+    nghttp2_session_callbacks_set_unpack_extension_callback(callbacks, nb_http2_on_extension_end);
     nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, nb_http2_on_frame_send);
     nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks, nb_http2_on_frame_not_send);
     nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, nb_http2_on_invalid_frame);
@@ -61,7 +62,7 @@ static void set_options(nghttp2_option *options, const nb_connection_settings *s
     /* Of SETTINGS and PING (CVE-2019-9512, CVE-2019-9515). */
     nghttp2_option_set_max_outbound_ack(options, settings->http2_frames_max);
     nghttp2_option_set_max_send_header_block_length(options, RESPONSE_HEAD_BYTES_MAX);
-    set_priorities(options);
+    nghttp2_option_set_user_recv_extension_type(options, NB_HTTP2_PRIORITY_UPDATE);
 }
 
 static bool make_session(nb_http2_session *session) {
@@ -80,15 +81,24 @@ static bool make_session(nb_http2_session *session) {
 }
 
 static bool announce(nb_http2_session *session) {
-    const nghttp2_settings_entry settings[] = {
+    const nghttp2_settings_entry settings[NB_HTTP2_SETTINGS] = {
         {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, session->connections->settings.http2_streams_max},
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, NB_HTTP2_STREAM_WINDOW_BYTES},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, session->connections->head_limits.head_bytes},
-        {SETTINGS_NO_RFC7540_PRIORITIES, 1}, /* the last */
+        {STAND_IN, 1}, /* the last */
     };
-    size_t count = sizeof(settings) / sizeof(*settings) - (NB_HTTP2_PRIORITIES ? 0 : 1);
-    return nghttp2_submit_settings(session->h2, NGHTTP2_FLAG_NONE, settings, count) == 0 &&
+    return nghttp2_submit_settings(session->h2, NGHTTP2_FLAG_NONE, settings, NB_HTTP2_SETTINGS) == 0 &&
            nghttp2_session_set_local_window_size(session->h2, NGHTTP2_FLAG_NONE, 0, NB_HTTP2_WINDOW_BYTES) == 0;
+}
+
+bool nb_http2_greeting(const uint8_t *bytes, size_t size, char *place) {
+    static const unsigned char stand_in[] = {STAND_IN >> 8, STAND_IN & 0xffu, 0, 0, 0, 1};
+    size_t at = NB_HTTP2_GREETING_BYTES - sizeof(stand_in);
+    if (size != NB_HTTP2_GREETING_BYTES || memcmp(bytes + at, stand_in, sizeof(stand_in)) != 0) return false;
+    memcpy(place, bytes, size);
+    place[at] = 0;
+    place[at + 1] = NO_RFC7540_PRIORITIES;
+    return true;
 }
 
 static void destroy(nb_http2_session *session) {

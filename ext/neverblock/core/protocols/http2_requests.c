@@ -22,12 +22,12 @@ static bool has_too_many(const nb_http2_session *session) {
     return session->connection->in_flight >= session->connections->settings.http2_streams_max;
 }
 
-/* A stream whose client says nothing of priorities takes turns with others (it is incremental, RFC
- * 9218 section 4.2), so that a small response passes a large one. */
-#if NB_HTTP2_PRIORITIES
+/* The order is ours (http2_order.c). Newer versions of nghttp2 have one of their own, in which
+ * streams must take turns for it. */
+#if NGHTTP2_VERSION_NUM >= 0x014100
 static void take_turns(nghttp2_session *h2, int32_t id) {
     const nghttp2_extpri priority = {.urgency = NGHTTP2_EXTPRI_DEFAULT_URGENCY, .inc = 1};
-    (void)nghttp2_session_change_extpri_stream_priority(h2, id, &priority, 0);
+    (void)nghttp2_session_change_extpri_stream_priority(h2, id, &priority, 1);
 }
 #else
 static void take_turns(nghttp2_session *h2, int32_t id) { (void)h2, (void)id; }
@@ -58,6 +58,7 @@ int nb_http2_on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, v
     stream->timeout.connection = session->connection;
     stream->open = true;
     NB_HTTP2_COUNT(session, http2_streams, 1);
+    nb_http2_begin_priority(stream);
     stream->next = session->streams;
     if (stream->next) stream->next->previous = stream;
     session->streams = session->heading = stream;
@@ -86,9 +87,9 @@ int nb_http2_on_header(nghttp2_session *h2, const nghttp2_frame *frame, const ui
     nb_connections *connections = session->connections;
     if (!is_request(frame) || !session->heading || session->heading->id != frame->hd.stream_id) return 0;
     if (has_blank_end(value, value_bytes)) return malformed(h2, frame->hd.stream_id);
-    nb_status status = nb_http2_head_add(&session->head, connections->pool, &connections->head_limits,
-                                         nb_slice_of((const char *)name, name_bytes),
-                                         nb_slice_of((const char *)value, value_bytes));
+    nb_slice field = nb_slice_of((const char *)name, name_bytes), said = nb_slice_of((const char *)value, value_bytes);
+    if (nb_slice_equal(field, NB_SLICE("priority"))) nb_http2_priority_field(session->heading, said);
+    nb_status status = nb_http2_head_add(&session->head, connections->pool, &connections->head_limits, field, said);
     return status == NB_OK ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 

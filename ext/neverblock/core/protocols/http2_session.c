@@ -187,19 +187,32 @@ static void look_at_exchanges(nb_http2_session *session) {
     }
 }
 
-/* Lets nghttp2 make frames. NB_NO_MEMORY. */
+static nb_status queue_frame(nb_http2_session *session, const uint8_t *bytes, size_t size) {
+    char greeting[NB_HTTP2_GREETING_BYTES];
+    nb_slice frame = nb_slice_of((const char *)bytes, size);
+    if (size > 0 && !session->greeted && nb_http2_greeting(bytes, size, greeting)) frame.data = greeting;
+    if (size > 0) session->greeted = true;
+    return nb_send_queue_add(&session->connection->send_queue, session->connections->pool, frame);
+}
+
+/* Lets nghttp2 make frames. Those that were passed over go on when it has no more; another time only
+ * if content has moved since. NB_NO_MEMORY. */
 static nb_status make_frames(nb_http2_session *session) {
     nb_connection *connection = session->connection;
+    uint64_t moved = UINT64_MAX;
+    session->more = false;
     while (nb_connection_owed(connection) < NB_HTTP2_AHEAD_BYTES) {
         const uint8_t *bytes = NULL;
         ssize_t size = nghttp2_session_mem_send(session->h2, &bytes);
         if (size < 0) return NB_NO_MEMORY;
-        nb_status status = nb_send_queue_add(&connection->send_queue, session->connections->pool,
-                                             nb_slice_of((const char *)bytes, (size_t)size));
+        nb_status status = queue_frame(session, bytes, (size_t)size);
         if (status != NB_OK) return status;
         nb_http2_settle(session);
-        if (size == 0) break;
+        if (size > 0) continue;
+        if (moved == session->moved || !nb_http2_let_on(session)) return NB_OK;
+        moved = session->moved;
     }
+    session->more = session->passed_over > 0;
     return NB_OK;
 }
 
@@ -222,7 +235,7 @@ static void fill(nb_connections *connections, nb_connection *connection) {
 static void sent(nb_connections *connections, nb_connection *connection) {
     nb_http2_session *session = nb_http2_session_of(connection);
     if (!session || connection->waits != NB_WAITS_NOT) return;
-    if (nghttp2_session_want_write(session->h2)) {
+    if (session->more || nghttp2_session_want_write(session->h2)) {
         nb_connection_mark_dirty(connections, connection);
         return;
     }

@@ -21,6 +21,7 @@ void nb_http2_unsettled(nb_http2_stream *stream) {
 void nb_http2_stream_closed(nb_http2_stream *stream) {
     if (!stream->open) return;
     stream->open = false;
+    nb_http2_end_priority(stream);
     NB_HTTP2_COUNT(stream->session, http2_streams, -1);
 }
 
@@ -85,9 +86,16 @@ void nb_http2_settle(nb_http2_session *session) {
     nb_http2_settle_streams(session);
     if (session->drain == NB_HTTP2_ANNOUNCED && !connection->first && !session->heading)
         nb_http2_refuse_streams(session);
+    if (session->violation && connection->state == NB_CONNECTION_OPEN)
+        nb_http2_terminate(session->connections, connection, session->violation);
     if (!session->flooded || connection->state != NB_CONNECTION_OPEN) return;
     nb_http2_count_bound(session, NB_HTTP2_BOUND_resets);
     nb_http2_terminate(session->connections, connection, NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+int nb_http2_violated(nb_http2_session *session, uint32_t error_code) {
+    session->violation = error_code;
+    return NGHTTP2_ERR_CANCEL; /* the frame is ignored */
 }
 
 void nb_http2_reset(nb_http2_stream *stream, uint32_t error_code) {

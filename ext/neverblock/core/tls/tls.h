@@ -70,6 +70,7 @@ typedef struct nb_tls_settings {
     nb_slice protocols;
     nb_tls_verify verify;
     nb_slice authorities; /* PEM: certificates that those of clients are verified by */
+    bool kernel;          /* the kernel makes the records that are sent, where it can */
 } nb_tls_settings;
 
 /* Mozilla's intermediate list without the slow finite-field Diffie-Hellman; h2, where the build has
@@ -105,6 +106,12 @@ typedef struct nb_tls_certificate {
 /* The certificates of a context, in the order in which they were added. *count is 0 and the result
  * may be NULL where there are none. */
 const nb_tls_certificate *nb_tls_context_certificates(const nb_tls_context *context, size_t *count);
+
+/* Whether connections may have their records made by the kernel: the context says so, and this
+ * kernel and the OpenSSL of this build can (3.0 and newer). */
+bool nb_tls_context_kernel(const nb_tls_context *context);
+/* The same of this machine and this build. */
+bool nb_tls_kernel(void);
 
 /* A server's side of a new connection. NULL: out of memory. The caller frees it (SSL_free). */
 struct ssl_st *nb_tls_context_open(nb_tls_context *context);

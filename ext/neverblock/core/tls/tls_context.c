@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "os/kernel_tls.h"
 
 /* Names of all certificates together. */
 #define NAMES_MAX 65536u
@@ -89,8 +90,21 @@ void nb_tls_settings_default(nb_tls_settings *settings) {
         .suites = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256",
         .groups = "X25519:P-256:P-384",
         .protocols = NB_SLICE(PROTOCOLS),
+        .kernel = true,
     };
 }
+
+/* --- records made by the kernel --- */
+
+#if defined(SSL_OP_ENABLE_KTLS) && !defined(OPENSSL_NO_KTLS)
+#define KERNEL_OPTION SSL_OP_ENABLE_KTLS
+#else
+#define KERNEL_OPTION 0
+#endif
+
+bool nb_tls_kernel(void) { return KERNEL_OPTION != 0 && nb_os_kernel_tls(); }
+
+bool nb_tls_context_kernel(const nb_tls_context *context) { return context->settings.kernel && nb_tls_kernel(); }
 
 /* --- choosing by name and protocol --- */
 
@@ -240,6 +254,7 @@ static nb_status apply(nb_tls_context *context, SSL_CTX *ssl, nb_tls_error *erro
 #ifdef SSL_OP_IGNORE_UNEXPECTED_EOF
     options |= SSL_OP_IGNORE_UNEXPECTED_EOF; /* requests have a length of their own */
 #endif
+    if (nb_tls_context_kernel(context)) options |= KERNEL_OPTION;
     SSL_CTX_set_options(ssl, options);
     SSL_CTX_set_mode(ssl,
                      SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);

@@ -37,6 +37,13 @@ const nb_tls_certificate *nb_tls_context_certificates(const nb_tls_context *cont
     return NULL;
 }
 
+bool nb_tls_context_kernel(const nb_tls_context *context) {
+    (void)context;
+    return false;
+}
+
+bool nb_tls_kernel(void) { return false; }
+
 struct ssl_st *nb_tls_context_open(nb_tls_context *context) {
     (void)context;
     return NULL;

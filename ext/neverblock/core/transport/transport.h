@@ -55,6 +55,10 @@ void nb_transport_tcp_init(nb_transport *transport, int fd);
  * TLS. Bytes move once the handshake is done. Bytes that are sent count as moved when their record
  * has left; a record has at most 16 KB. After NB_AGAIN the next call has to offer the same bytes
  * again, as a send queue does. A file is read by the thread that sends, a record at a time.
+ *
+ * Where the kernel makes the records (kTLS), bytes and files leave as on a plain connection. A
+ * client of TLS 1.3 that asks for other keys (KeyUpdate, RFC 8446 section 4.6.3) ends such a
+ * connection, since the kernel cannot change them.
  */
 
 /* How a handshake has ended. X(name, text for logs) */
@@ -89,6 +93,7 @@ typedef struct nb_tls_facts {
     bool heard;        /* the client has sent something */
     bool quick;        /* the server has written its messages: no private key is needed any more */
     bool wants_write;  /* NB_AGAIN: the handshake goes on when the socket is writable */
+    bool kernel;       /* the kernel makes the records that are sent */
     uint16_t version;  /* as NB_TLS_1_2 */
     char protocol[16]; /* by ALPN; "": none */
     char reason[80];   /* OpenSSL's, of a failure; "": none */
