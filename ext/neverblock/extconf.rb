@@ -41,7 +41,9 @@ SOURCES = {
     waiting
   ],
   "core/metrics" => %w[downloads reports request_log stages],
-  "core/responses" => %w[compose document_roots file_response named opening static],
+  "core/responses" => %w[
+    challenges compose document_roots file_response named opening static
+  ],
   "core/connection" => %w[
     connection connection_handshake connection_send connection_tunnel delivery responding timeouts
     upload

@@ -66,7 +66,7 @@ module NeverBlock
       NeverBlock.serving = Serving.new(fibers: config.fibers, log: log)
       @io_loop = IoLoop.new(config, log, native: @native)
       executors = make_executors
-      @io_loop.engine.start
+      @io_loop.start
       @rules = LaneRules.follow(->(rules) { @io_loop.lane_rules = rules })
       serving&.call # before an executor can end
       @left = executors.size + @helpers.size

@@ -5,6 +5,7 @@
 # and the others still run.
 
 require "neverblock/check/finding"
+require "neverblock/check/rules/acme"
 require "neverblock/check/rules/addresses"
 require "neverblock/check/rules/build"
 require "neverblock/check/rules/certificates"
@@ -19,7 +20,7 @@ require "neverblock/check/rules/system"
 module NeverBlock
   module Check
     module Rules
-      BEFORE = [Ruby, System, Addresses, Build, Certificates, Settings].freeze
+      BEFORE = [Ruby, System, Addresses, Build, Certificates, Acme, Settings].freeze
       AFTER = [Gems, Rails, Database, Layers].freeze
 
       module_function

@@ -141,6 +141,7 @@ module NeverBlock
 
       EXAMPLES = {
         "tls.cert": '"/etc/app/cert.pem"',
+        "tls.acme": '"example.org", "www.example.org", email: "me@example.org"',
         "tls.ca": '"/etc/app/clients.pem"',
         "tls.key": '"/etc/app/key.pem"',
         "tls.passphrase_env": '"KEY_PASSPHRASE"',

@@ -55,7 +55,7 @@ module NeverBlock
         @io_loop = make_io_loop(workers)
         NeverBlock.subreaper
         first = fork_mold unless @origin
-        @io_loop.engine.start
+        @io_loop.start
         @supervisor = make_supervisor(workers, first)
         Title.set("front")
         @supervisor.on_serving = serving

@@ -5,6 +5,7 @@
 # variables, the words of the configuration file, the checks, the native engine's settings and the
 # tables of docs/guides/configuration.md.
 
+require "neverblock/config/acme"
 require "neverblock/config/bind"
 require "neverblock/config/option"
 require "neverblock/config/route"
@@ -224,6 +225,11 @@ module NeverBlock
         option(:passphrase_command, SECURE, Type::Text.new(/\A[^\0]+\z/, "a command"),
                group: :tls,
                help: "a command that prints the passphrase of the keys"),
+        option(:acme, SECURE, Acme::Line.new,
+               group: :tls, repeat: true,
+               help: "host names that an ACME server, such as Let's Encrypt, issues a " \
+                     "certificate for; it means agreement to the server's terms; once for each " \
+                     "certificate"),
         option(:verify, SECURE, Type::Choice.new(:none, :optional, :required),
                group: :tls, default: :none,
                help: "whether clients show a certificate; one that is not valid ends the " \

@@ -15,6 +15,8 @@ module NeverBlock
 
       # @return [Array<TLS::Identity::Files>]
       attr_reader :identities
+      # @return [Array<Acme>] certificates that an ACME server issues
+      attr_reader :acme
       # @return [String, nil] ciphers of TLS 1.2; nil: the default
       attr_reader :ciphers
       # @return [Boolean] whether the kernel encrypts where it can
@@ -24,6 +26,7 @@ module NeverBlock
       # @param key [Array<String>] paths; empty: in the files of the certificates
       # @param passphrase_env [String, nil]
       # @param passphrase_command [String, nil]
+      # @param acme [Array<Acme>]
       # @param verify [Symbol] :none, :optional or :required
       # @param ca [String, nil] path
       # @param min_version [Symbol]
@@ -33,7 +36,7 @@ module NeverBlock
       # @param ktls [Boolean] whether the kernel encrypts where it can
       # @raise [ConfigError]
       def initialize(cert: [], key: [], passphrase_env: nil, passphrase_command: nil,
-                     verify: :none, ca: nil,
+                     acme: [], verify: :none, ca: nil,
                      min_version: :"1.2", ciphers: nil, suites: nil, curves: nil, ktls: true)
         unless key.empty? || key.size == cert.size
           raise ConfigError, "tls: there are #{cert.size} cert and #{key.size} key; write a key " \
@@ -45,6 +48,7 @@ module NeverBlock
           paths = [path, key[number] || path].map { |name| File.expand_path(name) }
           TLS::Identity::Files.new(*paths, passphrase).freeze
         end.freeze
+        @acme = acme.dup.freeze
         @ciphers = ciphers
         @ktls = ktls
         @verify = verify
@@ -57,6 +61,12 @@ module NeverBlock
       # @return [Array<TLS::Identity::Files>] its own certificates, else those of these settings
       def identities_of(bind)
         bind.identities.empty? ? @identities : bind.identities
+      end
+
+      # @param bind [Bind] an https address
+      # @return [Array<Acme>] those that it serves beside the certificates of #identities_of
+      def acme_of(bind)
+        bind.identities.empty? ? @acme : []
       end
 
       # What an address asks of its clients: its own parameters, and these settings for the rest.

@@ -10,6 +10,7 @@ require "neverblock/server/lane_rules"
 require "neverblock/log/core_lines"
 require "neverblock/server/folders"
 require "neverblock/server/listening"
+require "neverblock/tls/acme"
 require "neverblock/tls/listeners"
 require "neverblock/version"
 
@@ -48,6 +49,7 @@ module NeverBlock
         Folders.new(@engine).open(config.files)
         @downloads = reader(config, on_download)
         @tls = TLS::Listeners.new(@engine, @log, config, native: native)
+        @acme = TLS::Acme.new(@engine, @tls, config, @log) if TLS::Acme.wanted?(config)
         @urls = listen(config.binds, config.backlog, tls: @tls).freeze
         @admin_url = listen([config.admin], config.backlog, admin: true).first if config.admin
         @tls.follow
@@ -73,9 +75,18 @@ module NeverBlock
         @lanes_logged = line
       end
 
-      # Has the files of certificates read anew. Returns at once. Thread-safe.
+      # Starts the loop, and what renews certificates.
+      # @return [void]
+      def start
+        @engine.start
+        @acme&.start
+      end
+
+      # Has the files of certificates read anew, and certificates asked for that were not issued.
+      # Returns at once. Thread-safe.
       # @return [Boolean] whether there are any
       def renew_certificates
+        @acme&.ask
         @tls.ask
       end
 
@@ -83,6 +94,7 @@ module NeverBlock
       # @return [void]
       def close
         @engine.join
+        @acme&.close
         @tls.close
         @downloads&.close
         @engine.close

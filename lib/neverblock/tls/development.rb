@@ -5,7 +5,7 @@
 # in memory, and every client has to be told to accept it.
 
 require "ipaddr"
-require "neverblock/tls/identity"
+require "neverblock/tls/self_signed"
 
 module NeverBlock
   module TLS
@@ -64,39 +64,15 @@ module NeverBlock
       end
 
       def self_signed
-        key = OpenSSL::PKey::EC.generate("prime256v1")
-        [Identity.new([certificate_for(key)], key),
+        addresses = LOOPBACK
+        addresses |= [@host.sub(/%.*/, "")] if @address && !WILDCARDS.include?(@host)
+        [SelfSigned.identity([@name], days: DAYS, addresses: addresses),
          "https://#{shown} has a certificate of its own making, for development: browsers warn; " \
          "the gem localhost makes one that a machine can trust, cert=F&key=F name real ones"]
       end
 
       def shown
         @host.include?(":") ? "[#{@host}]" : @host
-      end
-
-      def certificate_for(key)
-        OpenSSL::X509::Certificate.new.tap do |made|
-          made.version = 2
-          made.serial = OpenSSL::BN.rand(64)
-          made.subject = made.issuer = OpenSSL::X509::Name.new([["CN", @name]])
-          made.public_key = key
-          made.not_before = Time.now - 3_600
-          made.not_after = made.not_before + (DAYS * 86_400)
-          extend_certificate(made)
-          made.sign(key, OpenSSL::Digest.new("SHA256"))
-        end
-      end
-
-      def extend_certificate(made)
-        factory = OpenSSL::X509::ExtensionFactory.new(made, made)
-        made.add_extension(factory.create_extension("subjectAltName", alternative_names))
-        made.add_extension(factory.create_extension("basicConstraints", "CA:FALSE", true))
-      end
-
-      def alternative_names
-        addresses = LOOPBACK
-        addresses |= [@host.sub(/%.*/, "")] if @address && !WILDCARDS.include?(@host)
-        ["DNS:#{@name}", *addresses.map { |address| "IP:#{address}" }].join(",")
       end
     end
   end

@@ -6,6 +6,7 @@
 require "neverblock/tls/development"
 require "neverblock/tls/expiry"
 require "neverblock/tls/identity"
+require "neverblock/tls/self_signed"
 
 module NeverBlock
   module TLS
@@ -22,7 +23,12 @@ module NeverBlock
       }.freeze
       private_constant :SETTINGS
 
-      # One address: the numbers of its listeners, the files as they were, and what they held.
+      # Days of a certificate that stands for one that is still to be issued.
+      STANDS_DAYS = 30
+      private_constant :STANDS_DAYS
+
+      # One address: the numbers of its listeners, the files as they were, and the certificates that
+      # it serves.
       Entry = Struct.new(:numbers, :seen, :identities)
       private_constant :Entry
 
@@ -41,6 +47,8 @@ module NeverBlock
         @development = development
         @expiry = expiry
         @entries = {}.compare_by_identity # by Config::Bind
+        @challenges = {} # Identity by host name
+        @stand_ins = {} # Identity by Config::Acme
         @renewing = Mutex.new
         @lock = Mutex.new # of @asked and @closing
         @woken = ConditionVariable.new
@@ -64,6 +72,17 @@ module NeverBlock
       # @return [Array<Identity>] what it serves
       def identities(bind)
         @entries.fetch(bind).identities
+      end
+
+      # Answers TLS-ALPN-01 (RFC 8737) on all addresses. Thread-safe.
+      # @param challenges [Hash{String => Identity}] by host name; {}: no more
+      # @return [void]
+      # @raise [Unusable]
+      def challenges=(challenges)
+        @renewing.synchronize do
+          @challenges = challenges
+          @entries.each { |bind, entry| give(entry, make(bind, entry.identities)) }
+        end
       end
 
       # Has a listener, just opened, speak TLS.
@@ -124,7 +143,12 @@ module NeverBlock
       end
 
       def files?
-        @entries.each_key.any? { |bind| @config.secure.identities_of(bind).any? }
+        @entries.each_key.any? { |bind| files_of(bind).any? }
+      end
+
+      def files_of(bind)
+        secure = @config.secure
+        secure.identities_of(bind) + secure.acme_of(bind).map(&:files)
       end
 
       def look_until_closed
@@ -148,6 +172,7 @@ module NeverBlock
       def make(bind, identities)
         context = new_context(bind)
         identities.each { |identity| add_to(context, identity, bind) }
+        @challenges.each { |name, one| context.add_challenge(name, one.chain, one.key) }
         context
       end
 
@@ -172,11 +197,35 @@ module NeverBlock
       end
 
       def identities_of(bind)
-        files = @config.secure.identities_of(bind)
-        return [made_here(bind)] if files.empty?
+        return [made_here(bind)] if files_of(bind).empty?
 
-        files.map do |pair|
-          Identity.read(pair).tap { |one| @expiry.look(one, read: true) }
+        secure = @config.secure
+        secure.identities_of(bind).map { |files| read(files) } +
+          secure.acme_of(bind).map { |order| issued(order, bind) }
+      end
+
+      def read(files)
+        Identity.read(files).tap { |one| @expiry.look(one, read: true) }
+      end
+
+      # A kept file that cannot be used is as good as none when the server starts: another one will
+      # be issued.
+      def issued(order, bind)
+        none_yet = !@entries.key?(bind) || @stand_ins.key?(order)
+        return stand_in(order, bind) if none_yet && !File.exist?(order.files.cert)
+
+        read(order.files).tap { @stand_ins.delete(order) }
+      rescue Unusable => e
+        raise if @entries.key?(bind)
+
+        @log.warn(e.message)
+        stand_in(order, bind)
+      end
+
+      def stand_in(order, bind)
+        @stand_ins[order] ||= SelfSigned.identity(order.names, days: STANDS_DAYS).tap do
+          @log.info("#{bind} serves a self-signed certificate for #{order} until " \
+                    "#{order.directory} has issued one")
         end
       end
 
@@ -194,7 +243,7 @@ module NeverBlock
 
       # Time, size and number of each file: a renewed one differs in one of them.
       def stamps(bind)
-        paths = @config.secure.identities_of(bind).flat_map { |files| [files.cert, files.key] }
+        paths = files_of(bind).flat_map { |files| [files.cert, files.key] }
         [*paths, *@config.secure.clients_of(bind).last].uniq.to_h do |path|
           stat = File.stat(path)
           [path, [stat.mtime, stat.size, stat.ino]]
@@ -217,12 +266,15 @@ module NeverBlock
 
       def serve(bind, entry, changed)
         identities = identities_of(bind)
-        made = make(bind, identities)
+        give(entry, make(bind, identities))
         entry.identities = identities
-        entry.numbers.each { |number| @engine.listener_tls(number, made) }
         return if changed.empty?
 
         @log.info("#{bind}: serves the certificate of #{changed.join(", ")} from now on")
+      end
+
+      def give(entry, context)
+        entry.numbers.each { |number| @engine.listener_tls(number, context) }
       end
     end
   end

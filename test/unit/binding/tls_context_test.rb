@@ -107,6 +107,42 @@ class TLSContextTest < BindingCase
     assert context.add(["a.test"], GOOD.pem, GOOD.key_pem)
   end
 
+  # --- challenges
+
+  def test_a_challenge_is_taken_or_refused_as_a_certificate_is
+    context = Context.new(*DEFAULTS)
+    assert_same context, context.add_challenge("a.test", GOOD.pem, GOOD.key_pem)
+    error = assert_raises(Context::Refused) { context.add_challenge("a.test", GOOD.pem, "none") }
+    assert_equal :key, error.fault
+    assert_equal :name, assert_raises(Context::Refused) {
+      context.add_challenge("", GOOD.pem, GOOD.key_pem)
+    }.fault
+    [[nil, GOOD.pem, GOOD.key_pem], ["a", 1, GOOD.key_pem], ["a", GOOD.pem, :key]].each do |wrong|
+      assert_raises(TypeError) { context.add_challenge(*wrong) }
+    end
+    assert_raises(NeverBlock::Error) { Context.allocate.add_challenge("a", GOOD.pem, GOOD.key_pem) }
+    assert_raises(NeverBlock::Error) do
+      129.times { context.add_challenge("a.test", GOOD.pem, GOOD.key_pem) }
+    end
+  end
+
+  def test_answers_to_challenges_may_be_set_at_any_time
+    server = engine
+    rows = [%w[token token.x], %w[other other.y]]
+    assert_equal(rows, server.challenges = rows)
+    server.send(:challenges=, [])
+    [nil, "x", [1], [[1, 2]], [["a"]], [["a", nil]], [%w[a b].freeze, nil]].each do |wrong|
+      assert_raises(TypeError, wrong.inspect) { server.challenges = wrong }
+    end
+    [["", "a"], ["../a", "b"], ["a", "b\r\n"], ["a" * 129, "b"], ["a", "b" * 257]].each do |wrong|
+      assert_raises(ArgumentError, wrong.inspect) { server.challenges = [wrong] }
+    end
+    server.challenges = [%w[a b]] * 128
+    assert_raises(NeverBlock::Error) { server.challenges = [%w[a b]] * 129 }
+    server.close
+    assert_raises(NeverBlock::Error) { server.challenges = [] }
+  end
+
   # --- listeners
 
   def test_a_listener_gets_a_context_before_the_start_and_another_one_afterwards

@@ -85,6 +85,52 @@ class CheckRulesTest < Minitest::Test
     end
   end
 
+  # --- Acme
+
+  def acme(binds, **words)
+    words = { folder: "/tmp", **words }
+    subject(bind: binds.map { |url| NeverBlock::Config::Bind.parse(url) },
+            "tls.acme": [NeverBlock::Config::Acme.new(%w[a.test], **words)])
+  end
+
+  def test_without_acme_nothing_is_told_of_it
+    assert_empty Rules::Acme.call(subject, missing: -> { flunk("it was asked") })
+    assert_empty Rules::Acme.call(acme(%w[http://a:80 https://a:443]), missing: -> {})
+  end
+
+  def test_what_acme_lacks_is_told_with_the_mend
+    found = Rules::Acme.call(acme(%w[http://a:80], challenge: :http_01),
+                             missing: -> { NeverBlock::TLS::Acme.missing(-> { raise LoadError }) })
+    assert_equal({ "acme-gem" => :serious, "acme-address" => :serious }, rules(found))
+    assert_equal ["add it to the Gemfile: gem \"acme-client\"",
+                  "bind one without cert=FILE: https://0.0.0.0:443"], found.map(&:mend)
+    found = Rules::Acme.call(acme(%w[https://a:443], challenge: :http_01), missing: -> {})
+    assert_equal({ "acme-address" => :serious }, rules(found))
+    assert_equal "bind one: http://0.0.0.0:80", found.first.mend
+    found = Rules::Acme.call(acme(%w[https://a:443]), missing: -> {})
+    assert_equal({ "acme-plain" => :note }, rules(found))
+  end
+
+  def test_a_certificate_that_is_still_to_be_issued_is_no_finding
+    Dir.mktmpdir do |folder|
+      one = acme(%w[http://a:80 https://127.0.0.1:443], folder: folder)
+      assert_empty Rules::Certificates.call(one)
+      assert_empty Dir.children(folder)
+    end
+  end
+
+  def test_a_folder_of_acme_that_cannot_be_written_to_is_told_and_not_made
+    Dir.mktmpdir do |folder|
+      File.write(File.join(folder, "file"), "")
+      { "file" => %w[acme-folder], "new/deep" => [] }.each do |name, expected|
+        one = acme(%w[http://a:80 https://a:443], folder: File.join(folder, name))
+        found = Rules::Acme.call(one, missing: -> {})
+        assert_equal expected, found.map(&:rule)
+      end
+      assert_equal %w[file], Dir.children(folder)
+    end
+  end
+
   # --- Addresses
 
   Machine = Struct.new(:names, :own) do

@@ -4,6 +4,7 @@ require_relative "../../support/fake_native"
 require_relative "../../support/certificates"
 require_relative "../../support/patience"
 require "neverblock/config"
+require "neverblock/tls/acme"
 require "neverblock/tls/listeners"
 
 class ListenersTest < Minitest::Test
@@ -36,6 +37,12 @@ class ListenersTest < Minitest::Test
 
       @settings = settings
       @added = []
+    end
+
+    attr_reader :challenges
+
+    def add_challenge(name, chain, key)
+      (@challenges ||= []) << [name, chain, key]
     end
 
     def add(names, chain, key)
@@ -318,6 +325,88 @@ class ListenersTest < Minitest::Test
     assert_includes @log.text, "goes on with its old certificate: this engine is closed"
   end
 
+  # --- tls { acme }
+
+  def test_until_a_certificate_is_issued_a_self_signed_one_stands_in
+    address = open_acme("a.test", "www.a.test")
+    assert_equal [[0, [%w[a.test www.a.test]]]], @engine.taken
+    line = "info: #{address} serves a self-signed certificate for a.test, www.a.test until " \
+           "https://ca.test/dir has issued one"
+    assert_equal 1, @log.text.scan(line).size
+    @listeners.renew(asked: true)
+    assert_equal [[0, [%w[a.test www.a.test]]]], @engine.taken, "the same one goes on"
+    refute_includes @log.text, "warning"
+    assert_equal 1, @log.text.scan("self-signed").size
+  end
+
+  def test_an_issued_certificate_is_taken_and_its_renewal
+    open_acme("a.test")
+    first = keep("a.test")
+    @listeners.renew
+    second = keep("a.test", "more.test")
+    @listeners.renew
+    contexts = Array.new(@engine.given.size) { @engine.given.pop.last }
+    assert_equal [first.pem, second.pem], contexts.last(2).map { |one| one.added.first[1] }
+    assert_equal 2,
+                 @log.text.scan("serves the certificate of #{@order.files.cert} from now on").size
+  end
+
+  def test_a_kept_certificate_is_served_from_the_start
+    @order = order("a.test")
+    kept = keep("a.test")
+    open_acme("a.test")
+    assert_equal kept.pem, @engine.given.pop.last.added.first[1]
+    assert_empty @log.text
+  end
+
+  def test_a_kept_file_that_is_broken_is_told_and_another_stands_in
+    @order = order("a.test")
+    FileUtils.mkdir_p(@order.folder)
+    File.write(@order.files.cert, "oops")
+    open_acme("a.test")
+    assert_equal [[0, [%w[a.test]]]], @engine.taken
+    assert_match(/warning: \S+a\.test\.pem has no certificate in PEM/, @log.text)
+    assert_includes @log.text, "self-signed"
+  end
+
+  def test_a_kept_file_that_is_gone_leaves_the_old_certificate
+    @order = order("a.test")
+    keep("a.test")
+    open_acme("a.test")
+    @engine.taken
+    File.unlink(@order.files.cert)
+    2.times { @listeners.renew }
+    assert_empty @engine.taken
+    told = "goes on with its old certificate: cannot read the certificate"
+    assert_equal 1, @log.text.scan(told).size
+  end
+
+  def test_certificates_of_files_come_before_those_of_acme
+    write("b.test")
+    open_acme("a.test", cert: [path("b.test.pem")], key: [path("b.test.key")])
+    assert_equal [[0, [%w[b.test], %w[a.test]]]], @engine.taken
+    write("c.test")
+    assert_equal [["c.test"]], @listeners.context(bind("c.test")).added.map(&:first),
+                 "an address with certificates of its own has those alone"
+  end
+
+  def test_challenges_are_answered_on_all_addresses_beside_what_they_serve
+    open_acme("a.test")
+    open_listeners("b.test", numbers: [1])
+    @engine.taken
+    answer = NeverBlock::TLS::SelfSigned.identity(["a.test"], days: 1)
+    @listeners.challenges = { "a.test" => answer }
+    given = Array.new(2) { @engine.given.pop }
+    assert_equal [[0, [%w[a.test]]], [1, [%w[b.test]]]],
+                 given.map { |number, context| [number, context.added.map(&:first)] }
+    assert_equal [[["a.test", answer.chain, answer.key]]] * 2, given.map { |_, one| one.challenges }
+    keep("a.test")
+    @listeners.renew
+    assert @engine.given.pop.last.challenges, "they are there after a renewal"
+    @listeners.challenges = {}
+    assert_equal [nil, nil], (Array.new(2) { @engine.given.pop.last.challenges })
+  end
+
   # --- the thread
 
   def test_the_thread_looks_when_it_is_asked_to
@@ -365,6 +454,28 @@ class ListenersTest < Minitest::Test
   # makes: whether certificates are made. The rest: of `tls { }`.
   def settings(makes: true, **secure)
     Settings.new(NeverBlock::Config::Secure.new(**secure), makes)
+  end
+
+  def order(*names)
+    NeverBlock::Config::Acme.new(names, folder: @folder, directory: "https://ca.test/dir")
+  end
+
+  # @return [Config::Bind] an address that serves it, as listener 0
+  def open_acme(*names, **secure)
+    @order ||= order(*names)
+    @listeners = listeners(config: settings(makes: false, acme: [@order], **secure))
+    address = NeverBlock::Config::Bind.parse("https://127.0.0.1:443")
+    @listeners.add(address, 0, @listeners.context(address))
+    address
+  end
+
+  # What the folder of the order has from now on.
+  # @return [Certificates::Issued]
+  def keep(*names)
+    issued = AUTHORITY.issue(*names)
+    folder = NeverBlock::TLS::Acme::Folder.new(@order.folder).prepare
+    folder.write(@order.files.cert, issued.key_pem + issued.pem)
+    issued
   end
 
   def path(name)

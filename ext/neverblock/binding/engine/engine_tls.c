@@ -9,6 +9,7 @@
 
 #include "binding/base/module.h"
 #include "binding/engine/engine.h"
+#include "responses/challenges.h"
 #include "tls/tls.h"
 
 static VALUE refused_class;
@@ -120,6 +121,20 @@ static VALUE context_add(VALUE self, VALUE names, VALUE chain, VALUE key) {
     return self;
 }
 
+/* add_challenge(name, chain, key) -> self: answers TLS-ALPN-01 for a host name (tls/tls.h). Before
+   a listener has the context. Raises Refused; then the context cannot be used. */
+static VALUE context_add_challenge(VALUE self, VALUE name, VALUE chain, VALUE key) {
+    nb_tls_error error;
+    StringValue(name);
+    StringValue(chain);
+    StringValue(key);
+    check(nb_tls_context_add_challenge(get(self), slice_of(name), slice_of(chain), slice_of(key), &error), &error);
+    RB_GC_GUARD(name);
+    RB_GC_GUARD(chain);
+    RB_GC_GUARD(key);
+    return self;
+}
+
 /* TLSContext.kernel? -> whether this kernel, by the OpenSSL of this build, makes TLS records. */
 static VALUE context_kernel_p(VALUE self) {
     (void)self;
@@ -154,16 +169,41 @@ static VALUE engine_listener_tls(VALUE self, VALUE number, VALUE context) {
 /* listeners -> how many were opened. */
 static VALUE engine_listeners(VALUE self) { return UINT2NUM(nb_server_listeners(nb_engine_server(self))); }
 
+/* challenges = [[token, answer], ...]: what the loops answer for /.well-known/acme-challenge/TOKEN,
+   in place of what was set before (responses/challenges.h). At any time. */
+static VALUE engine_set_challenges(VALUE self, VALUE rows) {
+    nb_challenge list[NB_CHALLENGES_MAX];
+    nb_server *server = nb_engine_server(self);
+    Check_Type(rows, T_ARRAY);
+    size_t count = (size_t)RARRAY_LEN(rows);
+    if (count > NB_CHALLENGES_MAX) rb_raise(nb_error_class, "there are more than %u challenges", NB_CHALLENGES_MAX);
+    for (size_t i = 0; i < count; i++) {
+        VALUE row = rb_ary_entry(rows, (long)i);
+        Check_Type(row, T_ARRAY);
+        VALUE token = rb_ary_entry(row, 0), answer = rb_ary_entry(row, 1);
+        Check_Type(token, T_STRING);
+        Check_Type(answer, T_STRING);
+        list[i] = (nb_challenge){slice_of(token), slice_of(answer)};
+    }
+    nb_status status = nb_server_challenges(server, list, count);
+    RB_GC_GUARD(rows);
+    if (status == NB_INVALID) rb_raise(rb_eArgError, "a token or an answer is empty, too long or not base64url");
+    if (status != NB_OK) nb_raise_status(status, "challenges");
+    return rows;
+}
+
 void nb_engine_tls_define(VALUE engine_class) {
     VALUE class = rb_define_class_under(nb_module, "TLSContext", rb_cObject);
     const char *library = nb_tls_library();
     rb_define_alloc_func(class, context_allocate);
     rb_define_method(class, "initialize", context_initialize, -1);
     rb_define_method(class, "add", context_add, 3);
+    rb_define_method(class, "add_challenge", context_add_challenge, 3);
     rb_define_singleton_method(class, "kernel?", context_kernel_p, 0);
     rb_define_const(class, "LIBRARY", library ? rb_obj_freeze(rb_str_new_cstr(library)) : Qnil);
     refused_class = rb_define_class_under(class, "Refused", nb_error_class);
     rb_define_attr(refused_class, "fault", 1, 0);
     rb_define_method(engine_class, "listener_tls", engine_listener_tls, 2);
+    rb_define_method(engine_class, "challenges=", engine_set_challenges, 1);
     rb_define_method(engine_class, "listeners", engine_listeners, 0);
 }

@@ -111,7 +111,9 @@ void nb_handshake_returned(nb_connections *connections, nb_handshake *handshake)
         return;
     }
     nb_handshake_outcome how = handshake->facts.outcome;
-    if (handshake->status == NB_OK) {
+    if (handshake->status == NB_OK && strcmp(handshake->facts.protocol, NB_TLS_CHALLENGE_PROTOCOL) == 0) {
+        give_up(connections, connection, how, false); /* the handshake was all that was asked for */
+    } else if (handshake->status == NB_OK) {
         const nb_protocol *http2 = connections->http2;
         if (http2 && strcmp(handshake->facts.protocol, http2->name) == 0) connection->protocol = http2;
         nb_count(&connections->counters->tls_versions[handshake->facts.version == NB_TLS_1_3], 1);

@@ -102,6 +102,7 @@ struct nb_connections {
     nb_dispatch *dispatch;
     nb_lanes *lanes;
     const nb_routes *routes;
+    struct nb_challenges *challenges;
     nb_address_paces *address_paces; /* NULL: no limit */
     nb_responses *responses;
     nb_counters *counters;

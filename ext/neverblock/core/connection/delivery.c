@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "responses/challenges.h"
 #include "responses/static.h"
 #include "base/alloc.h"
 #include "connection/responding.h"
@@ -110,11 +111,13 @@ static nb_delivery delivery_of(nb_static_result result) {
 }
 
 static nb_delivery deliver(nb_connections *connections, nb_exchange *exchange, const nb_request_facts *facts) {
+    nb_static_result result = nb_challenges_respond(connections->challenges, connections->responses, exchange, facts);
+    if (result != NB_STATIC_NONE) return delivery_of(result);
     if (exchange->connection->redirects) {
         nb_status status = nb_compose_redirect(connections, exchange, facts);
         return status == NB_OK ? NB_DELIVERY_ANSWERED : NB_DELIVERY_FAILED;
     }
-    nb_static_result result = nb_static_respond(connections->responses, exchange, facts);
+    result = nb_static_respond(connections->responses, exchange, facts);
     if (result != NB_STATIC_NONE) return delivery_of(result);
     if (exchange->asterisk) return NB_DELIVERY_OWN;
     nb_status status = nb_dispatch_head(dispatch_of(connections, exchange), exchange, facts);

@@ -238,6 +238,7 @@ static void set_connections(nb_loop *loop, const nb_connections_events *events) 
     connections->dispatch = &loop->dispatch;
     connections->lanes = &loop->all->lanes;
     connections->routes = &loop->routes;
+    connections->challenges = &loop->all->challenges;
     connections->address_paces = loop->all->address_paces;
     connections->responses = &loop->responses;
     connections->counters = &loop->counters;

@@ -18,6 +18,7 @@
 #include "dispatch/lanes.h"
 #include "dispatch/queues.h"
 #include "metrics/reports.h"
+#include "responses/challenges.h"
 #include "responses/document_roots.h"
 #include "loop/loop_state.h"
 
@@ -30,6 +31,7 @@ typedef struct nb_loops {
     uint16_t lane_count;
     nb_lanes lanes;                   /* which lane a request goes to */
     nb_document_roots document_roots; /* served files */
+    nb_challenges challenges;         /* answers to an ACME server */
     nb_address_paces *address_paces;  /* NULL: no limit */
     nb_reports_reader reports;        /* reports of named downloads */
     /* Connections for which there are descriptors; UINT64_MAX: the limit was not met yet. */

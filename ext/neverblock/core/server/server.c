@@ -65,6 +65,7 @@ static void deinit_loops(nb_loops *loops, uint16_t made) {
         nb_loop_deinit(&loops->each[--made]); /* the first loop ends last */
     }
     nb_document_roots_deinit(&loops->document_roots);
+    nb_challenges_deinit(&loops->challenges);
     nb_lanes_deinit(&loops->lanes);
     if (loops->reports.open) nb_wake_deinit(&loops->reports.wake);
     nb_free(loops->each);
@@ -77,6 +78,10 @@ static nb_status init_loops(nb_loops *loops, const nb_server_config *config) {
     loops->each = nb_alloc_zero(loops->count, sizeof(nb_loop));
     if (!loops->each) return NB_NO_MEMORY;
     nb_status status = nb_lanes_init(&loops->lanes);
+    if (status == NB_OK) {
+        status = nb_challenges_init(&loops->challenges);
+        if (status != NB_OK) nb_lanes_deinit(&loops->lanes);
+    }
     if (status != NB_OK) {
         nb_free(loops->each);
         return status;
@@ -114,6 +119,10 @@ nb_status nb_server_create(const nb_server_config *config, nb_server **result) {
 
 nb_document_roots *nb_server_document_roots(nb_server *server) {
     return server->started ? NULL : &server->loops.document_roots;
+}
+
+nb_status nb_server_challenges(nb_server *server, const nb_challenge *list, size_t count) {
+    return nb_challenges_set(&server->loops.challenges, list, count);
 }
 
 /* --- reports --- */

@@ -34,6 +34,7 @@ typedef struct nb_server nb_server;
 struct nb_report;
 struct nb_tls_context;
 struct nb_document_roots;
+struct nb_challenge;
 
 nb_status nb_server_create(const nb_server_config *config, nb_server **server);
 /* Statuses: see os/net.h. NB_FULL: started already, or too many listeners. Listeners are numbered
@@ -60,6 +61,9 @@ nb_status nb_server_route_add(nb_server *server, nb_slice pattern, nb_route rout
 const nb_route *nb_server_route(const nb_server *server, uint16_t number);
 /* The served files, to be set up before start (document_roots.h). NULL: the server has started. */
 struct nb_document_roots *nb_server_document_roots(nb_server *server);
+/* Sets the answers to an ACME server (challenges.h, with the statuses), in place of those before.
+   Copied. Any time, any thread. */
+nb_status nb_server_challenges(nb_server *server, const struct nb_challenge *list, size_t count);
 /* Reports what becomes of named downloads (reports.h). To be called before start. *fd, owned by the
    server, is readable while there is a report to take. NB_FULL: started already, or called
    before. */

@@ -45,6 +45,10 @@ typedef struct nb_tls_error {
     char detail[NB_TLS_DETAIL_BYTES];
 } nb_tls_error;
 
+/* The protocol of ALPN that asks for the certificate of a challenge (RFC 8737 section 6.2). Such a
+ * connection ends when its handshake is done. */
+#define NB_TLS_CHALLENGE_PROTOCOL "acme-tls/1"
+
 /* Numbers of protocol versions (RFC 8446 section 4.2.1). */
 #define NB_TLS_1_2 0x0303
 #define NB_TLS_1_3 0x0304
@@ -83,6 +87,11 @@ nb_status nb_tls_context_create(const nb_tls_settings *settings, nb_tls_context 
  * failure the context can only be released. */
 nb_status nb_tls_context_add(nb_tls_context *context, const nb_slice *names, size_t count, nb_slice chain, nb_slice key,
                              nb_tls_error *error);
+/* Adds what answers an ACME server that asks whether `name` is this server's, by TLS-ALPN-01
+ * (RFC 8737): a connection whose only protocol is NB_TLS_CHALLENGE_PROTOCOL gets this certificate.
+ * The statuses are those of nb_tls_context_add. */
+nb_status nb_tls_context_add_challenge(nb_tls_context *context, nb_slice name, nb_slice chain, nb_slice key,
+                                       nb_tls_error *error);
 nb_tls_context *nb_tls_context_share(nb_tls_context *context);
 /* NULL is fine. */
 void nb_tls_context_release(nb_tls_context *context);

@@ -22,6 +22,9 @@
 /* A host name (RFC 1035 section 2.3.4). */
 #define NAME_BYTES_MAX 255u
 
+/* One for each name of a certificate. Let's Encrypt takes at most 100 names. */
+#define CHALLENGES_MAX 128u
+
 /* Seconds for which a session may be resumed. */
 #define SESSION_SECONDS 14400
 
@@ -36,6 +39,12 @@ typedef struct certificate {
     size_t first_host, host_count; /* its names in context->given */
 } certificate;
 
+/* What answers an ACME server for one name. */
+typedef struct challenge {
+    char *name; /* in lower case; owned */
+    SSL_CTX *ssl;
+} challenge;
+
 struct nb_tls_context {
     _Atomic uint32_t references;
     nb_tls_settings settings;
@@ -44,6 +53,8 @@ struct nb_tls_context {
     char **given; /* all names, in the order in which they were added; owned */
     host *hosts;  /* sorted by name, each name once */
     size_t given_count, host_count;
+    challenge *challenges;
+    size_t challenge_count;
     nb_tls_certificate *facts; /* in the order in which they were added */
     size_t facts_count;
 };
@@ -131,9 +142,40 @@ static const host *find_host(const nb_tls_context *context, const char *asked) {
     return find(context, context->host_count, dot - 1);
 }
 
+/* As a client sends it that offers this protocol alone (RFC 8737 section 3). */
+#define CHALLENGE_PROTOCOLS "\x0a" NB_TLS_CHALLENGE_PROTOCOL
+static const unsigned char challenge_offer[] = "\0\x0b" CHALLENGE_PROTOCOLS;
+
+/* Marks a connection that asks for the certificate of a challenge. */
+static int note_hello(SSL *ssl, int *alert, void *argument) {
+    nb_tls_context *context = argument;
+    const unsigned char *offer;
+    size_t bytes;
+    (void)alert;
+    if (context->challenge_count == 0) return SSL_CLIENT_HELLO_SUCCESS;
+    int type = TLSEXT_TYPE_application_layer_protocol_negotiation;
+    bool asks = SSL_client_hello_get0_ext(ssl, (unsigned)type, &offer, &bytes) == 1 &&
+                bytes == sizeof(challenge_offer) - 1 && memcmp(offer, challenge_offer, bytes) == 0;
+    if (asks) SSL_set_app_data(ssl, context);
+    return SSL_CLIENT_HELLO_SUCCESS;
+}
+
+/* False: there is no challenge for this name. An ACME server shows no certificate of its own. */
+static bool answer_challenge(const nb_tls_context *context, SSL *ssl, const char *asked) {
+    char name[NAME_BYTES_MAX + 1];
+    if (!lower(name, asked, strlen(asked))) return false;
+    for (size_t i = 0; i < context->challenge_count; i++) {
+        if (strcmp(context->challenges[i].name, name) != 0) continue;
+        SSL_set_verify(ssl, SSL_VERIFY_NONE, NULL);
+        return SSL_set_SSL_CTX(ssl, context->challenges[i].ssl) != NULL;
+    }
+    return false;
+}
+
 static int choose_certificate(SSL *ssl, int *alert, void *argument) {
     const nb_tls_context *context = argument;
     const char *asked = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+    if (SSL_get_app_data(ssl) && asked && answer_challenge(context, ssl, asked)) return SSL_TLSEXT_ERR_OK;
     const host *found = asked ? find_host(context, asked) : NULL;
     (void)alert;
     if (found) SSL_set_SSL_CTX(ssl, context->certificates[found->certificate].ssl);
@@ -229,6 +271,7 @@ static nb_status apply(nb_tls_context *context, SSL_CTX *ssl, nb_tls_error *erro
     nb_status status = set_session_context(ssl, settings);
     if (status == NB_OK) status = set_verify(ssl, settings, error);
     if (status != NB_OK) return status;
+    SSL_CTX_set_client_hello_cb(ssl, note_hello, context);
     SSL_CTX_set_tlsext_servername_callback(ssl, choose_certificate);
     SSL_CTX_set_tlsext_servername_arg(ssl, context);
     SSL_CTX_set_alpn_select_cb(ssl, choose_protocol, &context->settings.protocols);
@@ -415,6 +458,44 @@ nb_status nb_tls_context_add(nb_tls_context *context, const nb_slice *names, siz
     return status == NB_OK ? note(context, &context->certificates[context->count - 1]) : status;
 }
 
+/* --- challenges --- */
+
+static const nb_slice challenge_protocols = {CHALLENGE_PROTOCOLS, sizeof(CHALLENGE_PROTOCOLS) - 1};
+
+static nb_status make_challenge(nb_tls_context *context, nb_slice chain, nb_slice key, SSL_CTX **result,
+                                nb_tls_error *error) {
+    SSL_CTX *ssl;
+    nb_status status = make_ssl(context, &ssl, error);
+    if (status != NB_OK) return status;
+    SSL_CTX_set_alpn_select_cb(ssl, choose_protocol, (void *)(uintptr_t)&challenge_protocols);
+    status = load(ssl, chain, key, error);
+    if (status != NB_OK) SSL_CTX_free(ssl);
+    *result = ssl;
+    return status;
+}
+
+nb_status nb_tls_context_add_challenge(nb_tls_context *context, nb_slice name, nb_slice chain, nb_slice key,
+                                       nb_tls_error *error) {
+    char lowered[NAME_BYTES_MAX + 1];
+    SSL_CTX *ssl;
+    error->fault = NB_TLS_FAULT_NONE;
+    error->detail[0] = '\0';
+    if (!lower(lowered, name.data, name.size)) return NB_INVALID;
+    if (context->challenge_count == CHALLENGES_MAX) return NB_FULL;
+    challenge *grown = nb_realloc(context->challenges, (context->challenge_count + 1) * sizeof(challenge));
+    if (!grown) return NB_NO_MEMORY;
+    context->challenges = grown;
+    nb_status status = make_challenge(context, chain, key, &ssl, error);
+    if (status != NB_OK) return status;
+    char *copy = copy_of(lowered);
+    if (!copy) {
+        SSL_CTX_free(ssl);
+        return NB_NO_MEMORY;
+    }
+    grown[context->challenge_count++] = (challenge){copy, ssl};
+    return NB_OK;
+}
+
 /* --- life --- */
 
 /* .data is NULL: out of memory. */
@@ -464,6 +545,11 @@ void nb_tls_context_release(nb_tls_context *context) {
     for (size_t i = 0; i < context->given_count; i++) {
         nb_free(context->given[i]);
     }
+    for (size_t i = 0; i < context->challenge_count; i++) {
+        nb_free(context->challenges[i].name);
+        SSL_CTX_free(context->challenges[i].ssl);
+    }
+    nb_free(context->challenges);
     nb_free(context->certificates);
     nb_free(context->given);
     nb_free(context->hosts);

@@ -20,6 +20,13 @@ nb_status nb_tls_context_add(nb_tls_context *context, const nb_slice *names, siz
     return NB_UNSUPPORTED;
 }
 
+nb_status nb_tls_context_add_challenge(nb_tls_context *context, nb_slice name, nb_slice chain, nb_slice key,
+                                       nb_tls_error *error) {
+    (void)context, (void)name, (void)chain, (void)key;
+    *error = (nb_tls_error){0};
+    return NB_UNSUPPORTED;
+}
+
 nb_tls_context *nb_tls_context_share(nb_tls_context *context) { return context; }
 
 void nb_tls_context_release(nb_tls_context *context) { (void)context; }

@@ -57,12 +57,16 @@ module NeverBlock
         end
 
         def of_address(bind, config, listeners, now)
-          files = config.secure.identities_of(bind)
-          return config.makes_certificates? ? [] : [none(bind)] if files.empty?
+          secure = config.secure
+          if secure.identities_of(bind).empty? && secure.acme_of(bind).empty?
+            return config.makes_certificates? ? [] : [none(bind)]
+          end
 
           listeners.context(bind)
+          # One without files stands in for one that is still to be issued.
           read = listeners.identities(bind)
-          [*read.flat_map { |identity| of_identity(identity, now) }, *names(bind, read)]
+          kept = read.select(&:files)
+          [*kept.flat_map { |identity| of_identity(identity, now) }, *names(bind, read)]
         rescue TLS::Unusable => e
           [unusable(bind, e.message)]
         end

@@ -1,0 +1,287 @@
+# frozen_string_literal: true
+
+# Certificates of `tls { acme }`: asks ACME servers for them, keeps them in a folder, and renews
+# them in time, on a Ruby thread of its own. Listeners serve what the folder has. With workers this
+# runs in the process that listens.
+
+require "neverblock/errors"
+require "neverblock/tls/acme/answers"
+require "neverblock/tls/acme/back_off"
+require "neverblock/tls/acme/failed"
+require "neverblock/tls/acme/folder"
+require "neverblock/tls/acme/issuance"
+require "neverblock/tls/acme/kept"
+
+module NeverBlock
+  module TLS
+    class Acme
+      GEM = "acme-client"
+      NO_GEM = "tls { acme } needs the gem #{GEM}; add it to the Gemfile: gem \"#{GEM}\""
+      # Seconds until another look when another server that shares the folder asks for certificates.
+      BUSY_S = 10
+      # Longest wait: a clock may be set meanwhile.
+      LOOK_S = 3_600
+      # Shortest time from a certificate to the next: an ACME server may sign for minutes.
+      APART_S = 60
+      # Seconds between two questions when to renew, unless the ACME server says another time (RFC
+      # 9773 section 4.3); the first after a random part of it.
+      ASK_S = 21_600
+      ASK_RANGE_S = (3_600..86_400).freeze
+      # Seconds that #close waits for the thread, and once more when it was ended.
+      CLOSE_S = 1
+      private_constant :NO_GEM, :BUSY_S, :LOOK_S, :APART_S, :ASK_S, :ASK_RANGE_S, :CLOSE_S
+
+      # One certificate. suggested: the ACME server's time of renewal; nil: none is known.
+      # ask_at: when to ask for it.
+      Task = Struct.new(:order, :folder, :back_off, :at, :suggested, :ask_at)
+      # The server ends.
+      Closed = Class.new(StandardError)
+      private_constant :Task, :Closed
+
+      # @param config [Config]
+      # @return [Boolean] whether there is anything to do
+      def self.wanted?(config)
+        !config.secure.acme.empty?
+      end
+
+      # Blocks while it requires the gem.
+      # @param load [#call] requires the gem
+      # @return [String, nil] what is missing, as a sentence with the mend
+      def self.missing(load = -> { require GEM })
+        load.call
+        nil
+      rescue LoadError
+        NO_GEM
+      end
+
+      # What a challenge needs of the addresses.
+      # @param order [Config::Acme]
+      # @param binds [Array<Config::Bind>]
+      # @return [Array<Symbol>] challenges that can be answered, in the order of the tries
+      def self.kinds(order, binds)
+        return [order.challenge] unless order.challenge == :both
+
+        binds.all?(&:https?) ? %i[tls_alpn_01] : %i[http_01 tls_alpn_01]
+      end
+
+      # @param config [Config]
+      # @return [String, nil] what of the configuration is wrong, with the mend
+      def self.wrong(config)
+        binds = config.binds
+        if binds.none? { |bind| bind.https? && bind.identities.empty? }
+          return "tls { acme } has no address to serve: bind one without cert=FILE: " \
+                 "https://0.0.0.0:443"
+        end
+        return unless config.secure.acme.any? { |order| order.challenge == :http_01 }
+
+        "tls { acme challenge: :http_01 } needs a plain address: bind one: http://0.0.0.0:80" if
+          binds.all?(&:https?)
+      end
+
+      # @param engine [Engine]
+      # @param listeners [Listeners]
+      # @param config [Config]
+      # @param log [Log]
+      # @param issuance [#new] see Issuance
+      # @param clock [#now]
+      # @raise [StartError] the gem is missing, or the configuration is wrong
+      # @raise [Unusable] a folder cannot be written to
+      def initialize(engine, listeners, config, log, issuance: Issuance, clock: Time)
+        Identity.require_openssl
+        problem = self.class.wrong(config) || self.class.missing
+        raise StartError, problem if problem
+
+        @listeners = listeners
+        @log = log
+        @issuance = issuance
+        @clock = clock
+        @binds = config.binds
+        @answers = Answers.new(engine, listeners)
+        @tasks = config.secure.acme.map { |order| task(order) }
+        @lock = Mutex.new # of @asked and @closing
+        @woken = ConditionVariable.new
+        @asked = @closing = false
+      end
+
+      # @return [self]
+      def start
+        @thread = Thread.new { run }
+        @thread.name = "nb-acme"
+        @thread.report_on_exception = false
+        self
+      end
+
+      # Has the thread try again now what has failed. Returns at once. Thread-safe.
+      # @return [void]
+      def ask
+        @lock.synchronize do
+          @asked = true
+          @woken.signal
+        end
+      end
+
+      # @return [void]
+      def close
+        @lock.synchronize do
+          @closing = true
+          @woken.signal
+        end
+        return if @thread.nil? || @thread.join(CLOSE_S)
+
+        # It waits for an ACME server. A name lookup cannot be ended.
+        @thread.kill.join(CLOSE_S)
+      end
+
+      # Does what is due. Blocks.
+      # @return [Time] when to call it again
+      def attend
+        @tasks.each { |task| attend_to(task) if task.at <= now }
+        @tasks.map(&:at).min
+      end
+
+      private
+
+      def task(order)
+        Task.new(order, Folder.new(order.folder).prepare, BackOff.new, Time.at(0), nil,
+                 now + rand(ASK_S))
+      end
+
+      def now
+        @clock.now
+      end
+
+      def run
+        loop do
+          pause_until(attend)
+          hurry if take_asked
+        end
+      rescue Closed
+        nil
+      rescue StandardError => e
+        @log.error("the thread that renews the certificates of tls { acme } has failed", e)
+      end
+
+      def pause_until(time)
+        wait((time - now).clamp(0, LOOK_S)) { @asked }
+      end
+
+      # Waits so many seconds, or until the block is true.
+      def wait(seconds)
+        limit = monotonic + seconds
+        @lock.synchronize do
+          until (block_given? && yield) || @closing || (left = limit - monotonic) <= 0
+            @woken.wait(@lock, left)
+          end
+          raise Closed if @closing
+        end
+      end
+
+      def monotonic
+        ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+      end
+
+      def take_asked
+        @lock.synchronize { @asked.tap { @asked = false } }
+      end
+
+      def hurry
+        @tasks.each do |task|
+          task.back_off.hurry(now)
+          task.at = task.back_off.at || Time.at(0)
+        end
+      end
+
+      # --- one certificate
+
+      def attend_to(task)
+        kept = Kept.of(task.order)
+        return task.at = next_look(task, kept) if kept && !due?(task, kept)
+
+        taken = task.folder.alone { try(task) }
+        task.at = now + BUSY_S unless taken
+      rescue StandardError => e
+        raise if e.is_a?(Closed)
+
+        failed(task, e)
+      end
+
+      # Another server that shares the folder may have been here first.
+      def try(task)
+        kept = Kept.of(task.order)
+        return task.at = next_look(task, kept) if kept && !due?(task, kept)
+
+        issue(task, kept)
+      end
+
+      def issue(task, kept)
+        pem = issuance(task).call(kept)
+        task.folder.write(task.order.files.cert, pem)
+        task.back_off.worked
+        task.suggested = nil
+        fresh = Kept.of(task.order)
+        task.at = [next_look(task, fresh), now + APART_S].max
+        @listeners.renew
+        @log.info("acme: #{task.order}: certificate issued by #{issuer(fresh)}, valid until " \
+                  "#{day(fresh.not_after)}, to be renewed from #{day(fresh.renew_at)} on")
+      end
+
+      def issuance(task)
+        kinds = self.class.kinds(task.order, @binds)
+        @issuance.new(task.order, task.folder, @answers, kinds, ->(seconds) { wait(seconds) })
+      end
+
+      def failed(task, error)
+        not_before = error.not_before if error.is_a?(Failed)
+        task.at = task.back_off.failed(now, not_before)
+        text = error.message.lines.first.to_s.strip
+        text = "#{error.class}: #{text}" unless error.is_a?(Error)
+        @log.warn("acme: #{task.order}: no certificate: #{text}; next try at #{day(task.at)}; " \
+                  "#{meanwhile(task)}")
+      end
+
+      def meanwhile(task)
+        kept = Kept.of(task.order)
+        return "a self-signed one is served meanwhile" unless kept
+
+        "the old one is served, which is valid until #{day(kept.not_after)}"
+      end
+
+      # --- when
+
+      def due?(task, kept)
+        ask_when_to_renew(task, kept) if renew_at(task, kept) > now && task.ask_at <= now
+        renew_at(task, kept) <= now
+      end
+
+      # The ACME server's time counts, also where it is later (RFC 9773 section 4.2).
+      def renew_at(task, kept)
+        suggested = task.suggested
+        suggested && suggested < kept.not_after ? suggested : kept.renew_at
+      end
+
+      def next_look(task, kept)
+        [renew_at(task, kept), task.ask_at].min
+      end
+
+      # What the server does not tell changes nothing.
+      def ask_when_to_renew(task, kept)
+        task.ask_at = now + ASK_S
+        task.suggested, again = issuance(task).renewal_times(kept)
+        task.ask_at = now + (again - now).clamp(ASK_RANGE_S) if again
+      rescue Failed
+        nil
+      end
+
+      # --- words
+
+      def issuer(kept)
+        issuer = kept.certificate.issuer.to_a.to_h { |name, value, _| [name, value] }
+        issuer.values_at("O", "CN").compact.join(" ")
+      end
+
+      def day(time)
+        time.getutc.strftime("%Y-%m-%d %H:%M UTC")
+      end
+    end
+  end
+end
