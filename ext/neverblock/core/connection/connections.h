@@ -48,6 +48,7 @@ typedef struct nb_connection_settings {
     uint64_t body_bytes_max, send_rate;
     uint32_t header_bytes_max, body_timeout_ms, request_timeout_ms, rate_min, redirect_port;
     bool cancel_on_disconnect, answer_asterisk, front;
+    uint8_t compress; /* nb_compress */
 } nb_connection_settings;
 
 /* Calls upward, to the folders that connections do not include. */

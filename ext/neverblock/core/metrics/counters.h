@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/counter.h"
+#include "files/accept_encoding.h"
 #include "transport/transport.h"
 
 /* Since the start, but for those that say "now". Connections and requests of admin listeners count
@@ -22,14 +23,16 @@
  *   shed (503, too much to do), overdue (its limit has expired), lost (502, its worker died),
  *   aborted (its client left), queue (now)
  *   bytes_received, bytes_sent, spool_bytes (now), response_bytes (now), downloads,
- *   reports_dropped
+ *   reports_dropped; compress_bytes_in, compress_bytes_out (contents that were compressed, before and
+ *   after)
  *   turns, guest_turns (of an executor's thread)
  */
 /* clang-format off */
 #define NB_COUNTER_LIST(X) \
     X(accepted) X(connections) X(requests) X(responses) X(requests_refused) X(shed) X(timed_out) X(overdue) X(queue) X(aborted) \
     X(accept_errors) X(spool_bytes) X(response_bytes) X(connections_refused) X(evicted) X(bytes_received) X(bytes_sent) \
-    X(turns) X(guest_turns) X(admin_requests) X(hijacked) X(lost) X(downloads) X(reports_dropped)
+    X(turns) X(guest_turns) X(admin_requests) X(hijacked) X(lost) X(downloads) X(reports_dropped) \
+    X(compress_bytes_in) X(compress_bytes_out)
 /* clang-format on */
 
 /* What a connection does now. */
@@ -51,6 +54,7 @@ typedef struct nb_counters {
     _Atomic uint64_t broken;            /* responses that were cut off */
     _Atomic uint64_t phases[NB_PHASES]; /* connections by phase */
     _Atomic uint64_t handshakes[NB_HANDSHAKE_OUTCOMES];
+    _Atomic uint64_t compressed[NB_ENCODING_COUNT]; /* responses by coding */
 } nb_counters;
 
 #define NB_COUNT(counters, name, by) nb_count(&(counters)->name, (uint64_t)(by))

@@ -24,6 +24,10 @@ module NeverBlock
                 "the native part was built without OpenSSL: https:// addresses are refused",
                 "install OpenSSL's development files (libssl-dev), and install the gem again; or " \
                 "put a proxy in front"],
+          gzip: [:note,
+                 "the native part was built without zlib: no response is compressed as gzip, " \
+                 "which all clients know",
+                 "install zlib's development files (zlib1g-dev), and install the gem again"],
           http2: [:note,
                   "the native part was built without nghttp2: HTTP/1.1 is spoken, and not HTTP/2",
                   "install nghttp2's development files (libnghttp2-dev), and install the gem again"]
@@ -35,16 +39,20 @@ module NeverBlock
         def call(subject, built = NeverBlock.built)
           absent = MISSING.reject { |feature, _| built.fetch(feature, true) }
           absent.map do |feature, (level, seen, mend)|
-            level = :serious if feature == :tls && https?(subject)
+            level = :serious if needed?(feature, subject)
             Finding.of(level, "build-#{feature}", seen, mend)
           end
         end
 
-        # The server does not start then.
-        def https?(subject)
-          subject&.config&.binds&.any?(&:https?)
+        # Without it the server does not start, or does not do what the configuration says.
+        def needed?(feature, subject)
+          config = subject&.config or return false
+          case feature
+          when :tls then config.binds.any?(&:https?)
+          when :gzip then config.compresses?
+          end
         end
-        private_class_method :https?
+        private_class_method :needed?
       end
     end
   end
