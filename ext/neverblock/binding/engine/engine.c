@@ -310,8 +310,7 @@ static VALUE lane_methods(void) {
 static VALUE engine_route(int argc, VALUE *argv, VALUE self) {
     VALUE pattern, stream_input, cancel_on_disconnect, algorithm, rate, lane, compress;
     uint16_t made = 0;
-    rb_scan_args(argc, argv, "34", &pattern, &stream_input, &cancel_on_disconnect, &algorithm, &rate, &lane,
-                 &compress);
+    rb_scan_args(argc, argv, "34", &pattern, &stream_input, &cancel_on_disconnect, &algorithm, &rate, &lane, &compress);
     StringValue(pattern);
     nb_route route = {.stream_input = RTEST(stream_input), .cancel_on_disconnect = choice(cancel_on_disconnect)};
     if (!NIL_P(algorithm)) route.send_by.algorithm = (uint16_t)nb_engine_number(algorithm, UINT16_MAX, "algorithm");

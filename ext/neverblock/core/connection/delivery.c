@@ -243,6 +243,5 @@ static void encoded(void *owner, nb_exchange *exchange, nb_status status) {
     if (exchange->ended) connection->protocol->answered(owner, exchange);
 }
 
-const nb_responses_events nb_delivery_response_events = {.named_answered = named_answered,
-                                                         .encoded = encoded,
-                                                         .static_result = static_result};
+const nb_responses_events nb_delivery_response_events = {
+    .named_answered = named_answered, .encoded = encoded, .static_result = static_result};

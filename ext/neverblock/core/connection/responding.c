@@ -143,7 +143,8 @@ bool nb_respond_lost(nb_connections *connections, nb_exchange *exchange) {
 /* Early hints are advice: they are dropped after the head, and for a client that does not read. */
 static bool takes_hints(const nb_connections *connections, const nb_exchange *exchange) {
     uint64_t owed = nb_connection_owed(exchange->connection) + exchange->send_queue.bytes;
-    return !exchange->head_sent && !exchange->compression && !exchange->hijack && owed <= connections->dispatch->response_window_bytes / 4;
+    return !exchange->head_sent && !exchange->compression && !exchange->hijack &&
+           owed <= connections->dispatch->response_window_bytes / 4;
 }
 
 /* The exchange has no connection: drops the part. */

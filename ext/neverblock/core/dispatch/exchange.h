@@ -61,7 +61,7 @@ struct nb_exchange {
     uint64_t record_end;
     uint32_t record_bytes;
     int64_t handed_ns;
-    nb_handover *handover;    /* owned; NULL: none */
+    nb_handover *handover; /* owned; NULL: none */
     /* Owned: its response while that is encoded (responses/compression.h); NULL. */
     struct nb_compression *compression;
     /* Owned: its If-None-Match, where that has a weak tag and its response may be compressed. */

@@ -178,7 +178,8 @@ static nb_status open_parts(nb_loop *loop, const nb_server_config *config) {
    without further rules, and the budget is never quite used up (the dynamic thresholds of Choudhury
    and Hahne, IEEE/ACM Transactions on Networking 6.2, 1998). */
 static void allow_responses(nb_loop *loop) {
-    uint64_t here = (uint64_t)loop->pool.sending * NB_READ_BUFFER_BYTES + loop->responses.compressions.bytes, all = loop->config.response_bytes_max;
+    uint64_t here = (uint64_t)loop->pool.sending * NB_READ_BUFFER_BYTES + loop->responses.compressions.bytes,
+             all = loop->config.response_bytes_max;
     atomic_store_explicit(&loop->counters.response_bytes, here, memory_order_relaxed);
     uint64_t held = NB_SUM(loop, counters.response_bytes), allowed = held < all ? all - held : 0;
     if (allowed < NB_RESPONSE_FLOOR_BYTES) allowed = NB_RESPONSE_FLOOR_BYTES;

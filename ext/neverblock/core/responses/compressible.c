@@ -101,8 +101,7 @@ bool nb_compress_is_guarded(const nb_head *head, bool secure, bool certified) {
         case NB_FIELD_X_FORWARDED_PROTO:
             if (nb_slice_equal_lower(header->value, NB_SLICE("https"))) secure = true;
             break;
-        case NB_FIELD_OTHER:
-            if (!nb_slice_equal_lower(header->name, NB_SLICE("sec-fetch-site"))) break;
+        case NB_FIELD_SEC_FETCH_SITE:
             told = true;
             own = own && is_own(header->value);
             break;

@@ -219,8 +219,8 @@ static nb_status respond_known(nb_responses *responses, nb_exchange *exchange, c
     copy.status = 304;
     copy.message.flags &= (uint16_t)~NB_RESPONSE_HAS_LENGTH;
     copy.content_length = NB_CONTENT_LENGTH_UNKNOWN;
-    return respond(responses, exchange, &copy, lines, fields,
-                   NB_COMPRESS_VARY | NB_COMPRESS_WEAKEN | NB_COMPRESS_EMPTY, nb_slice_of(NULL, 0));
+    return respond(responses, exchange, &copy, lines, fields, NB_COMPRESS_VARY | NB_COMPRESS_WEAKEN | NB_COMPRESS_EMPTY,
+                   nb_slice_of(NULL, 0));
 }
 
 /* --- bytes of the application --- */
@@ -331,9 +331,7 @@ nb_status nb_compression_part(nb_responses *responses, nb_exchange *exchange, co
 
 /* --- pieces --- */
 
-static size_t waiting_bytes(const nb_compression *self) {
-    return self->input.size + self->taken.size - self->taken_at;
-}
+static size_t waiting_bytes(const nb_compression *self) { return self->input.size + self->taken.size - self->taken_at; }
 
 size_t nb_compression_waiting(const nb_exchange *exchange) {
     return exchange->compression ? waiting_bytes(exchange->compression) : 0;
@@ -357,9 +355,7 @@ static void choose_piece(nb_compression *self, size_t most) {
     size_t there = self->taken.size - self->taken_at;
     self->piece_bytes = there < most ? there : most;
     bool all = self->piece_bytes == there && self->input.size == 0;
-    self->then = !all                             ? NB_ENCODE_MORE
-                 : self->last && !self->aborted ? NB_ENCODE_END
-                                                : NB_ENCODE_FLUSH;
+    self->then = !all ? NB_ENCODE_MORE : self->last && !self->aborted ? NB_ENCODE_END : NB_ENCODE_FLUSH;
 }
 
 /* The head with which the response is sent. plain: not encoded. */
@@ -371,7 +367,8 @@ static nb_status send_head(nb_responses *responses, nb_compression *self, nb_sli
     nb_response_message message = self->head;
     unsigned changes = plain ? 0 : NB_COMPRESS_VARY | NB_COMPRESS_WEAKEN | NB_COMPRESS_ENCODE;
     bool whole = (flags & NB_PART_LAST) && !(flags & NB_PART_ABORTED);
-    message.message.flags &= (uint16_t) ~(NB_PART_LAST | NB_PART_ABORTED | NB_PART_TELL_DRAINED | NB_RESPONSE_HAS_LENGTH);
+    message.message.flags &= (uint16_t) ~(NB_PART_LAST | NB_PART_ABORTED | NB_PART_TELL_DRAINED |
+                                          NB_RESPONSE_HAS_LENGTH);
     message.message.flags |= flags;
     message.content_length = whole ? content.size : NB_CONTENT_LENGTH_UNKNOWN;
     nb_response_fields_read(&fields, lines);
@@ -412,8 +409,7 @@ static void follow(nb_responses *responses, nb_compression *self) {
         self->taken_at += self->piece_bytes;
         bool broken = self->aborted && waiting_bytes(self) == 0, over = self->then == NB_ENCODE_END || broken;
         uint16_t flags = broken ? NB_PART_LAST | NB_PART_ABORTED : over ? NB_PART_LAST : 0;
-        if (over || self->output.size > 0 || !self->exchange->head_sent)
-            status = send_output(responses, self, flags);
+        if (over || self->output.size > 0 || !self->exchange->head_sent) status = send_output(responses, self, flags);
         shrink(&self->output);
         if (self->taken_at == self->taken.size) {
             self->taken_at = 0;

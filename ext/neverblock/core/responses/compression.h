@@ -38,8 +38,7 @@ void nb_compressions_deinit(nb_compressions *compressions);
 void nb_compression_request(nb_exchange *exchange, const nb_head *head, nb_compress how, bool secure, bool certified);
 
 /* A part of the response to such a request; else as nb_compose_part. */
-nb_status nb_compression_part(nb_responses *responses, nb_exchange *exchange, const nb_message *part,
-                              const char *rest);
+nb_status nb_compression_part(nb_responses *responses, nb_exchange *exchange, const nb_message *part, const char *rest);
 /* Encodes what the turn has brought, and what threads have encoded goes to the clients. threads_only:
  * this thread holds a lock that others want. True: some is left for the next turn. */
 bool nb_compressions_step(nb_responses *responses, bool threads_only);
