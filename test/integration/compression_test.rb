@@ -367,6 +367,21 @@ class CompressionTest < ServerProcessCase
     assert_equal "gzip", ask("/always/text", GZIP)["content-encoding"]
   end
 
+  # --- figures ---
+
+  def test_figures
+    admin = URI(server.admin_url)
+    before = JSON.parse(Net::HTTP.get(admin + "/status.json")).fetch("compression")
+    body = ask("/text", GZIP).body
+    after = JSON.parse(Net::HTTP.get(admin + "/status.json")).fetch("compression")
+    assert_equal({ "gzip_total" => 1, "br_total" => 0, "zstd_total" => 0, "input_bytes_total" => TEXT.bytesize,
+                   "output_bytes_total" => body.bytesize },
+                 after.to_h { |name, value| [name, value - before.fetch(name)] })
+    metrics = Net::HTTP.get(admin + "/metrics")
+    assert_includes metrics, "neverblock_compressed_responses_total{coding=\"gzip\"} #{after.fetch("gzip_total")}\n"
+    assert_includes metrics, "neverblock_compression_output_bytes_total #{after.fetch("output_bytes_total")}\n"
+  end
+
   # --- secrets ---
 
   # @return [String, nil] Content-Encoding

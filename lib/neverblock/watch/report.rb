@@ -152,12 +152,19 @@ module NeverBlock
       end
 
       def rest
-        [DOWNLOADS, FIRST_BYTE, SPEED, I_O_LOOP, DNS, MEMORY, GC, LOG].filter_map do |name, entries|
+        [COMPRESSION, DOWNLOADS, FIRST_BYTE, SPEED, I_O_LOOP, DNS, MEMORY, GC, LOG].filter_map do |name, entries|
           row(name, figures(entries)) if entries.any? { |_, path,| @document.any?(path.first) }
         end
       end
 
       # Each has a name and entries of label, path and unit.
+      COMPRESSION = ["compressed", [
+        ["gzip", %w[compression gzip_total], :count],
+        ["br", %w[compression br_total], :count],
+        ["zstd", %w[compression zstd_total], :count],
+        ["from", %w[compression input_bytes_total], :bytes],
+        ["to", %w[compression output_bytes_total], :bytes]
+      ]].freeze
       DOWNLOADS = ["downloads", [
         ["active", %w[downloads active], :count],
         ["queued", %w[downloads queued], :count],
@@ -205,7 +212,7 @@ module NeverBlock
         ["time", %w[gc time_s], :duration]
       ]].freeze
       LOG = ["log", [["lines dropped", %w[log dropped_total], :count]]].freeze
-      private_constant :DOWNLOADS, :FIRST_BYTE, :SPEED, :I_O_LOOP, :DNS, :MEMORY, :GC, :LOG
+      private_constant :COMPRESSION, :DOWNLOADS, :FIRST_BYTE, :SPEED, :I_O_LOOP, :DNS, :MEMORY, :GC, :LOG
 
       def figures(entries)
         entries.map do |label, path, unit|
