@@ -411,7 +411,8 @@ module NeverBlock
 
       COMPRESSING = [
         option(:compress, COMPRESSION, Route::COMPRESS,
-               default: false, flags: %w[--compress], engine: :compress,
+               default: false, flags: %w[--compress], env: %w[NEVERBLOCK_COMPRESS],
+               engine: :compress,
                help: "compress responses of the application that are text, by zstd, br or gzip; " \
                      "always: also where another site may watch their sizes, see compression.md"),
         option(:types, COMPRESSION, COMPRESSED_TYPE,

@@ -29,59 +29,100 @@ typedef struct block {
 
 typedef struct br_encoder {
     nb_encoder encoder;
-    BrotliEncoderState *state;
-    block *blocks;
-    jmp_buf *out_of_memory; /* NULL: the library is not inside, or may be told by NULL */
-    bool failed;            /* it was left in the middle: only its blocks may be freed */
+    BrotliEncoderState *state; /* NULL: it was left in the middle, and only its blocks may be freed */
+    block *blocks;             /* of the library */
+    block *spare;              /* given back by it: the next content needs mostly the same */
+    jmp_buf *out_of_memory;    /* NULL: the library is not inside, or may be told by NULL */
+    unsigned level;
 } br_encoder;
 
 static br_encoder *own(nb_encoder *encoder) { return (br_encoder *)(void *)encoder; }
 
+static void put(block **list, block *added) {
+    added->next = *list;
+    added->place = list;
+    if (added->next) added->next->place = &added->next;
+    *list = added;
+}
+
+static void take_out(block *taken) {
+    *taken->place = taken->next;
+    if (taken->next) taken->next->place = taken->place;
+}
+
+/* NULL: out of memory. */
+static block *new_block(br_encoder *self, size_t bytes) {
+    block *made = nb_alloc(sizeof(*made) + bytes);
+    if (!made) return NULL;
+    made->bytes = bytes;
+    self->encoder.allocated += bytes;
+    return made;
+}
+
 static void *allocate(void *encoder, size_t bytes) {
     br_encoder *self = encoder;
-    block *made = nb_alloc(sizeof(*made) + bytes);
-    if (!made && self->out_of_memory) longjmp(*self->out_of_memory, 1);
-    if (!made) return NULL;
-    *made = (block){.next = self->blocks, .place = &self->blocks, .bytes = bytes};
-    if (made->next) made->next->place = &made->next;
-    self->blocks = made;
-    self->encoder.allocated += bytes;
-    return made + 1;
+    block *found = self->spare;
+    while (found && found->bytes != bytes)
+        found = found->next;
+    if (found) {
+        take_out(found);
+    } else {
+        found = new_block(self, bytes);
+    }
+    if (!found && self->out_of_memory) longjmp(*self->out_of_memory, 1);
+    if (!found) return NULL;
+    put(&self->blocks, found);
+    return found + 1;
 }
 
 static void release(void *encoder, void *bytes) {
     br_encoder *self = encoder;
     if (!bytes) return;
     block *freed = (block *)bytes - 1;
-    *freed->place = freed->next;
-    if (freed->next) freed->next->place = freed->place;
-    self->encoder.allocated -= freed->bytes;
-    nb_free(freed);
+    take_out(freed);
+    put(&self->spare, freed);
+}
+
+static void free_all(br_encoder *self, block **list) {
+    while (*list) {
+        block *freed = *list;
+        take_out(freed);
+        self->encoder.allocated -= freed->bytes;
+        nb_free(freed);
+    }
 }
 
 /* The library's quality for each level. */
-static const uint8_t qualities[NB_LEVEL_MAX] = {1, 2, 2, 4, 4, 5, 5, 6, 7};
+static const uint8_t qualities[NB_LEVEL_MAX] = {1, 2, 2, 3, 4, 5, 5, 6, 6};
+
+static bool begin(br_encoder *self) {
+    bool small = self->encoder.window == NB_WINDOW_SMALL;
+    self->state = BrotliEncoderCreateInstance(allocate, release, self);
+    if (!self->state) return false;
+    (void)BrotliEncoderSetParameter(self->state, BROTLI_PARAM_QUALITY, qualities[self->level - 1]);
+    (void)BrotliEncoderSetParameter(self->state, BROTLI_PARAM_LGWIN, small ? SMALL_BITS : LARGE_BITS);
+    if (small) (void)BrotliEncoderSetParameter(self->state, BROTLI_PARAM_SIZE_HINT, NB_WINDOW_SMALL_BYTES);
+    return true;
+}
 
 static nb_encoder *create(unsigned level, nb_window window) {
     br_encoder *self = nb_alloc_zero(1, sizeof(*self));
     if (!self) return NULL;
-    self->state = BrotliEncoderCreateInstance(allocate, release, self);
-    if (!self->state) {
-        nb_free(self);
-        return NULL;
-    }
-    (void)BrotliEncoderSetParameter(self->state, BROTLI_PARAM_QUALITY, qualities[level - 1]);
-    (void)BrotliEncoderSetParameter(self->state, BROTLI_PARAM_LGWIN,
-                                    window == NB_WINDOW_SMALL ? SMALL_BITS : LARGE_BITS);
-    if (window == NB_WINDOW_SMALL)
-        (void)BrotliEncoderSetParameter(self->state, BROTLI_PARAM_SIZE_HINT, NB_WINDOW_SMALL_BYTES);
-    return &self->encoder;
+    self->level = level;
+    self->encoder.window = window;
+    if (begin(self)) return &self->encoder;
+    nb_free(self);
+    return NULL;
 }
 
-/* The library has no way to use a state again. */
+/* The library has no way to use a state again: a new one takes the blocks of the old one. What the
+ * old one has not used is freed. */
 static bool reset(nb_encoder *encoder) {
-    (void)encoder;
-    return false;
+    br_encoder *self = own(encoder);
+    if (!self->state) return false;
+    free_all(self, &self->spare);
+    BrotliEncoderDestroyInstance(self->state);
+    return begin(self);
 }
 
 static nb_status stream(BrotliEncoderState *state, BrotliEncoderOperation operation, nb_slice bytes, nb_bytes *out) {
@@ -107,7 +148,7 @@ static nb_status encode(nb_encoder *encoder, nb_slice bytes, nb_encode_then then
     self->out_of_memory = &here;
     if (setjmp(here)) {
         self->out_of_memory = NULL;
-        self->failed = true;
+        self->state = NULL;
         return NB_NO_MEMORY;
     }
     nb_status status = stream(self->state, operations[then], bytes, out);
@@ -119,9 +160,9 @@ static size_t bytes_of(const nb_encoder *encoder) { return sizeof(br_encoder) + 
 
 static void destroy(nb_encoder *encoder) {
     br_encoder *self = own(encoder);
-    if (!self->failed) BrotliEncoderDestroyInstance(self->state);
-    while (self->blocks)
-        release(self, self->blocks + 1);
+    if (self->state) BrotliEncoderDestroyInstance(self->state);
+    free_all(self, &self->blocks);
+    free_all(self, &self->spare);
     nb_free(self);
 }
 
@@ -131,7 +172,7 @@ const nb_encoder_kind nb_encoder_br = {
     .encode = encode,
     .bytes = bytes_of,
     .destroy = destroy,
-    .kb_ns = {6000, 8000, 8000, 10000, 10000, 18000, 18000, 30000, 32000},
+    .kb_ns = {6000, 8000, 8000, 8000, 12000, 24000, 24000, 36000, 36000},
 };
 
 #else

@@ -61,8 +61,8 @@
 
 #define LINGER_NS (5 * NB_NS_PER_S)
 
-/* Time from the first block that the pool returned to the heap until the heap is trimmed: most of a
-   burst has ended then. A trim stops the loop for a while in a large process, so a load that comes
+/* Time from the first block that the pool returned to the heap, or the first encoder that fell idle,
+   until the heap is trimmed: most of a burst has ended then. A trim stops the loop for a while in a large process, so a load that comes
    and goes has its heap trimmed seldom. */
 #define TRIM_AFTER_NS (3 * NB_NS_PER_S)
 #define TRIM_AGAIN_NS (60 * NB_NS_PER_S)
@@ -469,12 +469,13 @@ static void expire(nb_loop *loop) {
 
 /* Returns the memory of a burst to the system, where the heap does not do so by itself. */
 static void trim(nb_loop *loop) {
-    if (loop->pool.returned == 0) return;
+    if (loop->pool.returned == 0 && loop->responses.compressions.idle_bytes == 0) return;
     if (loop->trim_at_ns == 0) loop->trim_at_ns = loop->time.now_ns + TRIM_AFTER_NS;
     if (loop->trim_at_ns < loop->trim_again_ns) loop->trim_at_ns = loop->trim_again_ns;
     if (loop->time.now_ns < loop->trim_at_ns) return;
     loop->trim_at_ns = 0;
     loop->trim_again_ns = loop->time.now_ns + TRIM_AGAIN_NS;
+    nb_compressions_trim(&loop->responses.compressions);
     nb_pool_trim(&loop->pool);
     nb_memory_trim();
 }

@@ -17,8 +17,8 @@
 /* Bytes that a thread encodes before another response has its turn. */
 #define PIECE_BYTES_MAX 131072u
 
-/* Encoders that are kept for other responses. */
-#define IDLE_MAX 8u
+/* Bytes of encoders that are kept for other responses, until the loop has had a quiet time. */
+#define IDLE_BYTES_MAX 16777216u
 
 /* An array with more room than this is not kept between two pieces. */
 #define KEPT_BYTES_MAX 16384u
@@ -64,21 +64,21 @@ static void account(nb_compression *self) {
 
 static void keep_encoder(nb_compressions *all, nb_encoder *encoder) {
     if (!encoder) return;
-    if (all->idle_count == IDLE_MAX || !nb_encoder_reset(encoder)) {
+    if (all->idle_bytes + nb_encoder_bytes(encoder) > IDLE_BYTES_MAX || !nb_encoder_reset(encoder)) {
         nb_encoder_destroy(encoder);
         return;
     }
     nb_encoder **idle = &all->idle[encoder->coding][encoder->window];
     encoder->next = *idle;
     *idle = encoder;
-    all->idle_count++;
+    all->idle_bytes += nb_encoder_bytes(encoder);
 }
 
 static nb_encoder *take_encoder(nb_compressions *all, nb_encoding coding, nb_window window) {
     nb_encoder **idle = &all->idle[coding][window], *encoder = *idle;
     if (encoder) {
         *idle = encoder->next;
-        all->idle_count--;
+        all->idle_bytes -= nb_encoder_bytes(encoder);
         return encoder;
     }
     return nb_encoder_create(coding, all->level, window, &encoder) == NB_OK ? encoder : NULL;
@@ -130,6 +130,11 @@ void nb_compressions_deinit(nb_compressions *compressions) {
     destroy_all(compressions->returned);
     destroy_all(compressions->due);
     compressions->returned = compressions->due = NULL;
+    nb_compressions_trim(compressions);
+    pthread_mutex_destroy(&compressions->lock);
+}
+
+void nb_compressions_trim(nb_compressions *compressions) {
     for (unsigned coding = 0; coding < NB_ENCODING_COUNT; coding++) {
         for (unsigned window = 0; window < NB_WINDOWS; window++) {
             nb_encoder *encoder;
@@ -139,7 +144,7 @@ void nb_compressions_deinit(nb_compressions *compressions) {
             }
         }
     }
-    pthread_mutex_destroy(&compressions->lock);
+    compressions->idle_bytes = 0;
 }
 
 /* --- the request --- */

@@ -33,6 +33,9 @@ nb_status nb_compressions_start(nb_compressions *compressions);
 /* Ends the threads. Call it when no exchange has a connection. */
 void nb_compressions_deinit(nb_compressions *compressions);
 
+/* Frees the encoders that no response uses. */
+void nb_compressions_trim(nb_compressions *compressions);
+
 /* A request has come whose response may be compressed: notes what the client accepts. secure: its
  * connection is TLS; certified: with a certificate of the client. */
 void nb_compression_request(nb_exchange *exchange, const nb_head *head, nb_compress how, bool secure, bool certified);

@@ -47,7 +47,7 @@ typedef struct nb_compressions {
     nb_workers *workers;
     nb_compression *due, *due_last; /* with bytes to encode */
     nb_encoder *idle[NB_ENCODING_COUNT][NB_WINDOWS];
-    uint32_t idle_count;
+    uint64_t idle_bytes; /* of `idle` */
     uint64_t bytes;           /* of memory, now */
     pthread_mutex_t lock;     /* protects `returned` */
     nb_compression *returned; /* added by threads, taken by the loop */
