@@ -52,8 +52,8 @@ module NeverBlock
         "a media type, such as \"application/wasm\""
       )
       COMPRESSED_TYPE = Type::Text.new(
-        %r{\A[\w.+-]*\*?[\w.+-]*/[\w.+-]*\*?[\w.+-]*\z},
-        "a media type, such as \"application/json\" or \"text/*\""
+        %r{\A(?!.*\*.*\*)[\w.+*-]+/[\w.+*-]+\z},
+        "a media type with one star at most, such as \"application/json\" or \"text/*\""
       )
       EXTENSION = Type::Text.new(
         /\A\.?[a-zA-Z0-9][\w+.-]{0,30}\z/,
@@ -415,13 +415,13 @@ module NeverBlock
                engine: :compress,
                help: "compress responses of the application that are text, by zstd, br or gzip; " \
                      "always: also where another site may watch their sizes, see compression.md"),
+        option(:min_bytes, COMPRESSION, whole(0..U32),
+               group: :compression, default: 1_024, unit: "bytes", engine: :compress_bytes_min,
+               help: "size of a body below which it is not compressed"),
         option(:types, COMPRESSION, COMPRESSED_TYPE,
                group: :compression, repeat: true,
                help: "a media type that is compressed, in place of the usual ones; a star stands " \
                      "for anything; may be given several times"),
-        option(:min_bytes, COMPRESSION, whole(0..U32),
-               group: :compression, default: 1_024, unit: "bytes", engine: :compress_bytes_min,
-               help: "size of a body below which it is not compressed"),
         option(:level, COMPRESSION, whole(1..9),
                group: :compression, default: 4, engine: :compress_level,
                help: "1: fast, to 9: small, as of gzip; br and zstd take levels of their own " \
@@ -478,8 +478,8 @@ module NeverBlock
 
       # The public settings, in the order of the documents.
       OPTIONS = [
-        *LISTENING, *TLS_ROWS, *RUNNING, *PROCESS, *TIMING, *BOUNDS, *EXECUTING, *FILES, *COMPRESSING,
-        *ROUTING
+        *LISTENING, *TLS_ROWS, *RUNNING, *PROCESS, *TIMING, *BOUNDS, *EXECUTING, *FILES,
+        *COMPRESSING, *ROUTING
       ].freeze
       # The settings of the native engine.
       ENGINE = [*OPTIONS, *INTERNALS].select(&:engine).freeze

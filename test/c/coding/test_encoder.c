@@ -115,8 +115,8 @@ static void expect(nb_encoding coding, const nb_bytes *encoded, size_t size, boo
 /* --- cases --- */
 
 static const nb_encoding codings[] = {NB_ENCODING_GZIP, NB_ENCODING_BR, NB_ENCODING_ZSTD};
-#define EACH_BUILT(coding)                               \
-    for (size_t c_ = 0; c_ < 3; c_++)                    \
+#define EACH_BUILT(coding)                                \
+    for (size_t c_ = 0; c_ < 3; c_++)                     \
         for (nb_encoding coding = codings[c_], once_ = 0; \
              once_ == 0 && (nb_encoders_built() & NB_ENCODING_BIT(coding)); once_ = 1)
 
@@ -214,10 +214,8 @@ static void any_allocation_may_fail(void **state) {
             nb_bytes out = {0};
             nb_alloc_fail_at(n);
             nb_status status = nb_encoder_create(coding, 6, NB_WINDOW_LARGE, &encoder);
-            if (status == NB_OK)
-                status = nb_encoder_encode(encoder, nb_slice_of(text, 20000), NB_ENCODE_FLUSH, &out);
-            if (status == NB_OK)
-                status = nb_encoder_encode(encoder, nb_slice_of(text + 20000, 5), NB_ENCODE_END, &out);
+            if (status == NB_OK) status = nb_encoder_encode(encoder, nb_slice_of(text, 20000), NB_ENCODE_FLUSH, &out);
+            if (status == NB_OK) status = nb_encoder_encode(encoder, nb_slice_of(text + 20000, 5), NB_ENCODE_END, &out);
             nb_alloc_fail_at(0);
             assert_true(status == NB_OK || status == NB_NO_MEMORY);
             whole = status == NB_OK;

@@ -17,16 +17,17 @@ static void the_usual_types(void **state) {
     (void)state;
     nb_compress_types types = {0};
     nb_compress_types_add_usual(&types);
-    static const char *const compressed[] = {"text/html", "Text/HTML; charset=utf-8", "application/json",
-                                             "application/vnd.api+json;v=1", "image/svg+xml", "application/wasm",
-                                             "text/event-stream", " application/xml "};
-    static const char *const not[] = {"", "image/png", "application/octet-stream", "application/jsonx", "texts/html",
-                                      "application/zip", ";", "text", "application/+jso", "video/mp4"};
+    static const char *const compressed[] = {
+        "text/html",     "Text/HTML; charset=utf-8", "application/json",  "application/vnd.api+json;v=1",
+        "image/svg+xml", "application/wasm",         "text/event-stream", " application/xml "};
+    static const char *const others[] = {
+        "",  "image/png", "application/octet-stream", "application/jsonx", "texts/html", "application/zip",
+        ";", "text",      "application/+jso",         "video/mp4"};
     for (size_t i = 0; i < sizeof(compressed) / sizeof(*compressed); i++) {
         if (!nb_compress_types_have(&types, slice(compressed[i]))) fail_msg("%s", compressed[i]);
     }
-    for (size_t i = 0; i < sizeof(not) / sizeof(*not); i++) {
-        if (nb_compress_types_have(&types, slice(not[i]))) fail_msg("%s", not[i]);
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+        if (nb_compress_types_have(&types, slice(others[i]))) fail_msg("%s", others[i]);
     }
 }
 
@@ -106,10 +107,15 @@ static bool may(uint16_t status, const char *lines) {
 static void what_is_compressed(void **state) {
     (void)state;
     static const uint16_t never[] = {101, 204, 205, 206, 304};
-    static const char *const fixed[] = {
-        "Content-Encoding: gzip",       "content-encoding: identity", "Content-Range: bytes 0-1/2", "Digest: a=b",
-        "Content-Digest: sha-256=:x:",  "Repr-Digest: sha-256=:x:",   "CONTENT-MD5: x",
-        "Cache-Control: no-transform",  "cache-control: private,No-Transform , max-age=1"};
+    static const char *const fixed[] = {"Content-Encoding: gzip",
+                                        "content-encoding: identity",
+                                        "Content-Range: bytes 0-1/2",
+                                        "Digest: a=b",
+                                        "Content-Digest: sha-256=:x:",
+                                        "Repr-Digest: sha-256=:x:",
+                                        "CONTENT-MD5: x",
+                                        "Cache-Control: no-transform",
+                                        "cache-control: private,No-Transform , max-age=1"};
     assert_true(may(200, TYPE));
     assert_true(may(404, "content-type:text/html\r\n"));
     assert_false(may(200, "X: text/html\r\n"));
@@ -128,7 +134,8 @@ static void expect_lines(const char *lines, unsigned changes, const char *expect
     nb_response_fields fields;
     nb_slice given = slice(lines);
     nb_response_fields_read(&fields, given);
-    char *out = malloc(NB_COMPRESS_LINES_BYTES(given)); /* exact, so that a sanitizer sees one byte more */
+    /* Exactly so many, so that a sanitizer sees one more. */
+    char *out = malloc(NB_COMPRESS_LINES_BYTES(given));
     size_t bytes = nb_compress_lines_write(out, given, &fields, changes, NB_ENCODING_GZIP);
     assert_true(bytes <= NB_COMPRESS_LINES_BYTES(given));
     if (bytes != strlen(expected) || memcmp(out, expected, bytes) != 0)

@@ -1,6 +1,6 @@
 /*
- * test_server_compression.c - compressed responses of a whole server: on the loop and by threads, in
- * any order, broken off, and with clients, workers and memory that go away.
+ * test_server_compression.c - compressed responses of a whole server: on the loop and by threads,
+ * in any order, broken off, and with clients, workers and memory that go away.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -298,8 +298,8 @@ static void streams_of_http_2(void **state) {
     nb_test_world *w = *state;
     nb_test_world_open(w, 1);
     static nb_test_h2 h2;
-    static const char *const fields[] = {"accept-encoding", "gzip", NULL},
-                             *const known[] = {"accept-encoding", "gzip", "if-none-match", "W/\"c\"", NULL};
+    static const char *const fields[] = {"accept-encoding", "gzip", NULL};
+    static const char *const known[] = {"accept-encoding", "gzip", "if-none-match", "W/\"c\"", NULL};
     nb_test_h2_begin(&h2, nb_test_world_client(w), false);
     int32_t ids[18];
     for (int i = 0; i < 18; i++) {
@@ -356,7 +356,8 @@ static void any_allocation_may_fail(void **state) {
             nb_alloc_fail_at(n);
             failed += !use_once(&w, paths[kind], bytes[kind]);
             nb_alloc_fail_at(0);
-            if (!use_once(&w, paths[kind], bytes[kind])) fail_msg("%s: not served after allocation %lu", paths[kind], n);
+            if (!use_once(&w, paths[kind], bytes[kind]))
+                fail_msg("%s: not served after allocation %lu", paths[kind], n);
             nb_test_world_close(&w);
         }
         if (failed < 8) fail_msg("%s: only %u allocations failed anything", paths[kind], failed);

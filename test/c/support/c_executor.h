@@ -36,7 +36,8 @@
  *
  *   anything else   200 with the request's body
  *
- * A request with Accept-Encoding is answered with a Content-Type (text/plain) and a strong ETag ("c").
+ * A request with Accept-Encoding is answered with a Content-Type (text/plain) and a strong ETag
+ * ("c").
  */
 #ifndef NB_TEST_C_EXECUTOR_H
 #define NB_TEST_C_EXECUTOR_H

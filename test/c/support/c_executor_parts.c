@@ -83,7 +83,8 @@ static void sent(nb_test_executor *self, nb_test_task *t, size_t slice, uint16_t
 
 static bool send_head(nb_test_executor *self, nb_test_task *t, uint16_t *flags) {
     char fields[96];
-    snprintf(fields, sizeof fields, "X-Executor: c\r\n%s", t->typed ? "Content-Type: text/plain\r\nETag: \"c\"\r\n" : "");
+    snprintf(fields, sizeof fields, "X-Executor: c\r\n%s",
+             t->typed ? "Content-Type: text/plain\r\nETag: \"c\"\r\n" : "");
     size_t field_bytes = strlen(fields) + (t->field_bytes ? t->field_bytes + strlen("X-Long: \r\n") : 0);
     size_t slice = next_slice(self, t, flags);
     size_t bytes = sizeof(nb_response_message) + field_bytes + slice;

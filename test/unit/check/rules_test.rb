@@ -126,11 +126,11 @@ class CheckRulesTest < Minitest::Test
   # --- Build and settings
 
   def test_what_was_left_out_at_build_time_is_told
-    without = { preadv2: false, poller: false, tls: false, http2: false }
-    assert_equal %w[build-preadv2 build-poller build-tls build-http2],
+    without = { preadv2: false, poller: false, tls: false, gzip: false, http2: false }
+    assert_equal %w[build-preadv2 build-poller build-tls build-gzip build-http2],
                  Rules::Build.call(nil, without).map(&:rule)
     built = NeverBlock.built
-    return unless RUBY_PLATFORM.include?("linux-gnu") && built[:tls] && built[:http2]
+    return unless RUBY_PLATFORM.include?("linux-gnu") && built.values_at(:tls, :gzip, :http2).all?
 
     assert_empty Rules::Build.call(nil, built).map(&:rule)
   end
@@ -141,6 +141,13 @@ class CheckRulesTest < Minitest::Test
     assert_match(/libssl-dev\), and install the gem again/, found.mend)
     bind = NeverBlock::Config::Bind.parse("https://127.0.0.1:443")
     assert_equal :serious, Rules::Build.call(subject(bind: [bind]), { tls: false }).first.level
+  end
+
+  def test_a_build_without_zlib_is_serious_where_responses_are_compressed
+    found = Rules::Build.call(subject, { gzip: false }).first
+    assert_equal [:note, "build-gzip"], [found.level, found.rule]
+    found = Rules::Build.call(subject(compress: true), { gzip: false }).first
+    assert_equal :serious, found.level
   end
 
   def test_workers_for_the_cpus

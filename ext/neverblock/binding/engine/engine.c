@@ -302,11 +302,12 @@ static VALUE lane_methods(void) {
     return rb_obj_freeze(methods);
 }
 
-/* route(pattern, stream_input, cancel_on_disconnect, algorithm, rate, lane, compress) -> the number of a new
-   route, from 1; the first route that matches a request wins. pattern: an absolute path, or a
-   prefix that ends with "*". algorithm: its number. rate: bytes a second. lane: its number; 0:
-   fibers, whatever is learned. compress: 0: no, 1: yes, 2: always. nil: as the whole server does. Raises ArgumentError for what is no
-   pattern, and NeverBlock::Error after start or when there are too many. */
+/* route(pattern, stream_input, cancel_on_disconnect, algorithm, rate, lane, compress) -> the
+   number of a new route, from 1; the first route that matches a request wins. pattern: an
+   absolute path, or a prefix that ends with "*". algorithm: its number. rate: bytes a second.
+   lane: its number; 0: fibers, whatever is learned. compress: 0: no, 1: yes, 2: always. nil: as
+   the whole server does. Raises ArgumentError for what is no pattern, and NeverBlock::Error
+   after start or when there are too many. */
 static VALUE engine_route(int argc, VALUE *argv, VALUE self) {
     VALUE pattern, stream_input, cancel_on_disconnect, algorithm, rate, lane, compress;
     uint16_t made = 0;

@@ -76,8 +76,8 @@ static VALUE engine_mime(VALUE self, VALUE ending, VALUE type) {
     return self;
 }
 
-/* compress_type(type): a media type that is compressed, which may have one star; the usual ones where
-   none is told. Raises ArgumentError. */
+/* compress_type(type): a media type that is compressed, which may have one star; the usual ones
+   where none is told. Raises ArgumentError. */
 static VALUE engine_compress_type(VALUE self, VALUE type) {
     nb_compress_types *types = nb_server_compress_types(nb_engine_server(self));
     if (!types) rb_raise(nb_error_class, "media types are told before the engine starts");

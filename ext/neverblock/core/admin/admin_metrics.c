@@ -147,7 +147,8 @@ static void add_handshakes(nb_text *text, const nb_loop *loop) {
 static void add_compression(nb_text *text, const nb_loop *loop) {
     static const char *const codings[NB_ENCODING_COUNT] = {NULL, "coding=\"gzip\"", "coding=\"br\"", "coding=\"zstd\""};
     if (!nb_loop_compresses(loop)) return;
-    family(text, "compressed_responses_total", "counter", "Responses of the application that were compressed, by coding.");
+    family(text, "compressed_responses_total", "counter",
+           "Responses of the application that were compressed, by coding.");
     for (size_t i = NB_ENCODING_GZIP; i < NB_ENCODING_COUNT; i++) {
         sample(
             text, "compressed_responses_total", codings[i],

@@ -29,7 +29,7 @@ typedef struct block {
 
 typedef struct br_encoder {
     nb_encoder encoder;
-    BrotliEncoderState *state; /* NULL: it was left in the middle, and only its blocks may be freed */
+    BrotliEncoderState *state; /* NULL: left in the middle, only its blocks may be freed */
     block *blocks;             /* of the library */
     block *spare;              /* given back by it: the next content needs mostly the same */
     jmp_buf *out_of_memory;    /* NULL: the library is not inside, or may be told by NULL */

@@ -61,9 +61,9 @@
 
 #define LINGER_NS (5 * NB_NS_PER_S)
 
-/* Time from the first block that the pool returned to the heap, or the first encoder that fell idle,
-   until the heap is trimmed: most of a burst has ended then. A trim stops the loop for a while in a large process, so a load that comes
-   and goes has its heap trimmed seldom. */
+/* Time from the first block that the pool returned to the heap, or the first encoder that fell
+   idle, until the heap is trimmed: most of a burst has ended then. A trim stops the loop for a
+   while in a large process, so a load that comes and goes has its heap trimmed seldom. */
 #define TRIM_AFTER_NS (3 * NB_NS_PER_S)
 #define TRIM_AGAIN_NS (60 * NB_NS_PER_S)
 

@@ -23,8 +23,8 @@
  *   shed (503, too much to do), overdue (its limit has expired), lost (502, its worker died),
  *   aborted (its client left), queue (now)
  *   bytes_received, bytes_sent, spool_bytes (now), response_bytes (now), downloads,
- *   reports_dropped; compress_bytes_in, compress_bytes_out (contents that were compressed, before and
- *   after)
+ *   reports_dropped; compress_bytes_in, compress_bytes_out (contents that were compressed, before
+ *   and after)
  *   turns, guest_turns (of an executor's thread)
  */
 /* clang-format off */

@@ -20,8 +20,8 @@
 nb_status nb_compose_part(nb_responses *responses, nb_exchange *exchange, const nb_message *part, const char *rest);
 
 /* The head of a response, and the first bytes of its content, all of them with NB_PART_LAST in
- * message->message.flags. lines: as for nb_response_writer.head; they and the content take the place
- * of those behind the message. */
+ * message->message.flags. lines: as for nb_response_writer.head; they and the content take the
+ * place of those behind the message. */
 nb_status nb_compose_response(nb_responses *responses, nb_exchange *exchange, const nb_response_message *message,
                               nb_slice lines, nb_slice content);
 

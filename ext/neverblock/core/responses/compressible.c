@@ -158,8 +158,8 @@ static void read_vary(nb_response_fields *fields, nb_slice value) {
     if (lists(value, NB_SLICE("*")) || lists(value, NB_SLICE("accept-encoding"))) fields->varies = true;
 }
 
-/* Content-Encoding: it is encoded already. Content-Range: a part of something. Digests of the content
- * would be wrong afterwards (RFC 9530, RFC 3230, RFC 1864). */
+/* Content-Encoding: it is encoded already. Content-Range: a part of something. Digests of the
+ * content would be wrong afterwards (RFC 9530, RFC 3230, RFC 1864). */
 static bool fixes(nb_slice name) {
     static const nb_slice names[] = {{"content-encoding", 16}, {"content-range", 13}, {"content-digest", 14},
                                      {"repr-digest", 11},      {"content-md5", 11},   {"digest", 6}};

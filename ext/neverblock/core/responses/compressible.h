@@ -36,8 +36,9 @@ bool nb_compress_types_have(const nb_compress_types *types, nb_slice value);
 /* --- the request --- */
 
 /* True: the client shows who it is, and another site may have made it send the request, over a
- * channel that others see encrypted. Then the size of a compressed response can give away what is in
- * it (BREACH). secure: the connection is TLS. certified: the client has shown a certificate. */
+ * channel that others see encrypted. Then the size of a compressed response can give away what
+ * is in it (BREACH). secure: the connection is TLS. certified: the client has shown a
+ * certificate. */
 bool nb_compress_is_guarded(const nb_head *head, bool secure, bool certified);
 
 /* --- the response --- */

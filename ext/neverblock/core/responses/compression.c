@@ -38,7 +38,7 @@ struct nb_compression {
     nb_bytes output;
     nb_encode_then then; /* of the piece */
     nb_status status;    /* of the piece */
-    uint64_t left;       /* of the announced length; NB_CONTENT_LENGTH_UNKNOWN: none was announced */
+    uint64_t left;       /* of the announced length; NB_CONTENT_LENGTH_UNKNOWN: none was */
     size_t held;         /* of nb_compressions.bytes */
     bool due, with_thread;
     bool events;        /* an event stream: it stays open for long */

@@ -1,8 +1,8 @@
 /*
- * compression.h - responses of the application, encoded on their way to the client. What the request
- * accepts is noted when it comes; the head of the response decides (compressible.h); its parts are
- * gathered for a turn and encoded at the turn's end, so that the client can decode at once all that
- * the application has written.
+ * compression.h - responses of the application, encoded on their way to the client. What the
+ * request accepts is noted when it comes; the head of the response decides (compressible.h); its
+ * parts are gathered for a turn and encoded at the turn's end, so that the client can decode at
+ * once all that the application has written.
  *
  * Little is encoded by the loop's own thread: at most about a millisecond in a turn. More goes to
  * threads, a piece of a response at a time, in order, while the exchange waits in its place. Until
@@ -42,8 +42,8 @@ void nb_compression_request(nb_exchange *exchange, const nb_head *head, nb_compr
 
 /* A part of the response to such a request; else as nb_compose_part. */
 nb_status nb_compression_part(nb_responses *responses, nb_exchange *exchange, const nb_message *part, const char *rest);
-/* Encodes what the turn has brought, and what threads have encoded goes to the clients. threads_only:
- * this thread holds a lock that others want. True: some is left for the next turn. */
+/* Encodes what the turn has brought, and what threads have encoded goes to the clients.
+ * threads_only: this thread holds a lock that others want. True: some is left for the next turn. */
 bool nb_compressions_step(nb_responses *responses, bool threads_only);
 
 /* The exchange parts with its connection, or is answered otherwise. */

@@ -47,7 +47,7 @@ typedef struct nb_compressions {
     nb_workers *workers;
     nb_compression *due, *due_last; /* with bytes to encode */
     nb_encoder *idle[NB_ENCODING_COUNT][NB_WINDOWS];
-    uint64_t idle_bytes; /* of `idle` */
+    uint64_t idle_bytes;      /* of `idle` */
     uint64_t bytes;           /* of memory, now */
     pthread_mutex_t lock;     /* protects `returned` */
     nb_compression *returned; /* added by threads, taken by the loop */
@@ -58,8 +58,8 @@ typedef struct nb_responses_events {
     /* A file that the application has named (named.h) is answered. NB_NO_MEMORY: end the
      * connection. */
     void (*named_answered)(void *owner, nb_exchange *exchange, nb_status status);
-    /* A piece of a response was encoded and is in exchange->out, perhaps its last. NB_NO_MEMORY: end
-     * the connection. */
+    /* A piece of a response was encoded and is in exchange->out, perhaps its last. NB_NO_MEMORY:
+     * end the connection. */
     void (*encoded)(void *owner, nb_exchange *exchange, nb_status status);
     /* The search of the served folders (static.h) has ended. result: never NB_STATIC_WAITS.
      * message: the request; the function takes it. */
