@@ -184,6 +184,12 @@ class CheckRulesTest < Minitest::Test
     assert_empty Rules::Layers.call(subject(app: Middleware.new(->(_env) {})))
   end
 
+  def test_middleware_that_compresses_is_a_note
+    require "rack/deflater"
+    found = Rules::Layers.call(subject(app: Middleware.new(Rack::Deflater.new(->(_env) {}))))
+    assert_equal({ "rack-deflater" => :note }, rules(found))
+  end
+
   def test_a_ring_of_middleware_ends
     app = Middleware.new(nil)
     app.instance_variable_set(:@app, app)

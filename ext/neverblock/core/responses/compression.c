@@ -427,10 +427,9 @@ static void follow(nb_responses *responses, nb_compression *self) {
 
 /* What there is needs no encoder. True: done. */
 static bool send_without(nb_responses *responses, nb_compression *self) {
-    bool nothing = waiting_bytes(self) == 0;
+    bool nothing = waiting_bytes(self) == 0, untouched = !self->exchange->head_sent && self->taken.size == 0;
     nb_status status = NB_OK;
-    if (!self->exchange->head_sent && self->last && !self->aborted &&
-        waiting_bytes(self) < responses->compressions.bytes_min) {
+    if (untouched && self->last && !self->aborted && self->input.size < responses->compressions.bytes_min) {
         status = send_head(responses, self, nb_bytes_slice(&self->input), NB_PART_LAST, true);
     } else if (nothing && self->last && self->aborted) {
         status = send_output(responses, self, NB_PART_LAST | NB_PART_ABORTED);
