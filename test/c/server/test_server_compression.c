@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "support/http2_client.h"
@@ -290,6 +291,19 @@ static void a_weak_tag_of_ours_is_answered_304(void **state) {
     nb_test_world_close(w);
 }
 
+/* What was noted of the request is given back with a connection that an application takes. */
+static void a_hijacked_request(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_test_client *c = nb_test_world_client(w);
+    assert_true(ask(c, "/hijack", GZIP "If-None-Match: W/\"c\"\r\n"));
+    nb_test_executor_await(w->executors[0], NB_TEST_HIJACKED, 1);
+    char bytes[64];
+    size_t size;
+    close(nb_test_executor_taken(w->executors[0], bytes, &size));
+    nb_test_world_close(w);
+}
+
 /* --- HTTP/2 --- */
 
 #ifdef NB_HAVE_HTTP2
@@ -408,6 +422,7 @@ int main(void) {
         CASE(a_worker_that_is_lost_in_the_middle),
         CASE(a_client_that_reads_nothing),
         CASE(a_weak_tag_of_ours_is_answered_304),
+        CASE(a_hijacked_request),
 #ifdef NB_HAVE_HTTP2
         CASE(streams_of_http_2),
 #endif

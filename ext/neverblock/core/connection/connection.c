@@ -422,6 +422,7 @@ static void give_to_executor(nb_connections *connections, nb_exchange *exchange,
 static void detach(nb_connections *connections, nb_exchange *exchange) {
     unlink_exchange(exchange->connection, exchange);
     nb_connection_end_body(connections, exchange);
+    nb_compression_drop(exchange);
     nb_stages_dropped(connections->responses->stages, exchange);
     exchange->connection = NULL;
     exchange->out = NULL;

@@ -669,6 +669,7 @@ static void retry_uploads(nb_loop *loop) {
  *
  * 1. Input of other threads first: calls, accepted connections, parts of responses, written bodies,
  *    returned sendings, opened files. Mostly they append to outboxes and mark connections dirty.
+ *    Parts that are to be compressed are encoded when all of the turn are there.
  * 2. Then flush, so that all that came for a connection leaves in one system call. What each
  *    response may hold is computed after the flush, when the buffers that it freed are counted.
  * 3. Timeouts and the drain follow the flush: a connection that has just made progress does not
