@@ -7,6 +7,7 @@
 #   ruby extconf.rb --enable-debug                    -O0 and asserts for slow checks
 #   ruby extconf.rb --disable-tls                     without OpenSSL, also where it is there
 #   ruby extconf.rb --disable-http2                   without nghttp2, also where it is there
+#   ruby extconf.rb --disable-compression             without zlib, brotli and zstd
 #   ruby extconf.rb --enable-sanitize=address|thread  run it with the sanitizer's library preloaded
 
 require "mkmf"
@@ -33,6 +34,7 @@ SOURCES = {
     accept_encoding cache_rules conditional etag file_request mime multipart open_file open_files
     path ranges top_names
   ],
+  "core/coding" => %w[br bytes encoder gzip zstd],
   "core/send" => %w[
     algorithms pace send_queue sender_auto sender_eba sender_enba sender_sba sending
   ],
@@ -42,7 +44,8 @@ SOURCES = {
   ],
   "core/metrics" => %w[downloads reports request_log stages],
   "core/responses" => %w[
-    challenges compose document_roots file_response named opening static
+    challenges compose compressible compression document_roots file_response named opening
+    static
   ],
   "core/connection" => %w[
     connection connection_handshake connection_send connection_tunnel delivery responding timeouts
@@ -122,6 +125,18 @@ end
 if enable_config("http2", true) && have_header("nghttp2/nghttp2.h") &&
    have_library("nghttp2", "nghttp2_option_set_max_outbound_ack", "nghttp2/nghttp2.h") # 1.40
   $defs << "-DNB_HAVE_HTTP2"
+end
+
+# Compression of responses, by any of these: zlib for gzip, libbrotlienc for br, libzstd for zstd.
+if enable_config("compression", true)
+  $defs << "-DNB_HAVE_ZLIB" if have_header("zlib.h") && have_library("z", "deflateInit2_", "zlib.h")
+  if have_header("brotli/encode.h") &&
+     have_library("brotlienc", "BrotliEncoderCompressStream", "brotli/encode.h")
+    $defs << "-DNB_HAVE_BROTLI"
+  end
+  if have_header("zstd.h") && have_library("zstd", "ZSTD_compressStream2", "zstd.h") # 1.4
+    $defs << "-DNB_HAVE_ZSTD"
+  end
 end
 
 $CFLAGS = "#{$CFLAGS.gsub(/(^| )-std=\S+/, "")} -std=c11"

@@ -82,6 +82,8 @@ module NeverBlock
     attr_reader :redirect_https
     # @return [Secure] what https addresses share
     attr_reader :secure
+    # @return [Array<String>] media types that are compressed; empty: the usual ones
+    attr_reader :compressed_types
     # @return [String, nil] URL to which results of downloads are posted
     attr_reader :report
     # @return [Array<#call>] called with each result of a download
@@ -105,6 +107,7 @@ module NeverBlock
     # @param files [Files, Hash] see Files.new; default none
     # @param redirect_https [Boolean] default false
     # @param secure [Secure] default: none of its settings
+    # @param compressed_types [Array<String>] default: the usual ones
     # @param report [String, nil] URL to which results of downloads are posted
     # @param on_download [Array<#call>] called with each Downloads::Report
     # @param settings [Hash] any of SETTINGS
@@ -118,7 +121,7 @@ module NeverBlock
                    early_hints: false, own_lanes: true,
                    learn_lanes: Catalog[:learn_lanes].default,
                    routes: [], files: {}, secure: Secure.new, redirect_https: false,
-                   report: nil, on_download: [],
+                   compressed_types: [], report: nil, on_download: [],
                    **settings)
       @binds = Array(binds).map { |bind| Bind.parse(bind) }.freeze
       raise ConfigError, "binds is empty: name at least one address" if @binds.empty?
@@ -141,6 +144,7 @@ module NeverBlock
       @own_lanes = own_lanes
       @learn_lanes = learn_lanes
       @routes = routes.map { |route| Catalog[:route].read(route) }.freeze
+      @compressed_types = compressed_types.dup.freeze
       @report = report && Catalog[:"sendfile.report"].read(report)
       @on_download = on_download.dup.freeze
       @secure = secure
@@ -169,6 +173,11 @@ module NeverBlock
     # @return [Boolean] whether request classes that have stalled run on a lane
     def learns_lanes?
       own_lanes && @learn_lanes && stall_ms.positive? && !development?
+    end
+
+    # @return [Boolean] whether responses to some requests are compressed
+    def compresses?
+      settings.fetch(:compress).positive? || routes.any?(&:compress)
     end
 
     # @return [Float] seconds

@@ -98,6 +98,10 @@ class FakeNative
       @lanes = @lanes.to_i + 1
     end
 
+    def compress_type(type)
+      @calls << [:compress_type, type]
+    end
+
     def learn_lanes(lane)
       lane
     end
@@ -175,14 +179,18 @@ class FakeNative
     @failures = failures
     @death = death
     @executors = []
+    @built = {}
   end
 
   attr_reader :engine, :executors
+  # @return [Hash{Symbol => Boolean}] what the native part was built with
+  attr_accessor :built
 
   # @return [Module] to give to NeverBlock::Server as `native`
   def to_module
     fake = self
     Module.new do
+      define_singleton_method(:built) { fake.built }
       const_set(:Log, Class.new(Log))
       const_set(:Engine, Class.new do
         define_singleton_method(:new) { |**options| fake.make_engine(options) }

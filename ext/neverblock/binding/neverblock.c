@@ -23,6 +23,7 @@
 #include "binding/stalls/blockers.h"
 #include "os/subreaper.h"
 #include "os/syscalls.h"
+#include "coding/encoder.h"
 #include "protocols/http2_session.h"
 #include "tls/tls.h"
 
@@ -73,6 +74,9 @@ static VALUE built(VALUE self) {
     found(hash, "preadv2", BUILT_PREADV2);
     found(hash, "tls", nb_tls_library() != NULL);
     found(hash, "http2", nb_http2_protocol() != NULL);
+    found(hash, "gzip", (nb_encoders_built() & NB_ENCODING_BIT(NB_ENCODING_GZIP)) != 0);
+    found(hash, "br", (nb_encoders_built() & NB_ENCODING_BIT(NB_ENCODING_BR)) != 0);
+    found(hash, "zstd", (nb_encoders_built() & NB_ENCODING_BIT(NB_ENCODING_ZSTD)) != 0);
     found(hash, "poller", BUILT_EPOLL || BUILT_KQUEUE);
     return hash;
 }

@@ -52,6 +52,10 @@ module NeverBlock
         %r{\A[\w.+-]+/[\w.+-]+( *; *[ -~]*[!-~])?\z},
         "a media type, such as \"application/wasm\""
       )
+      COMPRESSED_TYPE = Type::Text.new(
+        %r{\A(?!.*\*.*\*)[\w.+*-]+/[\w.+*-]+\z},
+        "a media type with one star at most, such as \"application/json\" or \"text/*\""
+      )
       EXTENSION = Type::Text.new(
         /\A\.?[a-zA-Z0-9][\w+.-]{0,30}\z/,
         "a file extension, such as \".wasm\""
@@ -87,6 +91,7 @@ module NeverBlock
       LIMITS = "Limits"
       EXECUTOR = "Executor"
       SERVING_FILES = "Serving files"
+      COMPRESSION = "Compression"
       ROUTES = "Routes and figures"
       # Only for the Ruby class Config. These may change at any time.
       INTERNAL = "Internal"
@@ -430,6 +435,25 @@ module NeverBlock
                help: "called when a download with an X-Download-Id has ended")
       ].freeze
 
+      COMPRESSING = [
+        option(:compress, COMPRESSION, Route::COMPRESS,
+               default: false, flags: %w[--compress], env: %w[NEVERBLOCK_COMPRESS],
+               engine: :compress,
+               help: "compress responses of the application that are text, by zstd, br or gzip; " \
+                     "always: also where another site may watch their sizes, see compression.md"),
+        option(:min_bytes, COMPRESSION, whole(0..U32),
+               group: :compression, default: 1_024, unit: "bytes", engine: :compress_bytes_min,
+               help: "size of a body below which it is not compressed"),
+        option(:types, COMPRESSION, COMPRESSED_TYPE,
+               group: :compression, repeat: true,
+               help: "a media type that is compressed, in place of the usual ones; a star stands " \
+                     "for anything; may be given several times"),
+        option(:level, COMPRESSION, whole(1..9),
+               group: :compression, default: 4, engine: :compress_level,
+               help: "1: fast, to 9: small, as of gzip; br and zstd take levels of their own " \
+                     "that need about the same time")
+      ].freeze
+
       ROUTING = [
         option(:route, ROUTES, Route::Line.new,
                repeat: true,
@@ -453,6 +477,9 @@ module NeverBlock
         option(:handshake_workers, INTERNAL, whole(1..256),
                default: 2, unit: "threads", engine: :handshake_workers,
                help: "threads that take the steps of TLS handshakes"),
+        option(:compress_workers, INTERNAL, whole(1..256),
+               default: 2, unit: "threads", engine: :compress_workers,
+               help: "threads that compress large responses"),
         option(:redirect_port, INTERNAL, whole(0..Bind::PORT_MAX),
                default: 0, engine: :redirect_port,
                help: "the port of https that requests of plain addresses are sent to; 0: they " \
@@ -477,7 +504,8 @@ module NeverBlock
 
       # The public settings, in the order of the documents.
       OPTIONS = [
-        *LISTENING, *TLS_ROWS, *RUNNING, *PROCESS, *TIMING, *BOUNDS, *EXECUTING, *FILES, *ROUTING
+        *LISTENING, *TLS_ROWS, *RUNNING, *PROCESS, *TIMING, *BOUNDS, *EXECUTING, *FILES,
+        *COMPRESSING, *ROUTING
       ].freeze
       # The settings of the native engine.
       ENGINE = [*OPTIONS, *INTERNALS].select(&:engine).freeze

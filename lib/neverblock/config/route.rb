@@ -24,6 +24,9 @@ module NeverBlock
       # Threads of a lane in each process, unless its route sets another number.
       AT_ONCE = 4
 
+      # Whether responses are compressed.
+      COMPRESS = Type::Switch.new(:always)
+
       # The words of a route, declared as the settings of the catalog are.
       WORDS = [
         Option.new(name: :input, default: :whole, type: Type::Choice.new(:stream, :whole),
@@ -43,7 +46,9 @@ module NeverBlock
         Option.new(name: :algorithm, type: Type::Algorithm.new,
                    help: "how files are sent, as `sendfile { algorithm }`"),
         Option.new(name: :rate, type: Type::Whole.new(1..10_000_000_000),
-                   help: "bytes a second of files to each connection")
+                   help: "bytes a second of files to each connection"),
+        Option.new(name: :compress, type: COMPRESS,
+                   help: "as the setting of this name, for these paths")
       ].freeze
 
       # @param pattern [String] an absolute path, or a prefix with a star
@@ -111,6 +116,9 @@ module NeverBlock
       #   server
       attr_reader :rate
 
+      # @return [Boolean, :always, nil] nil: as for the whole server
+      attr_reader :compress
+
       # @return [Boolean] whether requests run on threads of a lane
       attr_reader :lane
       # @return [Boolean] whether they always run in fibers, also after stalls
@@ -130,6 +138,7 @@ module NeverBlock
         @in_fibers = words[:lane] == :fibers
         @at_once = words.fetch(:at_once, (AT_ONCE if @lane))
         @queue = words[:queue]
+        @compress = words[:compress]
         freeze
       end
 

@@ -53,6 +53,7 @@ module NeverBlock
       # @raise [ConfigError]
       def config(**fixed)
         Config.new(binds: binds, routes: self[:route] || [], files: files, secure: secure,
+                   compressed_types: Array(self[:"compression.types"]),
                    report: self[:"sendfile.report"], on_download: self[:on_download] || [],
                    **executing, **plain, **engine, **fixed)
       end

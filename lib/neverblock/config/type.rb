@@ -179,6 +179,34 @@ module NeverBlock
         end
       end
 
+      # true, false, or one of some names.
+      class Switch < Flag
+        def initialize(*names)
+          super()
+          @names = names.freeze
+        end
+
+        def convert(value)
+          found = super
+          return found unless found.equal?(MISMATCH)
+
+          @names.find { |name| name.to_s == value.to_s } || MISMATCH
+        end
+
+        def to_s
+          [super, *@names.map { |name| ":#{name}" }].join(" or ")
+        end
+
+        # For the native engine: false, true, then the names.
+        def range
+          0..(@names.size + 1)
+        end
+
+        def number(name)
+          @names.index(name) + 2
+        end
+      end
+
       # No value at all.
       class Nothing < Type
         def convert(value)

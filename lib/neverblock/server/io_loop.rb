@@ -41,11 +41,13 @@ module NeverBlock
       def initialize(config, log, native: NeverBlock, on_download: nil, processes: 1, **settings)
         @native = native
         @log = log
+        check_compression(config)
         @core_lines = core_lines(config)
         @engine = make_engine(config, redirect(config).merge(settings))
         @lanes = []
         config.routes.each { |route| add_route(route, config.settings.fetch(:queue_max)) }
         add_own_lanes(config, processes)
+        config.compressed_types.each { |type| @engine.compress_type(type) }
         Folders.new(@engine).open(config.files)
         @downloads = reader(config, on_download)
         @tls = TLS::Listeners.new(@engine, @log, config, native: native)
@@ -145,7 +147,21 @@ module NeverBlock
         lane = 0 if route.in_fibers
         algorithm = route.algorithm && Algorithms.number(route.algorithm)
         @engine.route(route.pattern, route.input == :stream, route.cancel_on_disconnect, algorithm,
-                      route.rate, lane)
+                      route.rate, lane, compress_number(route))
+      end
+
+      def compress_number(route)
+        Config::Catalog[:compress].to_engine(route.compress) unless route.compress.nil?
+      end
+
+      # @raise [ConfigError] where responses are to be compressed, and the build has no library
+      def check_compression(config)
+        return unless config.compresses?
+        return if @native.built.values_at(:gzip, :br, :zstd).any?
+
+        raise ConfigError, "compress is on, and the native part was built without zlib, brotli " \
+                           "and zstd; install zlib's development files (zlib1g-dev), and " \
+                           "install the gem again"
       end
 
       def add_lane(threads, queue)

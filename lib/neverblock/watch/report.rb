@@ -186,8 +186,7 @@ module NeverBlock
       end
 
       def rest
-        [HTTP2, DOWNLOADS, FIRST_BYTE, SPEED, I_O_LOOP, DNS, MEMORY, GC,
-         LOG].filter_map do |name, entries|
+        REST.filter_map do |name, entries|
           row(name, figures(entries)) if entries.any? { |_, path,| @document.any?(path.first) }
         end
       end
@@ -200,6 +199,13 @@ module NeverBlock
         ["reset by clients", %w[http2 reset_by_client_total], :count],
         ["by the server", %w[http2 reset_by_server_total], :count],
         ["refused", %w[http2 bounds streams_total], :count]
+      ]].freeze
+      COMPRESSION = ["compressed", [
+        ["gzip", %w[compression gzip_total], :count],
+        ["br", %w[compression br_total], :count],
+        ["zstd", %w[compression zstd_total], :count],
+        ["from", %w[compression input_bytes_total], :bytes],
+        ["to", %w[compression output_bytes_total], :bytes]
       ]].freeze
       DOWNLOADS = ["downloads", [
         ["active", %w[downloads active], :count],
@@ -248,7 +254,10 @@ module NeverBlock
         ["time", %w[gc time_s], :duration]
       ]].freeze
       LOG = ["log", [["lines dropped", %w[log dropped_total], :count]]].freeze
-      private_constant :HTTP2, :DOWNLOADS, :FIRST_BYTE, :SPEED, :I_O_LOOP, :DNS, :MEMORY, :GC, :LOG
+      REST = [HTTP2, COMPRESSION, DOWNLOADS, FIRST_BYTE, SPEED, I_O_LOOP, DNS, MEMORY, GC,
+              LOG].freeze
+      private_constant :HTTP2, :COMPRESSION, :DOWNLOADS, :FIRST_BYTE, :SPEED, :I_O_LOOP, :DNS,
+                       :MEMORY, :GC, :LOG, :REST
 
       def figures(entries)
         entries.map do |label, path, unit|

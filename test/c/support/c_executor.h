@@ -35,6 +35,9 @@
  *   /silent         reads nothing and answers nothing until nb_test_executor_release
  *
  *   anything else   200 with the request's body
+ *
+ * A request with Accept-Encoding is answered with a Content-Type (text/plain) and a strong ETag
+ * ("c").
  */
 #ifndef NB_TEST_C_EXECUTOR_H
 #define NB_TEST_C_EXECUTOR_H

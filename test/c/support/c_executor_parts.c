@@ -4,6 +4,7 @@
  */
 #include "support/c_executor_task.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -81,7 +82,9 @@ static void sent(nb_test_executor *self, nb_test_task *t, size_t slice, uint16_t
 }
 
 static bool send_head(nb_test_executor *self, nb_test_task *t, uint16_t *flags) {
-    char fields[64] = "X-Executor: c\r\n";
+    char fields[96];
+    snprintf(fields, sizeof fields, "X-Executor: c\r\n%s",
+             t->typed ? "Content-Type: text/plain\r\nETag: \"c\"\r\n" : "");
     size_t field_bytes = strlen(fields) + (t->field_bytes ? t->field_bytes + strlen("X-Long: \r\n") : 0);
     size_t slice = next_slice(self, t, flags);
     size_t bytes = sizeof(nb_response_message) + field_bytes + slice;

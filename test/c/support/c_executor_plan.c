@@ -210,6 +210,7 @@ nb_test_task *nb_test_task_create(const nb_request_message *request) {
     t->abort_at = UINT64_MAX;
     t->body_fd = t->file_fd = -1;
     t->parks = true;
+    t->typed = field_of(request, NB_FIELD_ACCEPT_ENCODING).data != NULL;
     plan(t, request);
     return t;
 }

@@ -46,6 +46,7 @@ typedef struct nb_test_task {
     size_t field_bytes; /* of a long field in the head; 0: there is none */
     unsigned hints;     /* 103 responses before it */
     bool hints_late;    /* once its head was sent */
+    bool typed;         /* its head has a Content-Type and an ETag */
     bool parks, waits_drained, gone, head_sent, hijack_asked, hijacked;
     uint64_t input, told; /* bytes of a streamed body received, and said to be taken */
     bool reads, asked, input_ended, input_bad;

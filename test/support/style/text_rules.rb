@@ -10,6 +10,7 @@ module Style
       "base" => 0, "os" => 0, "poll" => 1, "sendfile" => 1, "mysql" => 1, "stall" => 1,
       "tls" => 1,
       "transport" => 2, "http" => 2, "http1" => 3, "http2" => 3, "intake" => 4, "files" => 5,
+      "coding" => 6,
       "send" => 6, "dispatch" => 7, "metrics" => 8, "responses" => 9, "connection" => 10,
       "protocols" => 11, "loop" => 12, "admin" => 13, "server" => 14
     }.freeze

@@ -172,11 +172,11 @@ class CheckRulesTest < Minitest::Test
   # --- Build and settings
 
   def test_what_was_left_out_at_build_time_is_told
-    without = { preadv2: false, poller: false, tls: false, http2: false }
-    assert_equal %w[build-preadv2 build-poller build-tls build-http2],
+    without = { preadv2: false, poller: false, tls: false, gzip: false, http2: false }
+    assert_equal %w[build-preadv2 build-poller build-tls build-gzip build-http2],
                  Rules::Build.call(nil, without).map(&:rule)
     built = NeverBlock.built
-    return unless RUBY_PLATFORM.include?("linux-gnu") && built[:tls] && built[:http2]
+    return unless RUBY_PLATFORM.include?("linux-gnu") && built.values_at(:tls, :gzip, :http2).all?
 
     assert_empty Rules::Build.call(nil, built).map(&:rule)
   end
@@ -200,6 +200,13 @@ class CheckRulesTest < Minitest::Test
     assert_empty Rules::Build.call(subject(bind: [bind]), built, kernel: -> { true })
     assert_empty Rules::Build.call(subject(bind: [bind], "tls.ktls": false), built, kernel: none)
     assert_empty Rules::Build.call(subject, built, kernel: none)
+  end
+
+  def test_a_build_without_zlib_is_serious_where_responses_are_compressed
+    found = Rules::Build.call(subject, { gzip: false }).first
+    assert_equal [:note, "build-gzip"], [found.level, found.rule]
+    found = Rules::Build.call(subject(compress: true), { gzip: false }).first
+    assert_equal :serious, found.level
   end
 
   def test_workers_for_the_cpus
@@ -234,6 +241,12 @@ class CheckRulesTest < Minitest::Test
     app = Middleware.new(Middleware.new(Rack::Lock.new(->(_env) {})))
     assert_equal({ "rack-lock" => :serious }, rules(Rules::Layers.call(subject(app: app))))
     assert_empty Rules::Layers.call(subject(app: Middleware.new(->(_env) {})))
+  end
+
+  def test_middleware_that_compresses_is_a_note
+    require "rack/deflater"
+    found = Rules::Layers.call(subject(app: Middleware.new(Rack::Deflater.new(->(_env) {}))))
+    assert_equal({ "rack-deflater" => :note }, rules(found))
   end
 
   def test_a_ring_of_middleware_ends

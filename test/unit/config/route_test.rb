@@ -22,6 +22,15 @@ class RouteTest < Minitest::Test
     assert_equal false, route.cancel_on_disconnect
   end
 
+  def test_whether_its_responses_are_compressed
+    assert_nil Route.read("/x", { input: :whole }).compress
+    [true, false, :always].each do |value|
+      assert_equal value, Route.read("/x", { compress: value }).compress
+    end
+    error = assert_raises(NeverBlock::ConfigError) { Route.read("/x", { compress: :gzip }) }
+    assert_match(/compress: must be true or false or :always; got :gzip/, error.message)
+  end
+
   WRONG = {
     "x" => "a path begins with a slash",
     "*" => "a path begins with a slash",

@@ -14,6 +14,8 @@ class TypeTest < Minitest::Test
     [Type::Choice.new(:text, :json), :json, :json], [Type::Choice.new(:text, :json), "text", :text],
     [Type::Flag.new, true, true], [Type::Flag.new, "no", false], [Type::Flag.new, "1", true],
     [Type::Either.new(Type::Flag.new, Type::Choice.new(:json)), :json, :json],
+    [Type::Switch.new(:always), "yes", true], [Type::Switch.new(:always), "always", :always],
+    [Type::Switch.new(:always), false, false],
     [Type::Either.new(Type::Whole.new(1..2), Type::Nothing.new), nil, nil],
     [Type::FilePath.new, "a/b", "a/b"], [Type::FilePath.new, Pathname("a/b"), "a/b"]
   ].freeze
@@ -37,6 +39,7 @@ class TypeTest < Minitest::Test
     [Type::Choice.new(:text, :json), [:xml, "", nil, 1, Object], "text or json"],
     # :true is a slip worth telling.
     [Type::Flag.new, [nil, 1, "on", :true], "true or false"], # rubocop:disable Lint/BooleanSymbol
+    [Type::Switch.new(:always), [nil, "", :never, 1], "true or false or :always"],
     [
       Type::Either.new(Type::Whole.new(1..2), Type::Choice.new(:auto)), [3, :automatic, nil],
       "a whole number from 1 to 2, or auto"

@@ -71,6 +71,11 @@ class UserFileTest < Minitest::Test
          "write the value after the name: fibers VALUE"
     ],
     "fiberz 3\n" => [1, "unknown setting fiberz; did you mean fibers?"],
+    "compression true\n" => [
+      1, "compression takes a block and nothing else, such as compression { min_bytes 1024 }"
+    ],
+    "compression { types \"*/*\" }\n" => [1, "a media type with one star at most"],
+    "compress :gzip\n" => [1, "compress must be true or false or :always; got :gzip"],
     "qwertz 3\n" => [1, "unknown setting qwertz; known are bind, redirect_https"],
     "limits {\n  ques 3\n}\n" => [2, "unknown setting limits ques; did you mean queue?"],
     "limits { fibers 3 }\n" => [1, "fibers belongs outside of limits { }"],

@@ -21,6 +21,13 @@ class ServerTest < Minitest::Test
     assert_equal [5, 2], @fake.engine.options.values_at(:idle_timeout_ms, :log_fd)
   end
 
+  def test_compression_is_refused_where_the_build_has_no_library
+    error = assert_raises(NeverBlock::ConfigError) { make(compress: 1).start }
+    assert_match(/built without zlib, brotli and zstd; install .*zlib1g-dev/, error.message)
+    make(built: { gzip: true }, compress: 1, compressed_types: %w[text/*]).start.stop_now
+    assert_includes @fake.engine.calls, [:compress_type, "text/*"]
+  end
+
   def test_fibers_are_shared_out_among_the_executors
     server = make(fibers: 10, executors: 3).start
     executors = @fake.executors.reject(&:helper?)
@@ -110,8 +117,9 @@ class ServerTest < Minitest::Test
 
   private
 
-  def make(failures: [], death: nil, **settings)
+  def make(failures: [], death: nil, built: {}, **settings)
     @fake = FakeNative.new(failures: failures, death: death)
+    @fake.built = built
     config = NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], **settings)
     server = NeverBlock::Server.new(config, ->(_env) {}, native: @fake.to_module)
     (@servers ||= []) << server

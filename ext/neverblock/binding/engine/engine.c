@@ -302,20 +302,22 @@ static VALUE lane_methods(void) {
     return rb_obj_freeze(methods);
 }
 
-/* route(pattern, stream_input, cancel_on_disconnect, algorithm, rate, lane) -> the number of a new
-   route, from 1; the first route that matches a request wins. pattern: an absolute path, or a
-   prefix that ends with "*". algorithm: its number. rate: bytes a second. lane: its number; 0:
-   fibers, whatever is learned. nil: as the whole server does. Raises ArgumentError for what is no
-   pattern, and NeverBlock::Error after start or when there are too many. */
+/* route(pattern, stream_input, cancel_on_disconnect, algorithm, rate, lane, compress) -> the
+   number of a new route, from 1; the first route that matches a request wins. pattern: an
+   absolute path, or a prefix that ends with "*". algorithm: its number. rate: bytes a second.
+   lane: its number; 0: fibers, whatever is learned. compress: 0: no, 1: yes, 2: always. nil: as
+   the whole server does. Raises ArgumentError for what is no pattern, and NeverBlock::Error
+   after start or when there are too many. */
 static VALUE engine_route(int argc, VALUE *argv, VALUE self) {
-    VALUE pattern, stream_input, cancel_on_disconnect, algorithm, rate, lane;
+    VALUE pattern, stream_input, cancel_on_disconnect, algorithm, rate, lane, compress;
     uint16_t made = 0;
-    rb_scan_args(argc, argv, "33", &pattern, &stream_input, &cancel_on_disconnect, &algorithm, &rate, &lane);
+    rb_scan_args(argc, argv, "34", &pattern, &stream_input, &cancel_on_disconnect, &algorithm, &rate, &lane, &compress);
     StringValue(pattern);
     nb_route route = {.stream_input = RTEST(stream_input), .cancel_on_disconnect = choice(cancel_on_disconnect)};
     if (!NIL_P(algorithm)) route.send_by.algorithm = (uint16_t)nb_engine_number(algorithm, UINT16_MAX, "algorithm");
     if (!NIL_P(rate)) route.send_by.rate = nb_engine_number(rate, UINT64_MAX, "rate");
     if (!NIL_P(lane)) route.lane = (uint16_t)nb_engine_number(lane, NB_LANES_MAX, "lane");
+    if (!NIL_P(compress)) route.compress = (uint8_t)(NB_COMPRESS_OFF + nb_engine_number(compress, 2, "compress"));
     route.in_fibers = !NIL_P(lane) && route.lane == 0;
     nb_slice text = {RSTRING_PTR(pattern), (size_t)RSTRING_LEN(pattern)};
     nb_status status = nb_server_route_add(nb_engine_server(self), text, route, &made);

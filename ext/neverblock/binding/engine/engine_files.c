@@ -8,6 +8,7 @@
 
 #include "binding/engine/engine.h"
 #include "binding/base/module.h"
+#include "responses/compressible.h"
 #include "responses/document_roots.h"
 
 static nb_document_roots *roots_of(VALUE self) {
@@ -75,6 +76,16 @@ static VALUE engine_mime(VALUE self, VALUE ending, VALUE type) {
     return self;
 }
 
+/* compress_type(type): a media type that is compressed, which may have one star; the usual ones
+   where none is told. Raises ArgumentError. */
+static VALUE engine_compress_type(VALUE self, VALUE type) {
+    nb_compress_types *types = nb_server_compress_types(nb_engine_server(self));
+    if (!types) rb_raise(nb_error_class, "media types are told before the engine starts");
+    check(nb_compress_types_add(types, slice_of(&type)), type);
+    RB_GC_GUARD(type);
+    return self;
+}
+
 void nb_engine_files_define(VALUE class) {
     rb_define_method(class, "public_dir", engine_public_dir, 1);
     rb_define_method(class, "sendfile_root", engine_sendfile_root, 1);
@@ -82,4 +93,5 @@ void nb_engine_files_define(VALUE class) {
     rb_define_method(class, "index_file", engine_index_file, 1);
     rb_define_method(class, "cache_rule", engine_cache_rule, 2);
     rb_define_method(class, "mime", engine_mime, 2);
+    rb_define_method(class, "compress_type", engine_compress_type, 1);
 }

@@ -218,6 +218,23 @@ static void add_http2(nb_text *text, const nb_loop *loop) {
                nb_loops_sum(loop->all, offsetof(nb_loop, counters.http2_bounds) + i * sizeof(_Atomic uint64_t)));
 }
 
+/* Where responses are compressed. */
+static void add_compression(nb_text *text, const nb_loop *loop) {
+    static const char *const codings[NB_ENCODING_COUNT] = {NULL, "coding=\"gzip\"", "coding=\"br\"", "coding=\"zstd\""};
+    if (!nb_loop_compresses(loop)) return;
+    family(text, "compressed_responses_total", "counter",
+           "Responses of the application that were compressed, by coding.");
+    for (size_t i = NB_ENCODING_GZIP; i < NB_ENCODING_COUNT; i++) {
+        sample(
+            text, "compressed_responses_total", codings[i],
+            nb_loops_sum(loop->all, offsetof(nb_loop, counters.compressed) + i * sizeof(loop->counters.compressed[0])));
+    }
+    counter(text, "compression_input_bytes_total", "Bytes of their bodies as the application wrote them.",
+            NB_SUM(loop, counters.compress_bytes_in));
+    counter(text, "compression_output_bytes_total", "Bytes of their bodies compressed.",
+            NB_SUM(loop, counters.compress_bytes_out));
+}
+
 static void add_requests(nb_text *text, const nb_loop *loop, const nb_figures_now *now) {
     static const char *const classes[] = {"class=\"1xx\"", "class=\"2xx\"", "class=\"3xx\"", "class=\"4xx\"",
                                           "class=\"5xx\""};
@@ -500,6 +517,7 @@ void nb_admin_write_metrics(nb_loop *loop, nb_text *text) {
     add_protocols(text, loop);
     add_http2(text, loop);
     add_requests(text, loop, &now);
+    add_compression(text, loop);
     add_latencies(text, loop);
     add_loop(text, loop);
     add_executors(text, &now);

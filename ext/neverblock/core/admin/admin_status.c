@@ -189,6 +189,20 @@ static void add_http2(nb_text *text, const nb_loop *loop) {
     nb_text_add(text, "}}");
 }
 
+static void add_compression(nb_text *text, const nb_loop *loop) {
+    static const char *const codings[NB_ENCODING_COUNT] = {NULL, "gzip_total", "br_total", "zstd_total"};
+    if (!nb_loop_compresses(loop)) return;
+    begin(text, "compression", '{');
+    for (size_t i = NB_ENCODING_GZIP; i < NB_ENCODING_COUNT; i++) {
+        add_number(
+            text, codings[i],
+            nb_loops_sum(loop->all, offsetof(nb_loop, counters.compressed) + i * sizeof(loop->counters.compressed[0])));
+    }
+    add_number(text, "input_bytes_total", NB_SUM(loop, counters.compress_bytes_in));
+    add_number(text, "output_bytes_total", NB_SUM(loop, counters.compress_bytes_out));
+    nb_text_add(text, "}");
+}
+
 static void add_requests(nb_text *text, const nb_loop *loop, const nb_figures_now *now) {
     static const char *const classes[] = {"1xx", "2xx", "3xx", "4xx", "5xx"};
     begin(text, "requests", '{');
@@ -378,6 +392,7 @@ void nb_admin_write_status(nb_loop *loop, nb_text *text) {
     add_tls(text, loop);
     add_http2(text, loop);
     add_requests(text, loop, &now);
+    add_compression(text, loop);
     add_latency(text, loop);
     add_executors(text, &now);
     add_stalls(text, &now.stalls);

@@ -12,6 +12,7 @@
 #include "connection/connection_internal.h"
 #include "intake/body.h"
 #include "os/net.h"
+#include "responses/compression.h"
 
 /* Reads of one connection in one turn: enough for a fast upload, few enough for the turn to stay
  * short. */
@@ -268,6 +269,7 @@ static void part_with(nb_connections *connections, nb_exchange *exchange) {
     exchange->out = NULL;
     nb_send_queue_clear(&exchange->send_queue, connections->pool);
     nb_connection_end_body(connections, exchange);
+    nb_compression_drop(exchange);
     nb_dispatch_forget(nb_dispatch_of(connections->dispatch, exchange), exchange);
     if (exchange->in_notices) return;
     if (exchange->ended || exchange->channel == NB_CHANNEL_NONE) {
@@ -317,6 +319,7 @@ nb_exchange *nb_connection_replace_exchange(nb_connections *connections, nb_exch
 }
 
 void nb_connection_tell_drained(nb_connections *connections, nb_exchange *exchange, uint64_t owed) {
+    owed += nb_compression_waiting(exchange);
     if (!exchange->tell_drained || owed > connections->dispatch->response_window_bytes / 4) return;
     exchange->tell_drained = false;
     nb_dispatch_tell_drained(nb_dispatch_of(connections->dispatch, exchange), exchange);
@@ -419,6 +422,7 @@ static void give_to_executor(nb_connections *connections, nb_exchange *exchange,
 static void detach(nb_connections *connections, nb_exchange *exchange) {
     unlink_exchange(exchange->connection, exchange);
     nb_connection_end_body(connections, exchange);
+    nb_compression_drop(exchange);
     nb_stages_dropped(connections->responses->stages, exchange);
     exchange->connection = NULL;
     exchange->out = NULL;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "responses/challenges.h"
+#include "responses/compression.h"
 #include "responses/static.h"
 #include "base/alloc.h"
 #include "connection/responding.h"
@@ -52,6 +53,10 @@ static bool begin_upload(nb_connections *connections, nb_exchange *exchange, con
     return false;
 }
 
+static nb_compress compress_of(const nb_connections *connections, const nb_route *route) {
+    return (nb_compress)(route && route->compress ? route->compress : connections->settings.compress);
+}
+
 static void fill_in(nb_connections *connections, nb_exchange *exchange, nb_request_facts *facts) {
     const nb_connection *connection = exchange->connection;
     facts->route = nb_routes_match(connections->routes, facts->head->path);
@@ -68,6 +73,9 @@ static void fill_in(nb_connections *connections, nb_exchange *exchange, nb_reque
     facts->streams = route && route->stream_input && facts->has_body;
     facts->cancellable = exchange->cancellable;
     facts->client = nb_transport_tls_client(&connection->transport);
+    nb_compress how = compress_of(connections, route);
+    if (how > NB_COMPRESS_OFF)
+        nb_compression_request(exchange, facts->head, how, connection->transport.tls != NULL, facts->client.size > 0);
 }
 
 /* A request with a body that belongs to https: the body is not read. */
@@ -228,5 +236,15 @@ static void static_result(void *owner, nb_exchange *exchange, nb_static_result r
     nb_delivery_finish(connections, exchange, delivery);
 }
 
-const nb_responses_events nb_delivery_response_events = {.named_answered = named_answered,
-                                                         .static_result = static_result};
+static void encoded(void *owner, nb_exchange *exchange, nb_status status) {
+    nb_connection *connection = exchange->connection;
+    if (status != NB_OK) {
+        nb_connection_end(owner, connection, true);
+        return;
+    }
+    nb_connection_mark_dirty(owner, connection);
+    if (exchange->ended) connection->protocol->answered(owner, exchange);
+}
+
+const nb_responses_events nb_delivery_response_events = {
+    .named_answered = named_answered, .encoded = encoded, .static_result = static_result};

@@ -7,6 +7,7 @@
 
 #include "responses/named.h"
 #include "responses/compose.h"
+#include "responses/compression.h"
 #include "base/alloc.h"
 #include "http/host.h"
 #include "intake/body.h"
@@ -121,6 +122,7 @@ void nb_respond_unavailable(nb_connections *connections, nb_exchange *exchange) 
 bool nb_respond_lost(nb_connections *connections, nb_exchange *exchange) {
     bool begun = exchange->head_sent || exchange->hijack;
     nb_connection_release_spool(connections, exchange);
+    if (!begun) nb_compression_drop(exchange);
     if (begun) {
         exchange->hijack = false;
         nb_message broken = {.type = NB_MESSAGE_BODY,
@@ -141,7 +143,8 @@ bool nb_respond_lost(nb_connections *connections, nb_exchange *exchange) {
 /* Early hints are advice: they are dropped after the head, and for a client that does not read. */
 static bool takes_hints(const nb_connections *connections, const nb_exchange *exchange) {
     uint64_t owed = nb_connection_owed(exchange->connection) + exchange->send_queue.bytes;
-    return !exchange->head_sent && !exchange->hijack && owed <= connections->dispatch->response_window_bytes / 4;
+    return !exchange->head_sent && !exchange->compression && !exchange->hijack &&
+           owed <= connections->dispatch->response_window_bytes / 4;
 }
 
 /* The exchange has no connection: drops the part. */
@@ -154,7 +157,7 @@ static void drop_part(nb_connections *connections, nb_exchange *exchange, const 
 
 static nb_status add_part(nb_connections *connections, nb_exchange *exchange, const nb_message *part,
                           const char *rest) {
-    if (part->type != NB_MESSAGE_NAMED) return nb_compose_part(connections->responses, exchange, part, rest);
+    if (part->type != NB_MESSAGE_NAMED) return nb_compression_part(connections->responses, exchange, part, rest);
     return nb_named_respond(connections->responses, exchange, (const nb_named_message *)(const void *)part, rest);
 }
 
@@ -177,5 +180,7 @@ void nb_respond_part(nb_connections *connections, nb_exchange *exchange, const n
         return;
     }
     nb_connection_mark_dirty(connections, connection);
+    /* Content that is dropped keeps no writer waiting. */
+    if (exchange->head_sent && !exchange->response.has_content) nb_connection_tell_drained(connections, exchange, 0);
     if (exchange->ended) connection->protocol->answered(connections, exchange);
 }

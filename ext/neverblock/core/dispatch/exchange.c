@@ -62,6 +62,7 @@ nb_exchange *nb_exchange_create(nb_exchanges *exchanges) {
 
 void nb_exchange_destroy(nb_exchanges *exchanges, nb_exchange *exchange) {
     NB_ASSERT(nb_send_queue_empty(&exchange->send_queue) && !exchange->in_notices && !exchange->record);
+    NB_ASSERT(!exchange->compression && !exchange->weak_tags);
     nb_exchange_drop_handover(exchange);
     exchange->connection = NULL;
     exchange->channel = NB_CHANNEL_NONE;

@@ -61,7 +61,11 @@ struct nb_exchange {
     uint64_t record_end;
     uint32_t record_bytes;
     int64_t handed_ns;
-    nb_handover *handover;    /* owned; NULL: none */
+    nb_handover *handover; /* owned; NULL: none */
+    /* Owned: its response while that is encoded (responses/compression.h); NULL. */
+    struct nb_compression *compression;
+    /* Owned: its If-None-Match, where that has a weak tag and its response may be compressed. */
+    char *weak_tags;
     nb_send_by send_by;       /* how its files are sent */
     struct nb_report *report; /* owned: the report of a named download (reports.h); NULL */
     /* Bytes of the file that the response carries; 0: none, or counted where it is sent
@@ -76,6 +80,9 @@ struct nb_exchange {
     bool asterisk;    /* OPTIONS *, answered by the server itself (answer_asterisk) */
     bool cancellable; /* the request ends when its client leaves (cancel_on_disconnect) */
     bool head_sent;   /* the response has begun */
+    bool compresses;  /* its response may be compressed */
+    bool guarded;     /* only if that is public (nb_compress_is_guarded) */
+    uint8_t accepts;  /* nb_encoding that the client prefers, of those there are */
     bool ended;       /* the last part came */
     /* The connection must end after what is there, as the body has no clean end. */
     bool truncated;

@@ -31,12 +31,21 @@
 
 typedef enum nb_route_choice { NB_ROUTE_UNSAID, NB_ROUTE_NO, NB_ROUTE_YES } nb_route_choice;
 
+/* Whether responses of the application are compressed (responses/compression.h). */
+typedef enum nb_compress {
+    NB_COMPRESS_UNSAID, /* of a route: as the whole server does */
+    NB_COMPRESS_OFF,
+    NB_COMPRESS_ON,
+    NB_COMPRESS_ALWAYS, /* also where its size could give away what is in it */
+} nb_compress;
+
 /* What a route sets. All zero: the defaults. */
 typedef struct nb_route {
     /* true: the request is passed on with its head, and the body follows. */
     uint8_t stream_input;
     uint8_t cancel_on_disconnect; /* nb_route_choice; NB_ROUTE_UNSAID: as for the whole server */
     uint8_t in_fibers;            /* true: its requests are in no lane, whatever rules say */
+    uint8_t compress;             /* nb_compress */
     /* The lane of its requests, numbered by nb_server_lane_add; 0: in fibers. */
     uint16_t lane;
     nb_send_by send_by; /* how its files are sent */

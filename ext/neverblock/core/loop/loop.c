@@ -19,6 +19,7 @@
 #include "connection/connection.h"
 #include "connection/delivery.h"
 #include "intake/body.h"
+#include "responses/compression.h"
 #include "protocols/http1_session.h"
 #include "protocols/http2_session.h"
 #include "loop/accepting.h"
@@ -55,11 +56,14 @@
 #define RESERVED_SHARE 8u
 #define RESERVED_MAX 128u
 
+/* The part of response_bytes_max that compressed responses may take. */
+#define COMPRESSION_SHARE 2u
+
 #define LINGER_NS (5 * NB_NS_PER_S)
 
-/* Time from the first block that the pool returned to the heap until the heap is trimmed: most of a
-   burst has ended then. A trim stops the loop for a while in a large process, so a load that comes
-   and goes has its heap trimmed seldom. */
+/* Time from the first block that the pool returned to the heap, or the first encoder that fell
+   idle, until the heap is trimmed: most of a burst has ended then. A trim stops the loop for a
+   while in a large process, so a load that comes and goes has its heap trimmed seldom. */
 #define TRIM_AFTER_NS (3 * NB_NS_PER_S)
 #define TRIM_AGAIN_NS (60 * NB_NS_PER_S)
 
@@ -162,6 +166,7 @@ static nb_status open_parts(nb_loop *loop, const nb_server_config *config) {
     if (status == NB_OK)
         status = nb_handshakes_init(&loop->connections.handshakes, share_of(loop, config->handshake_workers),
                                     config->handshakes_max, handshake_returned);
+    if (status == NB_OK) status = nb_compressions_start(&loop->responses.compressions);
     if (status != NB_OK) return status;
     loop->connections.spool.directory = copy_text(spool_directory(config));
     loop->config.version = copy_text(config->version);
@@ -174,7 +179,8 @@ static nb_status open_parts(nb_loop *loop, const nb_server_config *config) {
    without further rules, and the budget is never quite used up (the dynamic thresholds of Choudhury
    and Hahne, IEEE/ACM Transactions on Networking 6.2, 1998). */
 static void allow_responses(nb_loop *loop) {
-    uint64_t here = (uint64_t)loop->pool.sending * NB_READ_BUFFER_BYTES, all = loop->config.response_bytes_max;
+    uint64_t here = (uint64_t)loop->pool.sending * NB_READ_BUFFER_BYTES + loop->responses.compressions.bytes,
+             all = loop->config.response_bytes_max;
     atomic_store_explicit(&loop->counters.response_bytes, here, memory_order_relaxed);
     uint64_t held = NB_SUM(loop, counters.response_bytes), allowed = held < all ? all - held : 0;
     if (allowed < NB_RESPONSE_FLOOR_BYTES) allowed = NB_RESPONSE_FLOOR_BYTES;
@@ -205,8 +211,15 @@ static void set_responses(nb_loop *loop) {
                      .wake = &loop->wake,
                      .context = &loop->responses,
                      .loop = loop->number},
+        .compressions = {.types = &loop->all->compress_types,
+                         .bytes_min = loop->config.compress_bytes_min,
+                         .bytes_max = loop->config.response_bytes_max / COMPRESSION_SHARE / loop->all->count,
+                         .level = loop->config.compress_level,
+                         .threads = share_of(loop, loop->config.compress_workers),
+                         .wake = &loop->wake},
     };
     nb_openings_init(&loop->responses.openings);
+    nb_compressions_init(&loop->responses.compressions);
 }
 
 static void set_connections(nb_loop *loop, const nb_connections_events *events) {
@@ -228,6 +241,7 @@ static void set_connections(nb_loop *loop, const nb_connections_events *events) 
         .answer_asterisk = config->answer_asterisk != 0,
         .front = config->front != 0,
         .redirect_port = config->redirect_port,
+        .compress = (uint8_t)(NB_COMPRESS_OFF + config->compress),
     };
     connections->events = events;
     connections->owner = loop;
@@ -377,6 +391,7 @@ void nb_loop_deinit(nb_loop *loop) {
     take_handshakes(loop);
     nb_openings_take(&loop->responses.openings);
     nb_openings_deinit(&loop->responses.openings);
+    nb_compressions_deinit(&loop->responses.compressions);
     flush_dirty(loop);
     free_ended(loop);
     nb_senders_deinit(&loop->connections.senders);
@@ -463,12 +478,13 @@ static void expire(nb_loop *loop) {
 
 /* Returns the memory of a burst to the system, where the heap does not do so by itself. */
 static void trim(nb_loop *loop) {
-    if (loop->pool.returned == 0) return;
+    if (loop->pool.returned == 0 && loop->responses.compressions.idle_bytes == 0) return;
     if (loop->trim_at_ns == 0) loop->trim_at_ns = loop->time.now_ns + TRIM_AFTER_NS;
     if (loop->trim_at_ns < loop->trim_again_ns) loop->trim_at_ns = loop->trim_again_ns;
     if (loop->time.now_ns < loop->trim_at_ns) return;
     loop->trim_at_ns = 0;
     loop->trim_again_ns = loop->time.now_ns + TRIM_AGAIN_NS;
+    nb_compressions_trim(&loop->responses.compressions);
     nb_pool_trim(&loop->pool);
     nb_memory_trim();
 }
@@ -662,6 +678,7 @@ static void retry_uploads(nb_loop *loop) {
  *
  * 1. Input of other threads first: calls, accepted connections, parts of responses, written bodies,
  *    returned sendings, opened files. Mostly they append to outboxes and mark connections dirty.
+ *    Parts that are to be compressed are encoded when all of the turn are there.
  * 2. Then flush, so that all that came for a connection leaves in one system call. What each
  *    response may hold is computed after the flush, when the buffers that it freed are counted.
  * 3. Timeouts and the drain follow the flush: a connection that has just made progress does not
@@ -688,6 +705,7 @@ static bool run_turn(nb_loop *loop) {
     take_returned(loop);
     take_handshakes(loop);
     nb_openings_take(&loop->responses.openings);
+    more |= nb_compressions_step(&loop->responses, loop->connections.without_files);
     flush_dirty(loop);
     allow_responses(loop);
     expire(loop);
@@ -706,7 +724,8 @@ static bool run_turn(nb_loop *loop) {
     bool guest_served = loop->guest && (loop->guest_called || nb_ring_readable(loop->guest));
     nb_stages_turn(loop->responses.stages, loop->time.now_ns);
     publish_gauges(loop); /* the loop may sleep for long */
-    bool busy = nb_dispatch_announce_sleep(&loop->dispatch) || more || loop->connections.dirty || guest_served;
+    bool busy = nb_dispatch_announce_sleep(&loop->dispatch) || more || loop->connections.dirty || guest_served ||
+                loop->responses.compressions.due;
     bool came = poll_and_serve(loop, busy ? 0 : sleep_ns(loop));
     if (loop->config.front && came) gather(loop);
     nb_dispatch_pump(&loop->dispatch);

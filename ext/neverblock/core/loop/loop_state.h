@@ -107,6 +107,14 @@ static inline bool nb_listeners_secure(const nb_loop *loop) {
     return false;
 }
 
+/* Responses are compressed: by the configuration, or by that of a route. */
+static inline bool nb_loop_compresses(const nb_loop *loop) {
+    bool any = loop->config.compress != 0;
+    for (uint16_t i = 0; i < loop->routes.count && !any; i++)
+        any = loop->routes.entries[i].route.compress > NB_COMPRESS_OFF;
+    return any;
+}
+
 /* See `idle_ns`. Current for the loop's own thread, as of the last turn for others. */
 static inline int64_t nb_loop_idle_ns(const nb_loop *loop) {
     return atomic_load_explicit(&loop->idle_ns, memory_order_relaxed);

@@ -32,6 +32,7 @@ typedef struct nb_loops {
     nb_lanes lanes;                   /* which lane a request goes to */
     nb_document_roots document_roots; /* served files */
     nb_challenges challenges;         /* answers to an ACME server */
+    nb_compress_types compress_types; /* which media types are compressed */
     nb_address_paces *address_paces;  /* NULL: no limit */
     nb_reports_reader reports;        /* reports of named downloads */
     /* Connections for which there are descriptors; UINT64_MAX: the limit was not met yet. */

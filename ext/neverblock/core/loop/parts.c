@@ -42,7 +42,8 @@ static bool possible(const nb_dispatch *dispatch, const nb_dispatch_channel *cha
     if (part->type == NB_MESSAGE_HINTS && part->flags) return false;
     if (!exchange) return true;
     if (!is_of(dispatch, channel, exchange) || exchange->ended) return false;
-    if (part->type == NB_MESSAGE_RESPONSE || part->type == NB_MESSAGE_NAMED) return !exchange->head_sent;
+    if (part->type == NB_MESSAGE_RESPONSE || part->type == NB_MESSAGE_NAMED)
+        return !exchange->head_sent && !exchange->compression;
     const nb_upload *upload = part->type == NB_MESSAGE_TAKEN ? exchange->upload : NULL;
     return !upload || nb_upload_may_be_taken(upload, ((const nb_taken_message *)(const void *)part)->bytes);
 }

@@ -46,6 +46,10 @@
     X(uint32_t, http_compliance, 1)              /* nb_compliance: how strict parsing is */     \
     X(uint32_t, log_refused, 0)                  /* 1: log requests answered by the loop */     \
     X(uint32_t, answer_asterisk, 0)              /* 1: the loop answers OPTIONS * */            \
+    X(uint32_t, compress, 0)                     /* nb_compress - 1, unless a route says */     \
+    X(uint64_t, compress_bytes_min, 1024)        /* smaller contents are not compressed */      \
+    X(uint32_t, compress_level, 4)               /* 1: fast, to 9: small */                     \
+    X(uint32_t, compress_workers, 2)             /* threads that compress what is large */      \
     X(uint32_t, redirect_port, 0)                /* of https, for plain TCP listeners; 0: none */
 
 typedef struct nb_server_config {

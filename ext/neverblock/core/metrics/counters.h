@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/counter.h"
+#include "files/accept_encoding.h"
 #include "transport/transport.h"
 
 /* Since the start, but for those that say "now". Connections and requests of admin listeners count
@@ -22,7 +23,8 @@
  *   shed (503, too much to do), overdue (its limit has expired), lost (502, its worker died),
  *   aborted (its client left), queue (now)
  *   bytes_received, bytes_sent, spool_bytes (now), response_bytes (now), downloads,
- *   reports_dropped
+ *   reports_dropped; compress_bytes_in, compress_bytes_out (contents that were compressed, before
+ *   and after)
  *   turns, guest_turns (of an executor's thread)
  *   http2_connections (now), http2_opened, http2_requests, http2_streams (now),
  *   http2_resets_received, http2_resets_sent (RST_STREAM; some clients get one for a response that
@@ -33,7 +35,8 @@
     X(accepted) X(connections) X(requests) X(responses) X(requests_refused) X(shed) X(timed_out) X(overdue) X(queue) X(aborted) \
     X(accept_errors) X(spool_bytes) X(response_bytes) X(connections_refused) X(evicted) X(bytes_received) X(bytes_sent) \
     X(turns) X(guest_turns) X(admin_requests) X(hijacked) X(lost) X(downloads) X(reports_dropped) \
-    X(http2_connections) X(http2_opened) X(http2_requests) X(http2_streams) X(http2_resets_received) X(http2_resets_sent)
+    X(http2_connections) X(http2_opened) X(http2_requests) X(http2_streams) X(http2_resets_received) X(http2_resets_sent) \
+    X(compress_bytes_in) X(compress_bytes_out)
 /* clang-format on */
 
 /* What a connection does now. */
@@ -89,6 +92,7 @@ typedef struct nb_counters {
     _Atomic uint64_t tls_kernel;      /* of these, with records made by the kernel */
     _Atomic uint64_t http2_goaways[NB_HTTP2_CODES]; /* sent, by code */
     _Atomic uint64_t http2_bounds[NB_HTTP2_BOUNDS];
+    _Atomic uint64_t compressed[NB_ENCODING_COUNT]; /* responses by coding */
 } nb_counters;
 
 #define NB_COUNT(counters, name, by) nb_count(&(counters)->name, (uint64_t)(by))

@@ -44,21 +44,20 @@ static nb_status add_content(nb_responses *responses, nb_exchange *exchange, nb_
 }
 
 static nb_status begin(nb_responses *responses, nb_exchange *exchange, const nb_response_message *message,
-                       const char *fields) {
+                       nb_slice lines, nb_slice content) {
     nb_response *response = &exchange->response;
     uint16_t flags = message->message.flags;
-    size_t content_bytes = message->message.bytes - sizeof(*message) - message->fields_bytes;
     if (flags & NB_RESPONSE_EXPIRED) NB_COUNT(responses->counters, overdue, 1);
+    NB_COUNT(responses->counters, responses, 1);
     response->status = message->status;
     response->content_length = message->content_length;
     response->application_closes = (flags & NB_RESPONSE_CLOSE) != 0;
     response->length_announced = (flags & NB_RESPONSE_HAS_LENGTH) != 0;
     response->handover = (flags & NB_RESPONSE_HANDOVER) != 0;
     response->whole = (flags & NB_PART_LAST) != 0;
-    nb_status status = nb_compose_head(responses, exchange, (nb_slice){fields, message->fields_bytes},
-                                       (flags & NB_RESPONSE_HAS_DATE) != 0, message->taken_ns);
-    if (status != NB_OK) return status;
-    return add_content(responses, exchange, (nb_slice){fields + message->fields_bytes, content_bytes});
+    nb_status status = nb_compose_head(responses, exchange, lines, (flags & NB_RESPONSE_HAS_DATE) != 0,
+                                       message->taken_ns);
+    return status == NB_OK ? add_content(responses, exchange, content) : status;
 }
 
 /* Ends the content, or marks the response as truncated. */
@@ -69,20 +68,30 @@ static nb_status finish(nb_responses *responses, nb_exchange *exchange, bool abo
     return exchange->truncated || !response->has_content ? NB_OK : exchange->writer->end(responses, exchange);
 }
 
+/* What the flags of a part say of what follows. */
+static nb_status follow(nb_responses *responses, nb_exchange *exchange, uint16_t flags) {
+    if (flags & NB_PART_TELL_DRAINED) exchange->tell_drained = true;
+    return flags & NB_PART_LAST ? finish(responses, exchange, (flags & NB_PART_ABORTED) != 0) : NB_OK;
+}
+
+nb_status nb_compose_response(nb_responses *responses, nb_exchange *exchange, const nb_response_message *message,
+                              nb_slice lines, nb_slice content) {
+    NB_ASSERT(!exchange->head_sent);
+    nb_status status = begin(responses, exchange, message, lines, content);
+    return status == NB_OK ? follow(responses, exchange, message->message.flags) : status;
+}
+
 nb_status nb_compose_part(nb_responses *responses, nb_exchange *exchange, const nb_message *part, const char *rest) {
-    nb_status status = NB_OK;
     if (part->type == NB_MESSAGE_RESPONSE) {
-        NB_ASSERT(!exchange->head_sent);
-        status = begin(responses, exchange, (const nb_response_message *)(const void *)part, rest);
-        NB_COUNT(responses->counters, responses, 1);
-    } else if (part->type == NB_MESSAGE_HINTS) {
-        return exchange->writer->interim(responses, exchange, 103, (nb_slice){rest, part->bytes - sizeof(*part)});
-    } else {
-        status = add_content(responses, exchange, (nb_slice){rest, part->bytes - sizeof(*part)});
+        const nb_response_message *message = (const nb_response_message *)(const void *)part;
+        size_t content_bytes = part->bytes - sizeof(*message) - message->fields_bytes;
+        return nb_compose_response(responses, exchange, message, nb_slice_of(rest, message->fields_bytes),
+                                   nb_slice_of(rest + message->fields_bytes, content_bytes));
     }
-    if (status != NB_OK) return status;
-    if (part->flags & NB_PART_TELL_DRAINED) exchange->tell_drained = true;
-    return part->flags & NB_PART_LAST ? finish(responses, exchange, (part->flags & NB_PART_ABORTED) != 0) : NB_OK;
+    if (part->type == NB_MESSAGE_HINTS)
+        return exchange->writer->interim(responses, exchange, 103, (nb_slice){rest, part->bytes - sizeof(*part)});
+    nb_status status = add_content(responses, exchange, (nb_slice){rest, part->bytes - sizeof(*part)});
+    return status == NB_OK ? follow(responses, exchange, part->flags) : status;
 }
 
 nb_status nb_compose_own(nb_responses *responses, nb_exchange *exchange, uint16_t http_status, const char *reason,

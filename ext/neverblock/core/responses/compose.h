@@ -19,6 +19,12 @@
  * the response. rest: the bytes behind the struct of the part. */
 nb_status nb_compose_part(nb_responses *responses, nb_exchange *exchange, const nb_message *part, const char *rest);
 
+/* The head of a response, and the first bytes of its content, all of them with NB_PART_LAST in
+ * message->message.flags. lines: as for nb_response_writer.head; they and the content take the
+ * place of those behind the message. */
+nb_status nb_compose_response(nb_responses *responses, nb_exchange *exchange, const nb_response_message *message,
+                              nb_slice lines, nb_slice content);
+
 /* Writes the head. The caller has set status, content_length, length_announced and whole of
  * exchange->response. lines: as for nb_response_writer.head; has_date: they contain a Date. The
  * caller then adds the content, if has_content. */

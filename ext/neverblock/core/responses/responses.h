@@ -11,10 +11,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "responses/compressible.h"
 #include "responses/opening.h"
 #include "responses/document_roots.h"
 #include "base/log.h"
 #include "base/pool.h"
+#include "coding/encoder.h"
 #include "metrics/counters.h"
 #include "metrics/downloads.h"
 #include "metrics/reports.h"
@@ -32,11 +34,33 @@ typedef enum nb_static_result {
     NB_STATIC_FAILED, /* out of memory: end the connection */
 } nb_static_result;
 
+typedef struct nb_compression nb_compression;
+
+/* The compressed responses of one loop. */
+typedef struct nb_compressions {
+    const nb_compress_types *types;
+    uint64_t bytes_min; /* smaller contents are sent as they are */
+    uint64_t bytes_max; /* of memory: beyond it no further response is compressed */
+    unsigned level;     /* nb_encoder_create */
+    unsigned threads;
+    const nb_wake *wake; /* wakes the loop */
+    nb_workers *workers;
+    nb_compression *due, *due_last; /* with bytes to encode */
+    nb_encoder *idle[NB_ENCODING_COUNT][NB_WINDOWS];
+    uint64_t idle_bytes;      /* of `idle` */
+    uint64_t bytes;           /* of memory, now */
+    pthread_mutex_t lock;     /* protects `returned` */
+    nb_compression *returned; /* added by threads, taken by the loop */
+} nb_compressions;
+
 /* Called in a later turn than the request came in. The exchange has a connection. */
 typedef struct nb_responses_events {
     /* A file that the application has named (named.h) is answered. NB_NO_MEMORY: end the
      * connection. */
     void (*named_answered)(void *owner, nb_exchange *exchange, nb_status status);
+    /* A piece of a response was encoded and is in exchange->out, perhaps its last. NB_NO_MEMORY:
+     * end the connection. */
+    void (*encoded)(void *owner, nb_exchange *exchange, nb_status status);
     /* The search of the served folders (static.h) has ended. result: never NB_STATIC_WAITS.
      * message: the request; the function takes it. */
     void (*static_result)(void *owner, nb_exchange *exchange, nb_static_result result, nb_request_message *message);
@@ -56,6 +80,7 @@ typedef struct nb_responses {
     nb_log *log; /* NULL: no log */
     const nb_document_roots *document_roots;
     nb_openings openings;
+    nb_compressions compressions;
 } nb_responses;
 
 /* The open files of the loop. NULL: the server has no document root. */

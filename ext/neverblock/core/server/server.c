@@ -125,6 +125,10 @@ nb_status nb_server_challenges(nb_server *server, const nb_challenge *list, size
     return nb_challenges_set(&server->loops.challenges, list, count);
 }
 
+nb_compress_types *nb_server_compress_types(nb_server *server) {
+    return server->started ? NULL : &server->loops.compress_types;
+}
+
 /* --- reports --- */
 
 nb_status nb_server_reports_open(nb_server *server, int *fd) {
@@ -495,6 +499,8 @@ static void join(nb_server *server, uint16_t from) {
 
 nb_status nb_server_start(nb_server *server) {
     if (server->started) return NB_EXISTS;
+    nb_compress_types *types = &server->loops.compress_types;
+    if (types->count == 0) nb_compress_types_add_usual(types);
     const nb_dispatch *dispatch = &first(server)->dispatch;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         fill_boards(server, dispatch->channels[i].channel->link, dispatch->count == 1);

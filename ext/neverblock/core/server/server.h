@@ -32,6 +32,7 @@ typedef struct nb_server_counters {
 
 typedef struct nb_server nb_server;
 struct nb_report;
+struct nb_compress_types;
 struct nb_tls_context;
 struct nb_document_roots;
 struct nb_challenge;
@@ -55,6 +56,9 @@ nb_status nb_server_listener_tls(nb_server *server, uint16_t listener, struct nb
 /* Closes the last listener, as if it had never been opened: for a host with several addresses,
    which gets all or none. Before start; does nothing where there is none. */
 void nb_server_listen_undo(nb_server *server);
+/* The media types that are compressed, to add to before the start; the usual ones if none was
+   added. NULL: it has started. */
+struct nb_compress_types *nb_server_compress_types(nb_server *server);
 /* Adds a route (routes.h), before start. NB_FULL: too late, or too many. */
 nb_status nb_server_route_add(nb_server *server, nb_slice pattern, nb_route route, uint16_t *number);
 /* The route with the number of a request message. NULL: NB_ROUTE_NONE. Any thread, after start. */

@@ -24,6 +24,10 @@ module NeverBlock
                 "the native part was built without OpenSSL: https:// addresses are refused",
                 "install OpenSSL's development files (libssl-dev), and install the gem again; or " \
                 "put a proxy in front"],
+          gzip: [:note,
+                 "the native part was built without zlib: no response is compressed as gzip, " \
+                 "which all clients know",
+                 "install zlib's development files (zlib1g-dev), and install the gem again"],
           http2: [:note,
                   "the native part was built without nghttp2: HTTP/1.1 is spoken, and not HTTP/2",
                   "install nghttp2's development files (libnghttp2-dev), and install the gem again"]
@@ -35,7 +39,7 @@ module NeverBlock
         def call(subject, built = NeverBlock.built, kernel: method(:kernel_tls?))
           absent = MISSING.reject { |feature, _| built.fetch(feature, true) }
           found = absent.map do |feature, (level, seen, mend)|
-            level = :serious if feature == :tls && https?(subject)
+            level = :serious if needed?(feature, subject)
             Finding.of(level, "build-#{feature}", seen, mend)
           end
           found << no_kernel_tls if built.fetch(:tls, true) && ktls?(subject) && !kernel.call
@@ -58,11 +62,19 @@ module NeverBlock
                      "files alone")
         end
 
-        # The server does not start then.
+        # Without it the server does not start, or does not do what the configuration says.
+        def needed?(feature, subject)
+          config = subject&.config or return false
+          case feature
+          when :tls then config.binds.any?(&:https?)
+          when :gzip then config.compresses?
+          end
+        end
+
         def https?(subject)
           subject&.config&.binds&.any?(&:https?)
         end
-        private_class_method :https?, :ktls?, :kernel_tls?, :no_kernel_tls
+        private_class_method :needed?, :https?, :ktls?, :kernel_tls?, :no_kernel_tls
       end
     end
   end

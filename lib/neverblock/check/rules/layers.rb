@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Middleware around the application that serializes requests, or ends the wrong one.
+# Middleware around the application that serializes requests, ends the wrong one, or does what the
+# server does better.
 
 require "neverblock/check/finding"
 
@@ -21,6 +22,11 @@ module NeverBlock
             "process share: another request fails, or the server",
             "remove it; `timeouts { request 20 }` in config/neverblock.rb ends a request at its " \
             "next wait"
+          ],
+          "Rack::Deflater" => [
+            :note, "rack-deflater",
+            "Rack::Deflater compresses on the thread that runs requests, which others wait for",
+            "remove it; `compress true` in config/neverblock.rb has the I/O loop and threads do it"
           ],
           "Rack::Reloader" => [
             :warning, "rack-reloader",
