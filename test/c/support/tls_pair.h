@@ -1,6 +1,6 @@
 /*
- * tls_pair.h - the TLS transport and a client of OpenSSL's over a pair of sockets that do not block.
- * For the tests of transport/; each of them uses all of it.
+ * tls_pair.h - the TLS transport and a client of OpenSSL's, over a pair of sockets that do not
+ * block. For test_tls.c and test_tls_challenge.c, each of which uses all of it.
  */
 #ifndef NB_TEST_TLS_PAIR_H
 #define NB_TEST_TLS_PAIR_H
