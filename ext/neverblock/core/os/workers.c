@@ -54,8 +54,8 @@ static nb_job *take(nb_workers *self) {
 
 static void *work(void *pointer);
 
-/* Call with the lock held: starts a worker for what waits, unless one is on its way. *signal: one is
- * to be woken when the lock is given back, so that it does not wait for that. */
+/* Call with the lock held: starts a worker for what waits, unless one is on its way. *signal: one
+ * is to be woken when the lock is given back, so that it does not wait for that. */
 static nb_status wake_another(nb_workers *self, bool *signal) {
     *signal = false;
     if (self->waking) return NB_OK;

@@ -48,8 +48,8 @@ void nb_transport_tls_hear(nb_transport *transport) { (void)transport; }
 #define SENDS_BY_KERNEL(bio) false
 #endif
 
-/* A client's first message has 300 to 1,800 bytes, with key shares of ML-KEM. What is longer stays in
- * the socket. */
+/* A client's first message has 300 to 1,800 bytes, with key shares of ML-KEM. What is longer stays
+ * in the socket. */
 #define HEARD_BYTES 2048u
 
 /* The most plain bytes in a record (RFC 8446 section 5.1). */

@@ -106,8 +106,8 @@ nb_status nb_transport_tls_init(nb_transport *transport, int fd, struct nb_tls_c
  * certificate; "V", subject, issuer (RFC 2253), serial number (hexadecimal) and PEM, each with a
  * NUL behind it; empty where it was not asked. Owned by the transport. */
 nb_slice nb_transport_tls_client(const nb_transport *transport);
-/* Takes what the client has sent out of the socket, for the next step: so the poller does not tell of
- * it again while a thread has the step. Between steps. */
+/* Takes what the client has sent out of the socket, for the next step: so the poller does not tell
+ * of it again while a thread has the step. Between steps. */
 void nb_transport_tls_hear(nb_transport *transport);
 /* Takes the next step of the handshake. It computes, for about a millisecond with some keys, and
  * does not wait. Any thread, one at a time. NB_OK: done. NB_AGAIN: when the client has sent more,
