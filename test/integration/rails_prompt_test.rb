@@ -62,11 +62,12 @@ class RailsPromptTest < Minitest::Test
   def at_a_terminal
     Dir.mktmpdir do |directory|
       APPLICATION.copy_to(directory)
+      RailsServer::WRITE.each { |path, text| File.write(File.join(directory, path), text) }
       env = APPLICATION.env(directory).merge(
         "RAILS_LOG_TO_STDOUT" => nil, "TERM" => "dumb", "IRBRC" => "/dev/null",
         "RUBY_DEBUG_NO_COLOR" => "1", "HOME" => directory
       )
-      command = %w[bin/rails server -p 0 -b 127.0.0.1]
+      command = ["bin/rails", "server", *RailsServer::ANY]
       PTY.spawn(env, *command, chdir: directory) do |terminal, keys, pid|
         @text = +""
         @at = 0

@@ -267,9 +267,12 @@ class WorkersLossTest < WorkersCase
 
   # The process at the other end of a connection to the gate.
   def worker_at(socket)
-    port = format("%04X", socket.remote_address.ip_port)
-    sockets = File.readlines("/proc/net/tcp").map(&:split)
-    inode = sockets.find { |fields| fields[1].to_s.end_with?(":#{port}") && fields[9] != "0" }[9]
+    ends = [socket.remote_address, socket.local_address]
+      .map { |address| format(":%04X", address.ip_port) }
+    sockets = File.readlines("/proc/net/tcp").drop(1).map(&:split)
+    inode = sockets.find do |_, local, remote|
+      local.end_with?(ends[0]) && remote.end_with?(ends[1])
+    end[9]
     link = Dir.glob("/proc/[0-9]*/fd/*").find do |path|
       File.readlink(path) == "socket:[#{inode}]"
     rescue StandardError
