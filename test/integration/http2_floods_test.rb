@@ -219,6 +219,9 @@ class Http2FloodsTest < ServerProcessCase
       assert_equal "hello", ask("/").body
     end
     assert_equal ENHANCE_YOUR_CALM, flood({}, large) { |i|
+      post((2 * i) + 1) + last_headers((2 * i) + 1, Hpack.indexed(62) * 200) # as trailers
+    }
+    assert_equal ENHANCE_YOUR_CALM, flood({}, large) { |i|
       last_headers((2 * i) + 1, Hpack.block(request_fields) + (Hpack.indexed(62) * 200))
     }
   end

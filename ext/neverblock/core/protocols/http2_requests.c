@@ -37,11 +37,11 @@ static void take_turns(nghttp2_session *h2, int32_t id) { (void)h2, (void)id; }
 
 int nb_http2_on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, void *argument) {
     nb_http2_session *session = argument;
+    session->list_bytes = 0;
     if (!is_request(frame)) return 0;
     int32_t id = frame->hd.stream_id;
     nb_http2_head_clear(&session->head, session->connections->pool);
     session->heading = NULL;
-    session->list_bytes = 0;
     if (has_too_many(session))
         return nghttp2_submit_rst_stream(h2, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM) == 0
                    ? 0
@@ -83,10 +83,10 @@ int nb_http2_on_header(nghttp2_session *h2, const nghttp2_frame *frame, const ui
     (void)flags;
     nb_http2_session *session = argument;
     nb_connections *connections = session->connections;
-    if (!is_request(frame) || !session->heading || session->heading->id != frame->hd.stream_id) return 0;
-    if (has_blank_end(value, value_bytes)) return reset(h2, frame->hd.stream_id, NGHTTP2_PROTOCOL_ERROR);
     if (is_excessive(session, name_bytes, value_bytes))
         return reset(h2, frame->hd.stream_id, NGHTTP2_ENHANCE_YOUR_CALM);
+    if (has_blank_end(value, value_bytes)) return reset(h2, frame->hd.stream_id, NGHTTP2_PROTOCOL_ERROR);
+    if (!is_request(frame) || !session->heading || session->heading->id != frame->hd.stream_id) return 0;
     nb_status status = nb_http2_head_add(&session->head, connections->pool, &connections->head_limits,
                                          nb_slice_of((const char *)name, name_bytes),
                                          nb_slice_of((const char *)value, value_bytes));
