@@ -39,16 +39,9 @@ class Http2FloodsTest < ServerProcessCase
   end
 
   def setup
-    skip "this build has no HTTP/2" unless http2?
+    skip "this build has no HTTP/2" unless Http2Wire.spoken?(server.url)
     100.times { assert_equal "hello", ask("/").body }
     @before = server.resident_bytes
-  end
-
-  def http2?
-    Wire::Client.open(server.url) do |client|
-      client.write(PREFACE + settings)
-      client.take(9).getbyte(3) == SETTINGS
-    end
   end
 
   # Sends what `frames` makes, by a number that goes up, until the server ends the connection or
@@ -153,7 +146,7 @@ class Http2FloodsTest < ServerProcessCase
   def test_resets_that_the_server_is_made_to_send
     assert_equal ENHANCE_YOUR_CALM, flood { |i| get((2 * i) - 1, [["connection", "close"]]) }
     code = flood { |i| post((2 * i) - 1) + window_update((2 * i) - 1, 0x7fffffff) }
-    assert_equal ENHANCE_YOUR_CALM, code
+    assert_includes [ENHANCE_YOUR_CALM, FLOW_CONTROL_ERROR], code
     code = flood { |i| get((2 * i) - 1) + data((2 * i) - 1, "a") }
     assert_includes [ENHANCE_YOUR_CALM, STREAM_CLOSED], code
   end
@@ -175,33 +168,35 @@ class Http2FloodsTest < ServerProcessCase
     end
   end
 
-  # --- that are served, for what they cost ---
+  # --- that are served, for what they cost; newer versions of nghttp2 end them beyond a rate ---
+
+  def assert_harmless(*arguments, &frames)
+    assert_includes [ENHANCE_YOUR_CALM, nil], flood(*arguments, &frames)
+  end
 
   # More than a thousand in one read end the connection as well.
   def test_settings_and_pings_whose_answers_are_read
-    ends = [ENHANCE_YOUR_CALM, nil]
-    assert_includes ends, flood { settings }
-    assert_includes ends, flood { ping }
-    code = flood { |i| settings({ INITIAL_WINDOW_SIZE => i, HEADER_TABLE_SIZE => i % 4096 }) }
-    assert_includes ends, code
+    assert_harmless { settings }
+    assert_harmless { ping }
+    assert_harmless { |i| settings({ INITIAL_WINDOW_SIZE => i, HEADER_TABLE_SIZE => i % 4096 }) }
   end
 
   # CVE-2019-9518.
   def test_empty_frames
-    assert_nil flood({}, post(1)) { data(1) }
-    assert_nil flood({}, post(1)) { data(1, padding: 0) }
+    assert_harmless({}, post(1)) { data(1) }
+    assert_harmless({}, post(1)) { data(1, padding: 0) }
   end
 
   def test_priority
-    assert_nil flood { |i| priority((2 * i) + 201, on: (2 * (i % 100)) + 1, exclusive: i % 2) }
+    assert_harmless { |i| priority((2 * i) + 201, on: (2 * (i % 100)) + 1, exclusive: i % 2) }
   end
 
   def test_frames_of_unknown_types
-    assert_nil flood { |i| raw(16 + (i % 200), i % 256, i) }
+    assert_harmless { |i| raw(16 + (i % 200), i % 256, i) }
   end
 
   def test_window_updates
-    assert_nil flood({}, post(1)) { window_update(1, 1) + window_update(0, 1) }
+    assert_harmless({}, post(1)) { window_update(1, 1) + window_update(0, 1) }
   end
 
   # --- heads ---
@@ -223,6 +218,9 @@ class Http2FloodsTest < ServerProcessCase
       assert_bounded(GROWTH_BYTES_MAX)
       assert_equal "hello", ask("/").body
     end
+    assert_equal ENHANCE_YOUR_CALM, flood({}, large) { |i|
+      post((2 * i) + 1) + last_headers((2 * i) + 1, Hpack.indexed(62) * 200) # as trailers
+    }
     assert_equal ENHANCE_YOUR_CALM, flood({}, large) { |i|
       last_headers((2 * i) + 1, Hpack.block(request_fields) + (Hpack.indexed(62) * 200))
     }

@@ -9,6 +9,14 @@ require_relative "http2_wire/frames"
 require_relative "http2_wire/ledger"
 
 module Http2Wire
+  # @return [Boolean] whether the server at that address takes the preface for HTTP/2's
+  def self.spoken?(url)
+    Wire::Client.open(url) do |client|
+      client.write(PREFACE + Frames.settings)
+      client.take(9).getbyte(3) == SETTINGS
+    end
+  end
+
   # A response as far as it has come.
   # fields: names and values in order. trailers: those behind the content. code: of RST_STREAM.
   Response = Struct.new(:interim, :fields, :body, :trailers, :ended, :code, keyword_init: true) do

@@ -8,18 +8,18 @@
 #ifndef NB_TEST_FUZZ_HTTP2_STAGE_H
 #define NB_TEST_FUZZ_HTTP2_STAGE_H
 
-#include "fuzz/fuzz.h"
-
 #ifdef NB_HAVE_HTTP2
 
-#include "server/server.c"
-
+/* In this order: names of the later ones shadow nothing of the earlier ones. */
 #define run http2_stage_executor_thread
 #include "support/c_executor.c"
 #undef run
 
+#include "server/server.c"
+
 #include <sys/socket.h>
 
+#include "fuzz/fuzz.h"
 #include "support/http2_raw.h"
 
 #define HTTP2_STAGE_BYTES_MAX 16384u

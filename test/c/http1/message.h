@@ -94,8 +94,8 @@ static inline void message_body(message_reader *r, const char *bytes, size_t siz
     if (size == 0) return;
     outcome *const o = &r->result;
     if (o->body_bytes < sizeof o->body_start) {
-        const size_t room = sizeof o->body_start - (size_t)o->body_bytes;
-        memcpy(o->body_start + o->body_bytes, bytes, size < room ? size : room);
+        const size_t left = sizeof o->body_start - (size_t)o->body_bytes;
+        memcpy(o->body_start + o->body_bytes, bytes, size < left ? size : left);
     }
     o->body_hash = message_hash(o->body_hash, bytes, size);
     o->body_bytes += size;

@@ -2,13 +2,13 @@
  * test_http2_blocks_replay.c - replays the stored inputs of the fuzz target for field blocks of
  * HTTP/2.
  */
+#ifdef NB_HAVE_HTTP2
+
 #include "fuzz/replay.h"
 
 #define NB_FUZZ_ENTRY fuzz_http2_blocks
 #include "fuzz/fuzz_http2_blocks.c"
 #undef NB_FUZZ_ENTRY
-
-#ifdef NB_HAVE_HTTP2
 
 static void test_kept_inputs_of_field_blocks_hold(void **state) {
     (void)state;

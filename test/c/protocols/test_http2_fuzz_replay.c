@@ -2,13 +2,13 @@
  * test_http2_fuzz_replay.c - replays the stored inputs of the fuzz targets for whole sessions of
  * HTTP/2, and checks the stage that they run on.
  */
+#ifdef NB_HAVE_HTTP2
+
 #include "fuzz/replay.h"
 
 #define NB_FUZZ_ENTRY fuzz_http2_frames
 #include "fuzz/fuzz_http2_frames.c"
 #undef NB_FUZZ_ENTRY
-
-#ifdef NB_HAVE_HTTP2
 
 static void test_the_stage_answers(void **state) {
     (void)state;

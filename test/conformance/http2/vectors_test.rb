@@ -30,10 +30,7 @@ class Http2VectorsTest < ServerProcessCase
     def http2?
       return @http2 unless @http2.nil?
 
-      @http2 = Wire::Client.open(server.url) do |client|
-        client.write(Http2Wire::PREFACE + Http2Wire::Frames.settings)
-        client.take(9).getbyte(3) == Http2Wire::SETTINGS
-      end
+      @http2 = Http2Wire.spoken?(server.url)
     end
 
     def summary

@@ -63,12 +63,12 @@
 /* Seconds in which resets of an HTTP/2 connection are counted (http2_resets_max). */
 #define NB_HTTP2_RESETS_WINDOW_S 10
 
-/* A head of so many times the limit is not read to its end, nor answered with a status: thousands of
-   fields may be a byte each (CVE-2016-6581). */
+/* A head of so many times the limit is not read to its end, nor answered with a status: thousands
+   of fields may be a byte each (CVE-2016-6581). */
 #define NB_HTTP2_HEAD_EXCESS_MAX 4u
 
-/* CONTINUATION frames of one head (CVE-2024-27316): with HEADERS, more bytes than any limit of heads
-   allows. nghttp2 has the same bound from 1.61 on. */
+/* CONTINUATION frames of one head (CVE-2024-27316): with HEADERS, more bytes than any limit of
+   heads allows. nghttp2 has the same bound from 1.61 on. */
 #define NB_HTTP2_CONTINUATIONS_MAX 8u
 
 /* Bytes of one ring, each way, between an I/O loop and an executor. A power of two; a record may

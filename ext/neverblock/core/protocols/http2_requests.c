@@ -41,11 +41,11 @@ static void begin_head(nb_connections *connections, nb_connection *connection) {
 
 int nb_http2_on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, void *argument) {
     nb_http2_session *session = argument;
+    session->list_bytes = 0;
     if (!is_request(frame)) return 0;
     int32_t id = frame->hd.stream_id;
     nb_http2_head_clear(&session->head, session->connections->pool);
     session->heading = NULL;
-    session->list_bytes = 0;
     if (has_too_many(session)) nb_http2_settle_streams(session); /* some were reset in this turn */
     if (has_too_many(session) || session->flooded)
         return nghttp2_submit_rst_stream(h2, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM) == 0
@@ -93,12 +93,12 @@ int nb_http2_on_header(nghttp2_session *h2, const nghttp2_frame *frame, const ui
     (void)flags;
     nb_http2_session *session = argument;
     nb_connections *connections = session->connections;
-    if (!is_request(frame) || !session->heading || session->heading->id != frame->hd.stream_id) return 0;
-    if (has_blank_end(value, value_bytes)) return reset(h2, frame->hd.stream_id, NGHTTP2_PROTOCOL_ERROR);
     if (is_excessive(session, name_bytes, value_bytes)) {
         nb_http2_count_bound(session, NB_HTTP2_BOUND_head);
         return reset(h2, frame->hd.stream_id, NGHTTP2_ENHANCE_YOUR_CALM);
     }
+    if (has_blank_end(value, value_bytes)) return reset(h2, frame->hd.stream_id, NGHTTP2_PROTOCOL_ERROR);
+    if (!is_request(frame) || !session->heading || session->heading->id != frame->hd.stream_id) return 0;
     nb_slice field = nb_slice_of((const char *)name, name_bytes), said = nb_slice_of((const char *)value, value_bytes);
     if (nb_slice_equal(field, NB_SLICE("priority"))) nb_http2_priority_field(session->heading, said);
     nb_status status = nb_http2_head_add(&session->head, connections->pool, &connections->head_limits, field, said);

@@ -109,17 +109,16 @@ void nb_http2_reset(nb_http2_stream *stream, uint32_t error_code) {
 
 /* --- what nghttp2 tells --- */
 
-/* nghttp2 checks the size of other frames itself, and takes CONTINUATION of any size (RFC 9113
- * section 4.2). Older versions take any number as well. */
+/* What nghttp2 does not check: the size of CONTINUATION (RFC 9113 section 4.2), in older versions
+ * their number, in newer ones the stream of PRIORITY (section 6.3). */
 int nb_http2_on_begin_frame(nghttp2_session *h2, const nghttp2_frame_hd *head, void *argument) {
     nb_http2_session *session = argument;
-    if (head->type != NGHTTP2_CONTINUATION) {
-        session->continuations = 0;
-        return 0;
-    }
+    bool continues = head->type == NGHTTP2_CONTINUATION;
+    session->continuations = continues ? session->continuations + 1 : 0;
     uint32_t error = 0;
-    if (++session->continuations > NB_HTTP2_CONTINUATIONS_MAX) error = NGHTTP2_ENHANCE_YOUR_CALM;
-    if (head->length > RECEIVED_FRAME_BYTES_MAX) error = NGHTTP2_FRAME_SIZE_ERROR;
+    if (session->continuations > NB_HTTP2_CONTINUATIONS_MAX) error = NGHTTP2_ENHANCE_YOUR_CALM;
+    if (continues && head->length > RECEIVED_FRAME_BYTES_MAX) error = NGHTTP2_FRAME_SIZE_ERROR;
+    if (head->type == NGHTTP2_PRIORITY && head->stream_id == 0) error = NGHTTP2_PROTOCOL_ERROR;
     if (error == 0) return 0;
     nb_http2_count_bound(session, NB_HTTP2_BOUND_continuations);
     return nghttp2_session_terminate_session(h2, error) == 0 ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
