@@ -33,7 +33,8 @@ static uint32_t ask(const char *path, const char *field) {
     uint32_t stream = next_stream;
     next_stream += 2;
     const char *const fields[] = {
-        ":method", "GET", ":scheme", "http", ":authority", "test", ":path", path, field ? "priority" : NULL, field, NULL};
+        ":method", "GET", ":scheme", "http", ":authority", "test", ":path", path, field ? "priority" : NULL,
+        field,     NULL};
     nb_raw_headers(&raw, WHOLE, stream, fields);
     return stream;
 }
@@ -192,10 +193,8 @@ static void an_update_that_is_no_update_ends_the_connection(void **state) {
         const char *payload;
         size_t bytes;
     } cases[] = {
-        {0, NGHTTP2_PROTOCOL_ERROR, "\0\0\0\0u=1", 7},
-        {0, NGHTTP2_PROTOCOL_ERROR, "\0\0\0\2u=1", 7},
-        {1, NGHTTP2_PROTOCOL_ERROR, "\0\0\0\1u=1", 7},
-        {0, NGHTTP2_FRAME_SIZE_ERROR, "\0\0\0", 3},
+        {0, NGHTTP2_PROTOCOL_ERROR, "\0\0\0\0u=1", 7}, {0, NGHTTP2_PROTOCOL_ERROR, "\0\0\0\2u=1", 7},
+        {1, NGHTTP2_PROTOCOL_ERROR, "\0\0\0\1u=1", 7}, {0, NGHTTP2_FRAME_SIZE_ERROR, "\0\0\0", 3},
         {0, NGHTTP2_FRAME_SIZE_ERROR, "", 0},
     };
     nb_test_world *w = *state;

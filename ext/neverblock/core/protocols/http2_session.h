@@ -95,12 +95,12 @@ struct nb_http2_session {
     nghttp2_session *h2;
     nb_connections *connections;
     nb_connection *connection;
-    nb_counters *counters;     /* NULL: a connection to an admin listener */
-    nb_http2_stream *streams;  /* all */
-    nb_http2_stream *settling; /* whose state has changed */
-    nb_http2_stream *heading;  /* whose head is received; NULL: none */
-    nb_http2_head head;        /* of `heading` */
-    uint64_t moved;            /* bytes of content, of all streams */
+    nb_counters *counters;                  /* NULL: a connection to an admin listener */
+    nb_http2_stream *streams;               /* all */
+    nb_http2_stream *settling;              /* whose state has changed */
+    nb_http2_stream *heading;               /* whose head is received; NULL: none */
+    nb_http2_head head;                     /* of `heading` */
+    uint64_t moved;                         /* bytes of content, of all streams */
     uint16_t urgencies[NB_HTTP2_URGENCIES]; /* open streams, by urgency */
     uint16_t passed_over;                   /* of them */
     uint16_t update_bytes;                  /* of the PRIORITY_UPDATE that is received */
@@ -141,8 +141,7 @@ static inline nb_http2_connection *nb_http2_connection_of(const nb_connection *c
 static inline void nb_http2_count_bound(const nb_http2_session *session, nb_http2_bound bound) {
     if (session->counters) NB_COUNT(session->counters, http2_bounds[bound], 1);
 }
-#define NB_HTTP2_COUNT(session, name, by) \
-    ((session)->counters ? NB_COUNT((session)->counters, name, by) : (void)0)
+#define NB_HTTP2_COUNT(session, name, by) ((session)->counters ? NB_COUNT((session)->counters, name, by) : (void)0)
 
 /* NULL: nothing has been received. */
 static inline nb_http2_session *nb_http2_session_of(const nb_connection *connection) {
