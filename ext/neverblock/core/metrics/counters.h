@@ -88,8 +88,8 @@ typedef struct nb_counters {
     _Atomic uint64_t broken;            /* responses that were cut off */
     _Atomic uint64_t phases[NB_PHASES]; /* connections by phase */
     _Atomic uint64_t handshakes[NB_HANDSHAKE_OUTCOMES];
-    _Atomic uint64_t tls_versions[2]; /* handshakes that were done: TLS 1.2, 1.3 */
-    _Atomic uint64_t tls_kernel;      /* of these, with records made by the kernel */
+    _Atomic uint64_t tls_versions[2];               /* handshakes that were done: TLS 1.2, 1.3 */
+    _Atomic uint64_t tls_kernel;                    /* of these, with records made by the kernel */
     _Atomic uint64_t http2_goaways[NB_HTTP2_CODES]; /* sent, by code */
     _Atomic uint64_t http2_bounds[NB_HTTP2_BOUNDS];
     _Atomic uint64_t compressed[NB_ENCODING_COUNT]; /* responses by coding */
