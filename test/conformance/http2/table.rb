@@ -83,7 +83,7 @@ module Conformance
 
       # The stream is reset with the code, or one of them.
       # also: codes of a connection error, which an endpoint may choose instead (RFC 9113 section
-      # 5.4.1: nothing else is left once a connection error was chosen)
+      # 5.4.1)
       def stream_error(name, code, *stages, on: 1, also: nil, seen: [], answers: {}, **options,
                        &check)
         input(name, stages, resets: { on => Array(code) }, also_goaway: also && Array(also),
