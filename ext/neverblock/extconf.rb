@@ -17,15 +17,15 @@ SOURCES = {
     alloc assert buffer call_sites histogram log pool ring status tally text timer utf8
   ],
   "core/os" => %w[
-    clock descriptor_pipe descriptors file folder fork imports memory net open_beneath openat2
-    page_cache resolver shared_memory subreaper syscalls thread traced workers
+    clock descriptor_pipe descriptors file folder fork imports kernel_tls memory net open_beneath
+    openat2 page_cache resolver shared_memory subreaper syscalls thread traced workers
   ],
   "core/poll" => %w[poll poll_epoll poll_kqueue poll_poll wake watchdog],
   "core/sendfile" => %w[sendfile_darwin sendfile_freebsd sendfile_linux sendfile_portable],
   "core/tls" => %w[tls_context tls_none tls_tickets],
   "core/transport" => %w[tcp tls],
   "core/http" => %w[byte_class date field_name host status_code],
-  "core/http2" => %w[http2_head],
+  "core/http2" => %w[http2_head http2_priority],
   "core/http1" => %w[body_decoder chunked framing head_parser head_writer],
   "core/mysql" => %w[answer],
   "core/stall" => %w[stall stall_entry stall_places stall_watch],
@@ -51,8 +51,8 @@ SOURCES = {
     upload
   ],
   "core/protocols" => %w[
-    http1_response http1_session http2_bodies http2_life http2_none http2_requests http2_response
-    http2_session http2_streams
+    http1_response http1_session http2_bodies http2_life http2_none http2_order http2_requests http2_response
+    http2_session http2_streams http2_timeouts
   ],
   "core/loop" => %w[accepting lease listener loop loops parts snapshot],
   "core/admin" => %w[admin admin_metrics admin_status],

@@ -148,6 +148,7 @@ module NeverBlock
       @report = report && Catalog[:"sendfile.report"].read(report)
       @on_download = on_download.dup.freeze
       @secure = secure
+      @binds.each { |bind| @secure.clients_of(bind) if bind.https? }
       @redirect_https = redirect_https
       @files = files.is_a?(Files) ? files : Files.new(**files)
       freeze

@@ -49,6 +49,19 @@ class RailsCommandsTest < Minitest::Test
     end
   end
 
+  def test_the_generator_brings_the_configuration_of_puma_over
+    Dir.mktmpdir do |directory|
+      self.class.application.copy_to(directory)
+      File.write(File.join(directory, "config/puma.rb"), "threads 3\nworkers 2\n")
+      env = self.class.application.env(directory)
+      output, status = Open3.capture2e(env, "bin/rails", "generate", "neverblock:install",
+                                       chdir: directory)
+      assert_predicate status, :success?, output
+      written = File.read(File.join(directory, "config/neverblock.rb"))
+      assert_includes written, "\n# config/puma.rb:2  workers 2\nworkers 2\n"
+    end
+  end
+
   private
 
   def serve(*words)

@@ -7,6 +7,7 @@
 require "digest"
 require "json"
 require "net/http"
+require "neverblock"
 require "open3"
 
 require_relative "../support/certificates"
@@ -262,6 +263,29 @@ OpenSSL::SSL::TLS1_3_VERSION => "TLSv1.3" }.each do |version, name|
 
     assert_operator text[/tls_handshakes_total\{result="full"\} (\d+)/, 1].to_i, :>=, 1
     assert_match(/tls_handshakes_total\{result="plain"\} \d+/, text)
+    assert_operator text[/tls_sessions_total\{version="1.3"\} (\d+)/, 1].to_i, :>=, 1
+  end
+
+  def test_the_kernel_makes_the_records_where_it_can
+    on_connection { |one| one.get("/small.txt") }
+    text = Net::HTTP.get(URI("#{server.admin_url}/metrics"))
+    used = text[/^neverblock_tls_kernel_sessions_total (\d+)/, 1].to_i
+
+    assert_equal NeverBlock::TLSContext.kernel?, used.positive?
+  end
+
+  def test_the_end_of_the_certificate_is_told
+    one = client
+    ends = one.socket.peer_cert.not_after
+    one.close
+    text = Net::HTTP.get(URI("#{server.admin_url}/metrics"))
+    labels = "address=\"#{server.url}\",number=\"1\",name=\"localhost\",key=\"EC\""
+    assert_includes text, "tls_certificate_expiry_seconds{#{labels}} #{ends.to_i}\n"
+    told = JSON.parse(Net::HTTP.get(URI("#{server.admin_url}/status.json")))
+    certificate = told.fetch("tls").fetch("certificates").first
+    assert_equal [server.url, "localhost", "EC", ends.getutc.strftime("%Y-%m-%dT%H:%M:%SZ")],
+                 certificate.values_at("address", "name", "key", "expires_at")
+    assert_in_delta 30 * 86_400, certificate.fetch("expires_in_s"), 86_400
   end
 
   private
@@ -453,6 +477,48 @@ class TLSClientCertificateTest < ServerProcessCase
 
     assert_match(/\A\{"SSL_CLIENT_VERIFY"=>"NONE"/, one.response.last)
     one.close
+  end
+end
+
+# Two addresses, of which one asks for certificates.
+class TLSAddressClientsTest < ServerProcessCase
+  AUTHORITY = Certificates.new
+
+  def self.app = TLSClientCertificateTest::APP
+
+  def self.server_options
+    ca = File.join(TLSCase.folder, "address-ca.pem")
+    File.write(ca, AUTHORITY.ca_pem)
+    { binds: ["https://127.0.0.1:0", "https://localhost:0?verify=required&ca=#{ca}"] }
+  end
+
+  def test_one_asks_for_a_certificate_and_the_other_does_not
+    assert_equal "{\"peer\"=>nil}", ask(server.urls.first)
+    assert_match(/"SSL_CLIENT_S_DN"=>"CN=carol"/, ask(server.urls.last, AUTHORITY.issue("carol")))
+  end
+
+  def test_a_session_of_the_other_does_not_stand_for_a_certificate
+    [OpenSSL::SSL::TLS1_2_VERSION, OpenSSL::SSL::TLS1_3_VERSION].each do |version|
+      first = TLSClient.new(server.urls.first) { |context| context.max_version = version }
+      first.get("/")
+      session = first.socket.session
+      first.close
+      assert_raises(OpenSSL::SSL::SSLError, Errno::ECONNRESET, Errno::EPIPE, NoMethodError) do
+        ask(server.urls.last, session: session) { |context| context.max_version = version }
+      end
+    end
+  end
+
+  private
+
+  def ask(url, issued = nil, session: nil)
+    one = TLSClient.new(url, session: session) do |context|
+      yield context if block_given?
+      context.add_certificate(issued.certificate, issued.key, issued.chain) if issued
+    end
+    one.get("/").last
+  ensure
+    one&.close
   end
 end
 

@@ -137,6 +137,10 @@ class WrongStartsTest < Minitest::Test
     "fibers { 3 }\n" => ":1: fibers takes no block",
     "timeouts { idle Float::NAN }\n" =>
       ":1: timeouts idle must be a number of seconds from 0.001 to 4294967.295; got NaN",
+    "limits { http2_streams 0 }\n" =>
+      ":1: limits http2_streams must be a whole number from 1 to 1000; got 0",
+    "limits { http2_resets 301 }\n" =>
+      ":1: limits http2_resets must be a whole number from 1 to 300; got 301",
     "limits { queue -1 }\n" => ":1: limits queue must be a whole number from 0 to 1000000; got -1",
     "executor { offload_threads 0 }\n" =>
       ":1: executor offload_threads must be a whole number from 1 to 4096",

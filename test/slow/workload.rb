@@ -59,7 +59,7 @@ module Workload
 
     ROUTES = %w[hello echo parts failing cut stored large whole nested refused headers finished
                 parked env lookup streamed hijacked partial events taken sliced keeping
-                letting_go].freeze
+                letting_go peer].freeze
 
     def call(env)
       name = env["PATH_INFO"].delete_prefix("/")
@@ -107,6 +107,12 @@ module Workload
 
     def env(env)
       [200, {}, [env.keys.grep(/\AHTTP_X/).sort.map { |key| "#{key}=#{env[key]}" }.join("&")]]
+    end
+
+    # Who the client is, by its certificate.
+    def peer(env)
+      names = env.values_at("SSL_CLIENT_VERIFY", "SSL_CLIENT_S_DN")
+      [200, {}, [[*names, env["puma.peercert"]&.subject].join(" ")]]
     end
 
     def streamed(env)
@@ -338,6 +344,8 @@ module Workload
   # The workload's server as a process.
   class Process
     attr_reader :url, :pid, :out
+    # @return [String, nil] the https address, with NB_WORKLOAD_TLS
+    attr_reader :secure_url
 
     # @param command [Array<String>] what runs Ruby, such as valgrind; empty: Ruby
     # @param env [Hash] NB_WORKLOAD_*, see workload_server.rb
@@ -353,6 +361,7 @@ module Workload
       @reader = reader
       @url = Timeout.timeout(start_s) { reader.gets&.chomp } or
         raise "the server did not start: #{log}"
+      @secure_url = reader.gets&.chomp if env["NB_WORKLOAD_TLS"]
     end
 
     def log = File.read(@log.path)

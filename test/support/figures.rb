@@ -28,6 +28,18 @@ module Figures
       "open" => 512, "idle" => 480, "reading" => 3, "answering" => 29, "limit" => 10_000,
       "accepted_total" => 12_345, "refused_total" => 1
     },
+    "tls" => {
+      "handshakes" => {
+        "full" => 1_500, "resumed" => 300, "left" => 0, "plain" => 2, "client_unknown" => 1
+      },
+      "versions" => { "1.2" => 200, "1.3" => 1_600 },
+      "certificates" => [
+        { "address" => "https://0.0.0.0:443", "name" => "example.org", "key" => "EC",
+          "expires_at" => "2026-12-21T20:00:00Z", "expires_in_s" => 2_606_400 },
+        { "address" => "https://0.0.0.0:443", "name" => "example.org", "key" => "RSA",
+          "expires_at" => "2026-11-20T20:00:00Z", "expires_in_s" => -86_400 }
+      ]
+    },
     "requests" => {
       "queued" => 2, "running" => 29, "writing" => 1, "total" => 1_234_567, "shed_total" => 4,
       "refused_total" => 6, "timed_out_total" => 8, "errors_total" => 5,
@@ -41,6 +53,11 @@ module Figures
       "id" => 0, "fibers_limit" => 1024, "running" => 29, "parked" => 28, "ready" => 1,
       "turns_total" => 9_000, "requests_total" => 1_234_500, "busy_for_s" => 0.0, "lag_s" => LAG
     }],
+    "http2" => {
+      "connections" => 40, "streams" => 31, "requests_total" => 800_000,
+      "reset_by_client_total" => 12, "reset_by_server_total" => 5,
+      "bounds" => { "streams_total" => 2 }
+    },
     "downloads" => {
       "active" => 3, "queued" => 1, "workers_busy" => 2, "workers_limit" => 50,
       "complete_total" => 1_500, "not_modified_total" => 70, "refused_total" => 4,

@@ -4,6 +4,7 @@
 # pidfile, loads the application, prepares the heap, serves, and releases what it took. `neverblock
 # serve` and the Rack handlers start here.
 
+require "neverblock/boot/advice"
 require "neverblock/boot/heap"
 require "neverblock/boot/limits"
 require "neverblock/boot/notices"
@@ -71,7 +72,7 @@ module NeverBlock
         server = workers > 1 ? front(&load) : single(config, lines, &load)
         controlled(server) do |problem|
           banner = Notices.banner(config, name, workers)
-          notices = [banner, Notices.weaker_ruby, *lines, problem].compact
+          notices = [banner, *lines, problem].compact
           @runner = Server::Runner.new(server, out: @out, notices: notices, greet: @greet,
                                                abandon: method(:abandon))
           accompanied(server, config) { @runner.run }
@@ -111,7 +112,8 @@ module NeverBlock
       end
 
       def single(config, lines)
-        lines.unshift(*Notices.enable_yjit(@settings[:yjit]))
+        advices = [Notices.enable_yjit(@settings[:yjit]), Notices.newer_ruby]
+        lines << Advice.line(advices, wanted: @settings[:log_advice])
         Heap.prepare
         app = yield
         lines.concat(Application.notices)

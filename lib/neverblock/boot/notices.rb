@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-# Log lines of a starting server: one that describes it, and one for each weakness of this Ruby that
-# its operator should know.
+# What a starting server says of itself, and what this Ruby could do better (Advice).
 
 require "neverblock/version"
 
@@ -38,9 +37,16 @@ module NeverBlock
         "Ruby #{version} has weaknesses: #{weakness}. #{RUBY_ADVISED} or newer is advised"
       end
 
+      # @return [String, nil] the same in few words
+      def newer_ruby(version = RUBY_VERSION)
+        return unless weaker_ruby(version)
+
+        "Ruby #{RUBY_ADVISED} or newer mends faults of #{version}"
+      end
+
       # Switches YJIT on, if Ruby can do that at run time (3.3).
       # @param wanted [Boolean] false: does nothing
-      # @return [String, nil] a log line when it could not
+      # @return [String, nil] an advice when it could not
       def enable_yjit(wanted, yjit: find_yjit)
         return nil if !wanted || yjit.nil? || yjit.enabled?
         return slow(yjit_options) unless yjit.respond_to?(:enable)
@@ -57,8 +63,7 @@ module NeverBlock
       end
 
       def slow(options)
-        "YJIT is off, and this Ruby can switch it on only at its start: " \
-          "start with #{options} to make most applications faster"
+        "start with #{options}: Ruby's compiler makes most applications faster"
       end
 
       def find_yjit

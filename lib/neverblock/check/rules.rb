@@ -7,6 +7,7 @@
 require "neverblock/check/finding"
 require "neverblock/check/rules/addresses"
 require "neverblock/check/rules/build"
+require "neverblock/check/rules/certificates"
 require "neverblock/check/rules/database"
 require "neverblock/check/rules/gems"
 require "neverblock/check/rules/layers"
@@ -18,7 +19,7 @@ require "neverblock/check/rules/system"
 module NeverBlock
   module Check
     module Rules
-      BEFORE = [Ruby, System, Addresses, Build, Settings].freeze
+      BEFORE = [Ruby, System, Addresses, Build, Certificates, Settings].freeze
       AFTER = [Gems, Rails, Database, Layers].freeze
 
       module_function

@@ -12,7 +12,7 @@ require "neverblock/config/suggestion"
 
 module NeverBlock
   module CLI
-    COMMANDS = %w[serve check files stop reload status top bench].freeze
+    COMMANDS = %w[serve init check files stop reload status top bench].freeze
     OK = 0
     FAILED = 1
     INTERRUPTED = 130 # 128 + SIGINT, as shells report it
@@ -57,6 +57,7 @@ module NeverBlock
       argv[0] = "--help" if argv.first == "help"
       command = COMMANDS.include?(argv.first) ? argv.shift : "serve"
       case command
+      when "init" then return init(argv, out)
       when "check" then return check(argv, env, out)
       when "files" then return files(argv, out)
       when "bench" then return bench(argv)
@@ -89,6 +90,11 @@ module NeverBlock
     def serve(options, env, out)
       require "neverblock/cli/serve"
       Serve.new(options, env: env, out: out).run
+    end
+
+    def init(argv, out)
+      require "neverblock/cli/init"
+      Init.new(argv, out: out).run
     end
 
     def check(argv, env, out)

@@ -47,6 +47,7 @@ module NeverBlock
                                                  a process for each CPU, for neverblock reload
 
         Commands (each has its own --help):
+            neverblock init                      write config/neverblock.rb, from Puma's or another's
             neverblock check                     what will block or break requests here
             neverblock files DIR                 serve a folder
             neverblock stop                      stop a running server

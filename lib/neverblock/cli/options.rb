@@ -6,6 +6,7 @@
 require "optparse"
 require "neverblock/cli/help"
 require "neverblock/cli/not_yet"
+require "neverblock/cli/others"
 require "neverblock/config/settings"
 require "neverblock/config/user_file"
 require "neverblock/config/suggestion"
@@ -89,6 +90,9 @@ module NeverBlock
       end
 
       def refuse_unknown(name)
+        mend = Others.option(name)
+        raise ConfigError, "there is no option #{name}: #{mend}" if mend
+
         ours = Config::Catalog.for_word_of_others(name)
         hint = ours ? "; did you mean #{name_here(ours)}?" : Suggestion.for(name, names)
         raise ConfigError, "unknown option #{name}#{hint} (neverblock --help lists all options)"
@@ -124,6 +128,9 @@ module NeverBlock
         if commands.include?(word)
           raise ConfigError, "#{word} is a command; a command comes first: neverblock #{word}"
         end
+
+        ours = Others.verb(word)
+        raise ConfigError, "there is no command #{word}: write #{ours}" if ours
 
         shown = word.match?(/\A[\w.-]+\z/) ? word : word.inspect
         raise ConfigError, "there is no command and no file #{shown}" \

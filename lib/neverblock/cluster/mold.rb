@@ -15,6 +15,7 @@
 
 require "neverblock/library"
 require "neverblock/boot/heap"
+require "neverblock/boot/advice"
 require "neverblock/boot/notices"
 require "neverblock/cluster/control"
 require "neverblock/cluster/fork_safety"
@@ -80,7 +81,8 @@ module NeverBlock
         @settings = settings
         @config = settings.config
         apply_environment_name(environment)
-        notices = [Boot::Notices.enable_yjit(settings[:yjit])]
+        advices = [Boot::Notices.enable_yjit(settings[:yjit]), Boot::Notices.newer_ruby]
+        notices = [Boot::Advice.line(advices, wanted: settings[:log_advice])]
         Application.require_rack
         @load = -> { load.call(rackup) }
         Boot::Heap.prepare

@@ -62,14 +62,22 @@ module NeverBlock
       # @return [Array<TLS::Identity::Files>] certificates of an https address; empty: one for
       #   development is made
       attr_reader :identities
+      # @return [Symbol, nil] of an https address: :none, :optional or :required; nil: as
+      #   `tls { verify }` says
+      attr_reader :verify
+      # @return [String, nil] of an https address: its file of authorities; nil: that of `tls { }`
+      attr_reader :authorities
 
-      def initialize(scheme:, host: nil, port: nil, path: nil, mode: 0, identities: [])
+      def initialize(scheme:, host: nil, port: nil, path: nil, mode: 0, identities: [],
+                     verify: nil, authorities: nil)
         @scheme = scheme
         @host = host
         @port = port
         @path = path
         @mode = mode
         @identities = identities.freeze
+        @verify = verify
+        @authorities = authorities
         freeze
       end
 
@@ -97,7 +105,7 @@ module NeverBlock
 
       # @return [Array] what makes two addresses equal
       def identity
-        [scheme, host, port, path, mode, identities]
+        [scheme, host, port, path, mode, identities, verify, authorities]
       end
 
       # Reads one URL. An object, so that every error message can quote the URL.
@@ -146,8 +154,10 @@ module NeverBlock
 
           parts = parts_of(authority)
           host = host_of(parts)
-          Bind.new(scheme: :https, host: host, port: port_of(parts[:port], host),
-                   identities: Certificates.new(query, method(:refuse)).identities)
+          port = port_of(parts[:port], host)
+          words = Certificates.new(query, method(:refuse))
+          Bind.new(scheme: :https, host: host, port: port, identities: words.identities,
+                   verify: words.verify, authorities: words.authorities)
         end
 
         def parts_of(authority)

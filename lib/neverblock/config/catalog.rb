@@ -201,6 +201,10 @@ module NeverBlock
         option(:log_format, FILES_OF_PROCESS, Type::Choice.new(:text, :json),
                default: :text, flags: %w[--log-format], argument: "NAME",
                help: "the format of log entries; json: one object on each line"),
+        option(:log_advice, FILES_OF_PROCESS, FLAG,
+               default: true,
+               help: "log at most one line of advice when the server starts, once a day; " \
+                     "neverblock check has all of it"),
         option(:log_requests, FILES_OF_PROCESS, LOG_REQUESTS,
                default: false, flags: %w[--log-requests],
                help: "log an entry for each answered request"),
@@ -244,7 +248,11 @@ module NeverBlock
                help: "ciphers of TLS 1.3; default: all three that RFC 8446 asks for"),
         option(:curves, SECURE, CIPHERS,
                group: :tls,
-               help: "groups for the key exchange, the best first; default: X25519:P-256:P-384")
+               help: "groups for the key exchange, the best first; default: X25519:P-256:P-384"),
+        option(:ktls, SECURE, FLAG,
+               group: :tls, default: true,
+               help: "the kernel encrypts what is sent, where it can (the module tls of Linux, " \
+                     "OpenSSL 3), so that files are not copied")
       ].freeze
 
       TIMING = [
@@ -316,6 +324,18 @@ module NeverBlock
                group: :limits, default: 1_000, unit: "handshakes", engine: :handshakes_max,
                help: "handshakes of TLS under way in each I/O loop; a connection beyond them " \
                      "is closed"),
+        option(:http2_streams, LIMITS, whole(1..1_000),
+               group: :limits, default: 100, unit: "requests", engine: :http2_streams_max,
+               help: "requests at once of a connection of HTTP/2; a stream beyond it is refused"),
+        option(:http2_resets, LIMITS, whole(1..300),
+               group: :limits, default: 200, unit: "streams", engine: :http2_resets_max,
+               help: "streams of a connection of HTTP/2 that its client resets, or gets reset by " \
+                     "mistakes, in 10 seconds; beyond it the connection ends"),
+        option(:http2_frames, LIMITS, whole(100..100_000),
+               group: :limits, default: 1_000, unit: "frames", engine: :http2_frames_max,
+               help: "control frames that wait for a client of HTTP/2 that does not read; beyond " \
+                     "it nothing more is read of it, and unread answers to SETTINGS and PING end " \
+                     "its connection"),
         option(:queue, LIMITS, whole(0..1_000_000),
                group: :limits, default: 1_000, unit: "requests", engine: :queue_max,
                help: "requests that wait for a fiber; a request beyond it gets 503"),

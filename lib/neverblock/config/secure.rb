@@ -11,10 +11,14 @@ module NeverBlock
     class Secure
       VERIFY = %i[none optional required].freeze # in the order of core/tls/tls.h
       VERSIONS = { "1.2": 0x0303, "1.3": 0x0304 }.freeze
-      private_constant :VERIFY, :VERSIONS
+      private_constant :VERSIONS
 
       # @return [Array<TLS::Identity::Files>]
       attr_reader :identities
+      # @return [String, nil] ciphers of TLS 1.2; nil: the default
+      attr_reader :ciphers
+      # @return [Boolean] whether the kernel encrypts where it can
+      attr_reader :ktls
 
       # @param cert [Array<String>] paths
       # @param key [Array<String>] paths; empty: in the files of the certificates
@@ -26,10 +30,11 @@ module NeverBlock
       # @param ciphers [String, nil] nil: the default, as for the others
       # @param suites [String, nil]
       # @param curves [String, nil]
+      # @param ktls [Boolean] whether the kernel encrypts where it can
       # @raise [ConfigError]
       def initialize(cert: [], key: [], passphrase_env: nil, passphrase_command: nil,
                      verify: :none, ca: nil,
-                     min_version: :"1.2", ciphers: nil, suites: nil, curves: nil)
+                     min_version: :"1.2", ciphers: nil, suites: nil, curves: nil, ktls: true)
         unless key.empty? || key.size == cert.size
           raise ConfigError, "tls: there are #{cert.size} cert and #{key.size} key; write a key " \
                              "for each cert, in their order"
@@ -40,20 +45,45 @@ module NeverBlock
           paths = [path, key[number] || path].map { |name| File.expand_path(name) }
           TLS::Identity::Files.new(*paths, passphrase).freeze
         end.freeze
+        @ciphers = ciphers
+        @ktls = ktls
         @verify = verify
         @authorities = path_of_authorities(ca)
         @context = [VERSIONS.fetch(min_version), nil, ciphers, suites, curves, nil].freeze
         freeze
       end
 
-      # @return [String, nil] path of the file with what clients' certificates are verified by
-      attr_reader :authorities
-
-      # @param authorities [String, nil] text of that file
-      # @return [Array] arguments of TLSContext.new
-      def context_arguments(authorities)
-        [*@context, VERIFY.index(@verify), authorities]
+      # @param bind [Bind] an https address
+      # @return [Array<TLS::Identity::Files>] its own certificates, else those of these settings
+      def identities_of(bind)
+        bind.identities.empty? ? @identities : bind.identities
       end
+
+      # What an address asks of its clients: its own parameters, and these settings for the rest.
+      # @param bind [Bind] an https address
+      # @return [Array(Symbol, String)] :none, :optional or :required, and the path of the file with
+      #   what clients' certificates are verified by; nil with :none
+      # @raise [ConfigError] one of the two is missing
+      def clients_of(bind)
+        verify = bind.verify || @verify
+        authorities = bind.authorities || @authorities
+        return [verify, authorities] unless verify == :none || authorities.nil?
+        return [:none, nil] if verify == :none && bind.authorities.nil?
+
+        raise ConfigError, "cannot bind to #{bind}: #{verify == :none ? NO_VERIFY : NO_CA}"
+      end
+
+      # @param verify [Symbol]
+      # @param authorities [String, nil] text of the file of authorities
+      # @return [Array] arguments of TLSContext.new
+      def context_arguments(verify, authorities)
+        [*@context, VERIFY.index(verify), authorities, ktls]
+      end
+
+      NO_VERIFY = "ca needs verify=required or verify=optional beside it"
+      NO_CA = "verify needs ca=FILE beside it: the certificates that those of clients are " \
+              "verified by"
+      private_constant :NO_VERIFY, :NO_CA
 
       private
 

@@ -80,6 +80,7 @@ module NeverBlock
       # A word that is no setting here.
       # @raise [ConfigError]
       def unknown(name, group)
+        refuse_another_server(name)
         refuse_elsewhere(name, group)
         refuse_on_command_line(name) if group.nil?
 
@@ -96,6 +97,13 @@ module NeverBlock
 
       def not_yet?(row)
         row.later && row.works.empty?
+      end
+
+      def refuse_another_server(name)
+        server = File.basename(@path)[/puma|unicorn|falcon/] or return
+        path = SourceError.short(@path)
+        refuse("unknown setting #{name}: this is #{server.capitalize}'s file; `neverblock init " \
+               "#{path}` writes #{DEFAULT} from it")
       end
 
       def refuse_elsewhere(name, group)

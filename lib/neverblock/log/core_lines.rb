@@ -56,17 +56,18 @@ module NeverBlock
       end
 
       def add_request(request)
-        method, target = method_and_target(request[:line])
+        method, target, protocol = words(request[:line])
         kind = request[:reason] == FILE ? :served : :refused
         @log.request({ method: method && Characters.target(method),
                        target: Characters.target(target),
                        status: request[:status].to_i,
                        remote_addr: request[:address].delete_suffix("-"),
-                       kind => request[:reason] }, @request_shape)
+                       kind => request[:reason], protocol: protocol }, @request_shape)
       end
 
-      def method_and_target(line)
-        line.match(%r{\A(\S+) (\S+)(?: HTTP/\d\.\d)?\z})&.captures || [nil, line]
+      # Method, target and protocol; a line that was cut has no protocol.
+      def words(line)
+        line.match(%r{\A(\S+) (\S+)(?: (HTTP/\d(?:\.\d)?))?\z})&.captures || [nil, line]
       end
     end
   end

@@ -9,6 +9,8 @@ require "neverblock/log/characters"
 module NeverBlock
   class Log
     class Text
+      # The protocol that is not told.
+      USUAL = "HTTP/1.1"
       CONTROL = /[\x00-\x08\x0b-\x1f\x7f]/n
 
       # @param worker [Integer, nil] number of the worker, where there are several
@@ -29,7 +31,8 @@ module NeverBlock
       # @param fields [Hash{Symbol => Object}] see RequestLog
       # @return [String] one line
       def request(time, fields)
-        words = fields.values_at(:method, :target, :status)
+        protocol = fields[:protocol] unless fields[:protocol] == USUAL
+        words = [fields[:method], fields[:target], *protocol, fields[:status]]
         return entry(time, :info, by_server(words.compact, fields), nil, fields) if reason(fields)
 
         more = "#{fields[:remote_addr]} #{fields[:request_id]}"

@@ -40,7 +40,8 @@ module NeverBlock
       began = Deadline.now
       # Taken now, since a middleware may change the env.
       target = Log::Characters.target(env["REQUEST_URI"])
-      request = { method: env["REQUEST_METHOD"], target: target }
+      request = { method: env["REQUEST_METHOD"], target: target,
+                  protocol: env["SERVER_PROTOCOL"] }
       env["rack.response_finished"] << lambda do |_env, status, _headers, error|
         finished(env, request, status, error, began)
       end

@@ -13,6 +13,7 @@
 
 require "neverblock/errors"
 require "neverblock/server/later"
+require "neverblock/server/service_manager"
 require "neverblock/server/terminal"
 
 module NeverBlock
@@ -37,14 +38,16 @@ module NeverBlock
       # @param later [#call] called with seconds and a block, which it calls after that time
       # @param abandon [#call] ends the process with a status, whatever its threads do
       # @param greet [#call, nil] called with the server once it listens
+      # @param manager [ServiceManager]
       def initialize(server, out: $stdout, notices: [], later: Later.new, greet: nil,
-                     abandon: ::Process.method(:exit!))
+                     manager: ServiceManager.of, abandon: ::Process.method(:exit!))
         @server = server
         @out = out
         @notices = notices
         @later = later
         @abandon = abandon
         @greet = greet
+        @manager = manager
         @events = Thread::Queue.new
         @terminal = Terminal.new
         @stops = 0
@@ -60,6 +63,7 @@ module NeverBlock
         @server.log.flush(LOG_FLUSH_MS)
         status
       ensure
+        @manager.close
         previous&.each { |name, handler| Signal.trap(name, handler || "DEFAULT") }
       end
 
@@ -94,6 +98,7 @@ module NeverBlock
         @serving = true
         @notices.each { |line| @server.log.info(line) }
         announce
+        @manager.ready(@server.urls)
         @greet&.call(@server)
       end
 
@@ -169,6 +174,7 @@ module NeverBlock
       end
 
       def drain(name)
+        @again ? @manager.restarting : @manager.stopping
         cause = @again ? "starting again" : "SIG#{name}"
         time = seconds(@server.config.shutdown_timeout)
         @server.log.info("#{cause}: draining; requests have #{time} to end; a second signal " \

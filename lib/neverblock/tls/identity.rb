@@ -17,6 +17,8 @@ module NeverBlock
       HOST_NAME = /\A[\w*.-]{1,255}\z/.freeze
       private_constant :HOST_NAME
 
+      # @return [Array<OpenSSL::X509::Certificate>] the server's first
+      attr_reader :certificates
       # @return [Array<String>] host names that the certificate is for, in lower case
       attr_reader :names
       # @return [String] PEM, the server's certificate first
@@ -62,6 +64,7 @@ module NeverBlock
       # @param files [Files, nil]
       def initialize(certificates, key, files: nil)
         certificate = certificates.first
+        @certificates = certificates.dup.freeze
         @names = Identity.names_of(certificate)
         @chain = certificates.map(&:to_pem).join
         @key = key.private_to_pem

@@ -4,6 +4,7 @@
 # changed. A broken new file leaves the old one serving, and the log says so.
 
 require "neverblock/tls/development"
+require "neverblock/tls/expiry"
 require "neverblock/tls/identity"
 
 module NeverBlock
@@ -17,12 +18,12 @@ module NeverBlock
       # Settings that OpenSSL may refuse, as users know them.
       SETTINGS = {
         versions: "tls { min_version }", ciphers: "tls { ciphers }", suites: "tls { suites }",
-        groups: "tls { curves }", authorities: "the certificates of tls { ca }"
+        groups: "tls { curves }"
       }.freeze
       private_constant :SETTINGS
 
-      # One address: the numbers of its listeners, and the files as they were.
-      Entry = Struct.new(:numbers, :seen)
+      # One address: the numbers of its listeners, the files as they were, and what they held.
+      Entry = Struct.new(:numbers, :seen, :identities)
       private_constant :Entry
 
       # @param engine [Engine]
@@ -30,12 +31,15 @@ module NeverBlock
       # @param config [Config]
       # @param native [Module] the module of TLSContext
       # @param development [#identity] makes the certificate of an address that names none
-      def initialize(engine, log, config, native: NeverBlock, development: Development)
+      # @param expiry [Expiry]
+      def initialize(engine, log, config, native: NeverBlock, development: Development,
+                     expiry: Expiry.new(log))
         @engine = engine
         @log = log
         @config = config
         @native = native
         @development = development
+        @expiry = expiry
         @entries = {}.compare_by_identity # by Config::Bind
         @renewing = Mutex.new
         @lock = Mutex.new # of @asked and @closing
@@ -50,9 +54,16 @@ module NeverBlock
       def context(bind)
         refuse unless @native::TLSContext::LIBRARY
         seen = stamps(bind) # first: a file that changes while it is read is looked at again
-        made = make(bind)
-        @entries[bind] = Entry.new([], seen)
+        identities = identities_of(bind)
+        made = make(bind, identities)
+        @entries[bind] = Entry.new([], seen, identities)
         made
+      end
+
+      # @param bind [Config::Bind] as #context got it
+      # @return [Array<Identity>] what it serves
+      def identities(bind)
+        @entries.fetch(bind).identities
       end
 
       # Has a listener, just opened, speak TLS.
@@ -85,12 +96,14 @@ module NeverBlock
         files?
       end
 
-      # Takes files that have changed. Blocks while it reads. Thread-safe.
+      # Takes files that have changed, and tells of certificates that expire soon. Blocks while it
+      # reads. Thread-safe.
       # @param asked [Boolean] also files that look unchanged
       # @return [void]
       def renew(asked: false)
         @renewing.synchronize do
           @entries.each { |bind, entry| renew_entry(bind, entry, asked) }
+          @entries.each_value { |entry| entry.identities.each { |one| @expiry.look(one) } }
         end
       end
 
@@ -111,12 +124,7 @@ module NeverBlock
       end
 
       def files?
-        @entries.each_key.any? { |bind| files_of(bind).any? }
-      end
-
-      # The address's own, else those of `tls { }`.
-      def files_of(bind)
-        bind.identities.empty? ? @config.secure.identities : bind.identities
+        @entries.each_key.any? { |bind| @config.secure.identities_of(bind).any? }
       end
 
       def look_until_closed
@@ -137,19 +145,19 @@ module NeverBlock
         end
       end
 
-      def make(bind)
-        identities = identities_of(bind)
-        context = new_context
+      def make(bind, identities)
+        context = new_context(bind)
         identities.each { |identity| add_to(context, identity, bind) }
         context
       end
 
-      def new_context
-        path = @config.secure.authorities
+      def new_context(bind)
+        verify, path = @config.secure.clients_of(bind)
         text = Identity.text_of(path, "file of authorities") if path
-        @native::TLSContext.new(*@config.secure.context_arguments(text))
+        @native::TLSContext.new(*@config.secure.context_arguments(verify, text))
       rescue @native::TLSContext::Refused => e
-        raise Unusable, "OpenSSL refuses #{SETTINGS.fetch(e.fault)}#{reason(e)}"
+        refused = SETTINGS.fetch(e.fault) { "the #{e.fault} of #{path}" }
+        raise Unusable, "OpenSSL refuses #{refused}#{reason(e)}"
       end
 
       def add_to(context, identity, bind)
@@ -164,11 +172,11 @@ module NeverBlock
       end
 
       def identities_of(bind)
-        files = files_of(bind)
+        files = @config.secure.identities_of(bind)
         return [made_here(bind)] if files.empty?
 
         files.map do |pair|
-          Identity.read(pair).tap { |one| one.warning&.then { |line| @log.warn(line) } }
+          Identity.read(pair).tap { |one| @expiry.look(one, read: true) }
         end
       end
 
@@ -186,8 +194,8 @@ module NeverBlock
 
       # Time, size and number of each file: a renewed one differs in one of them.
       def stamps(bind)
-        paths = files_of(bind).flat_map { |files| [files.cert, files.key] }
-        [*paths, *@config.secure.authorities].uniq.to_h do |path|
+        paths = @config.secure.identities_of(bind).flat_map { |files| [files.cert, files.key] }
+        [*paths, *@config.secure.clients_of(bind).last].uniq.to_h do |path|
           stat = File.stat(path)
           [path, [stat.mtime, stat.size, stat.ino]]
         rescue SystemCallError
@@ -208,7 +216,9 @@ module NeverBlock
       end
 
       def serve(bind, entry, changed)
-        made = make(bind)
+        identities = identities_of(bind)
+        made = make(bind, identities)
+        entry.identities = identities
         entry.numbers.each { |number| @engine.listener_tls(number, made) }
         return if changed.empty?
 

@@ -19,7 +19,7 @@ module NeverBlock
 
       # @return [String] whole lines
       def to_s
-        [head, facts, latency, executors, stalls, lanes, algorithms, rest]
+        [head, facts, certificates, latency, executors, stalls, lanes, algorithms, rest]
           .reject(&:empty?).map { |lines| "#{lines.join("\n")}\n" }.join("\n")
       end
 
@@ -47,7 +47,7 @@ module NeverBlock
                  %w[accepted_total refused_total]),
          section("requests", %w[running queued writing],
                  %w[total shed_total refused_total timed_out_total errors_total]),
-         classes, bytes].compact
+         classes, bytes, tls].compact
       end
 
       def section(name, *groups)
@@ -73,6 +73,40 @@ module NeverBlock
           Units.bytes(@document.number("bytes", name))
         end
         row("bytes", "received #{received}, sent #{sent}")
+      end
+
+      # Handshakes that were done, and why others were not.
+      def tls
+        return unless @document.any?("tls", "handshakes")
+
+        failed = @document.names("tls", "handshakes") - DONE
+        counts = failed.to_h { |name| [name, @document.number("tls", "handshakes", name).to_i] }
+        reasons = counts.select { |_, number| number.positive? }
+                        .map { |name, number| "#{label(name)} #{Units.count(number)}" }
+        full, resumed = DONE.map { |name| "#{name} #{count("tls", "handshakes", name)}" }
+        row("TLS", "handshakes #{full}, #{resumed}, failed #{Units.count(counts.values.sum)}" \
+                   "#{" (#{reasons.join(", ")})" if reasons.any?}; #{versions_of_tls}")
+      end
+      DONE = %w[full resumed].freeze
+      private_constant :DONE
+
+      def versions_of_tls
+        %w[1.2 1.3].map { |name| "TLS #{name}: #{count("tls", "versions", name)}" }.join(", ")
+      end
+
+      def certificates
+        parts = @document.parts("tls", "certificates")
+        return [] if parts.empty?
+
+        rows = parts.map do |part|
+          [part.text("name") || "?", part.text("key") || "?", part.text("address") || "?",
+           part.text("expires_at") || "?", left(part.number("expires_in_s"))]
+        end
+        Columns.align([%w[certificate key address expires left], *rows])
+      end
+
+      def left(seconds)
+        seconds && seconds <= 0 ? "expired" : Units.age(seconds)
       end
 
       def latency
@@ -165,6 +199,14 @@ module NeverBlock
         ["from", %w[compression input_bytes_total], :bytes],
         ["to", %w[compression output_bytes_total], :bytes]
       ]].freeze
+      HTTP2 = ["HTTP/2", [
+        ["connections", %w[http2 connections], :count],
+        ["streams", %w[http2 streams], :count],
+        ["requests", %w[http2 requests_total], :count],
+        ["reset by clients", %w[http2 reset_by_client_total], :count],
+        ["by the server", %w[http2 reset_by_server_total], :count],
+        ["refused", %w[http2 bounds streams_total], :count]
+      ]].freeze
       DOWNLOADS = ["downloads", [
         ["active", %w[downloads active], :count],
         ["queued", %w[downloads queued], :count],
@@ -212,9 +254,11 @@ module NeverBlock
         ["time", %w[gc time_s], :duration]
       ]].freeze
       LOG = ["log", [["lines dropped", %w[log dropped_total], :count]]].freeze
-      REST = [COMPRESSION, DOWNLOADS, FIRST_BYTE, SPEED, I_O_LOOP, DNS, MEMORY, GC, LOG].freeze
-      private_constant :COMPRESSION, :DOWNLOADS, :FIRST_BYTE, :SPEED, :I_O_LOOP, :DNS, :MEMORY,
-                       :GC, :LOG, :REST
+      REST = [
+        HTTP2, COMPRESSION, DOWNLOADS, FIRST_BYTE, SPEED, I_O_LOOP, DNS, MEMORY, GC, LOG
+      ].freeze
+      private_constant :HTTP2, :COMPRESSION, :DOWNLOADS, :FIRST_BYTE, :SPEED, :I_O_LOOP, :DNS,
+                       :MEMORY, :GC, :LOG, :REST
 
       def figures(entries)
         entries.map do |label, path, unit|

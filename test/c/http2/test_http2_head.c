@@ -79,7 +79,7 @@ static void pseudo_fields_become_a_line(void **state) {
     assert_int_equal(12, facts.content_length);
     assert_true(facts.expect_continue);
     expect(request.headers[3].value, "");
-    assert_memory_equal("POST /a/b?c=d\n", facts.raw.data, 14);
+    assert_memory_equal("POST /a/b?c=d HTTP/2\n", facts.raw.data, 21);
     for (unsigned i = 0; i < request.header_count; i++)
         assert_true(lies_in_raw(request.headers[i].name) && lies_in_raw(request.headers[i].value));
     assert_true(lies_in_raw(request.method_text) && lies_in_raw(request.target) && lies_in_raw(facts.host));

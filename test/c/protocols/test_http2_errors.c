@@ -94,7 +94,7 @@ static void a_connection_cannot_be_hijacked(void **state) {
 static void a_flood_of_resets_ends_the_connection(void **state) {
     nb_test_world *w = *state;
     open_world(w, no_routes);
-    for (unsigned i = 0; i <= NB_HTTP2_RESETS_MAX && !h2.over; i++) {
+    for (unsigned i = 0; i <= w->config.http2_resets_max && !h2.over; i++) {
         int32_t id = nb_test_h2_get(&h2, "/never");
         nb_test_h2_send(&h2);
         nb_test_h2_reset(&h2, id);
@@ -198,15 +198,15 @@ static void streams_beyond_the_limit_are_refused(void **state) {
     nb_test_world *w = *state;
     nb_test_world_open(w, 1);
     nb_test_client *client = raw_client(w);
-    for (uint32_t i = 0; i <= NB_HTTP2_STREAMS_MAX; i++)
+    for (uint32_t i = 0; i <= w->config.http2_streams_max; i++)
         nb_raw_headers(&raw, WHOLE, 2 * i + 1, (const char *const[]){REQUEST("/hold"), NULL});
     send_raw(client);
     assert_true(nb_raw_await(client, NB_RAW_RST_STREAM, &frame));
-    assert_int_equal(2 * NB_HTTP2_STREAMS_MAX + 1, frame.stream);
+    assert_int_equal(2 * w->config.http2_streams_max + 1, frame.stream);
     assert_int_equal(NGHTTP2_REFUSED_STREAM, nb_raw_code(&frame));
-    nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, NB_HTTP2_STREAMS_MAX);
+    nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, w->config.http2_streams_max);
     nb_test_executor_release(w->executors[0]);
-    for (unsigned i = 0; i < NB_HTTP2_STREAMS_MAX; i++) {
+    for (unsigned i = 0; i < w->config.http2_streams_max; i++) {
         assert_true(nb_raw_await(client, NB_RAW_DATA, &frame));
         assert_memory_equal("held", frame.bytes, 4);
     }
@@ -393,6 +393,55 @@ static void a_window_that_stays_shut_resets_its_stream(void **state) {
     close_world(w);
 }
 
+/* Each stream is judged alone. The connection is busy all the time, and a stream on which little
+ * moves, but enough, goes on. */
+static void a_slow_body_ends_alone(void **state) {
+    nb_test_world *w = *state;
+    w->config.body_timeout_ms = 1000;
+    w->config.rate_min = 5;
+    w->route.stream_input = true;
+    open_world(w, (const char *const[]){"/count", NULL});
+    int32_t stopped[] = {nb_test_h2_post(&h2, "/echo", 1000, NULL), nb_test_h2_post(&h2, "/count", 1000, NULL)};
+    int32_t slow[] = {nb_test_h2_post(&h2, "/echo", 100000, NULL), nb_test_h2_post(&h2, "/count", 100000, NULL)};
+    for (int i = 0; i < 2; i++) {
+        nb_test_h2_pause(&h2, stopped[i], 3);
+        nb_test_h2_pause(&h2, slow[i], 1);
+    }
+    while (!nb_test_h2_of(&h2, stopped[0])->ended || !nb_test_h2_of(&h2, stopped[1])->ended) {
+        for (int i = 0; i < 2; i++) {
+            nb_test_h2_of(&h2, slow[i])->pause_at += 3;
+            (void)nghttp2_session_resume_data(h2.session, slow[i]);
+        }
+        nb_test_h2_ping(&h2);
+        assert_false(nb_test_h2_of(&h2, slow[0])->ended || nb_test_h2_of(&h2, slow[1])->ended);
+    }
+    for (int i = 0; i < 2; i++)
+        nb_test_h2_expect(&h2, stopped[i], 408, NULL);
+    for (int i = 0; i < 2; i++)
+        nb_test_h2_go_on(&h2, slow[i]);
+    nb_test_h2_expect_pattern(&h2, slow[0], 100000);
+    nb_test_h2_expect(&h2, slow[1], 200, "100000 good");
+    assert_int_equal(2, nb_test_world_counters(w).timed_out);
+    close_world(w);
+}
+
+static void a_download_that_is_not_read_ends_alone(void **state) {
+    nb_test_world *w = *state;
+    w->config.body_timeout_ms = 1000;
+    w->config.rate_min = 5;
+    nb_test_world_open(w, 1);
+    nb_test_h2_begin(&h2, nb_test_world_client(w), true);
+    int32_t stopped = nb_test_h2_get(&h2, "/file/200000"), slow = nb_test_h2_get(&h2, "/big/2000000");
+    nb_test_h2_widen(&h2, 0, 10000000);
+    while (!nb_test_h2_of(&h2, stopped)->reset) {
+        nb_test_h2_widen(&h2, slow, 20);
+        nb_test_h2_ping(&h2);
+        assert_false(nb_test_h2_of(&h2, slow)->reset);
+    }
+    assert_int_equal(NGHTTP2_CANCEL, nb_test_h2_of(&h2, stopped)->error_code);
+    close_world(w);
+}
+
 static void a_client_that_finishes_gets_what_its_windows_take(void **state) {
     nb_test_world *w = *state;
     open_world(w, no_routes);
@@ -426,9 +475,11 @@ static void a_client_that_finishes_with_its_window_shut_is_left(void **state) {
 static bool use_once(nb_test_world *w) {
     nb_test_client client = nb_test_connect(w->port);
     nb_test_h2_begin(&h2, &client, false);
+    static const char *const late[] = {"priority", "u=6", NULL}, *const urgent[] = {"priority", "u=1, i", NULL};
     int32_t ids[] = {nb_test_h2_get(&h2, "/hello"),
-                     nb_test_h2_post(&h2, "/echo", 150000, NULL),
-                     nb_test_h2_get(&h2, "/file/50000"),
+                     nb_test_h2_post(&h2, "/echo", 150000, late),
+                     nb_test_h2_request(&h2, "GET", "/file/150000", late),
+                     nb_test_h2_request(&h2, "GET", "/file/50000", urgent),
                      nb_test_h2_get(&h2, "/fields/9000"),
                      nb_test_h2_post(&h2, "/count", 150000, NULL),
                      nb_test_h2_get(&h2, "/chunked/40000")};
@@ -477,6 +528,8 @@ int main(void) {
         CASE(an_idle_connection_is_told_its_end),
         CASE(a_body_that_does_not_come_gets_408),
         CASE(a_window_that_stays_shut_resets_its_stream),
+        CASE(a_slow_body_ends_alone),
+        CASE(a_download_that_is_not_read_ends_alone),
         CASE(a_client_that_finishes_gets_what_its_windows_take),
         CASE(a_client_that_finishes_with_its_window_shut_is_left),
         CASE(the_server_serves_on_after_any_allocation_failed),

@@ -117,15 +117,11 @@ static void a_small_response_passes_a_large_file(void **state) {
     close_world(w);
 }
 
-/* RFC 9218 sections 4.1, 4.2, 5. Older versions of nghttp2 do without (http2_session.h). */
+/* RFC 9218 sections 4.1, 4.2, 5. */
 static void an_urgent_response_comes_first(void **state) {
     enum { BYTES = 3000000 };
     static const char *const late[] = {"priority", "u=6, i", NULL}, *const urgent[] = {"priority", "u=1", NULL};
     nb_test_world *w = *state;
-    if (!NB_HTTP2_PRIORITIES) {
-        print_message("needs priorities, which this nghttp2 has not\n");
-        skip();
-    }
     open_world(w, 2, no_routes, false);
     int32_t first = nb_test_h2_request(&h2, "GET", "/file/3000000", late);
     while (nb_test_h2_of(&h2, first)->bytes < 100000)

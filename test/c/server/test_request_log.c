@@ -94,8 +94,8 @@ static void expired_requests_are_logged_with_their_own_lines(void **state) {
     nb_test_executor_stall(w->executors[0], false);
     nb_test_world_expect(w, first, 200, "hello");
     const char *log = close_and_read_log(w);
-    assert_logged(log, "info: request 503 127.0.0.1 the server is busy, try again\tPOST /whole\n");
-    assert_logged(log, "info: request 503 127.0.0.1 the server is busy, try again\tPOST /silent\n");
+    assert_logged(log, "info: request 503 127.0.0.1 the server is busy, try again\tPOST /whole HTTP/1.1\n");
+    assert_logged(log, "info: request 503 127.0.0.1 the server is busy, try again\tPOST /silent HTTP/1.1\n");
     assert_null(strstr(log, "forged"));
 }
 

@@ -11,6 +11,8 @@
 
 #include "support/pattern_file.h"
 
+uint64_t nb_test_task_number_max = UINT64_MAX;
+
 void nb_test_task_keep_text(nb_test_task *t, const char *text) {
     t->memory = strdup(text);
     t->announced = t->total = strlen(text);
@@ -19,6 +21,7 @@ void nb_test_task_keep_text(nb_test_task *t, const char *text) {
 static bool number_behind(const char *path, const char *prefix, uint64_t *number) {
     if (strncmp(path, prefix, strlen(prefix)) != 0) return false;
     *number = strtoull(path + strlen(prefix), NULL, 10);
+    if (*number > nb_test_task_number_max) *number = nb_test_task_number_max;
     return true;
 }
 
@@ -66,7 +69,7 @@ static bool plan_file(nb_test_task *t, const char *path, const nb_request_messag
     bool is_short = number_behind(path, "/fileshort/", &number);
     t->announced = NB_CONTENT_LENGTH_UNKNOWN;
     if (is_short || number_behind(path, "/file/", &number)) {
-        t->file_fd = nb_test_pattern_file(number - is_short);
+        t->file_fd = nb_test_pattern_file(number - (is_short && number > 0));
         t->announced = t->file_bytes = number;
         t->naming = NB_NAMED_OPEN;
     } else if (strncmp(path, "/sendfile/", 10) == 0) {

@@ -100,6 +100,8 @@ static inline void nb_test_executor_stamp(nb_test_executor *self, int64_t now_ns
 
 /* --- c_executor_plan.c --- */
 
+/* The largest number that a path may name: less is for clients that are not the test's own. */
+extern uint64_t nb_test_task_number_max;
 /* A task that answers the request as its path asks; the caller's, and the caller sets its number,
    time and port. Takes the request's spooled body. */
 nb_test_task *nb_test_task_create(const nb_request_message *request);

@@ -54,6 +54,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     (void)session;
     nb_test_h2 *h2 = argument;
     h2->frames++;
+    if (frame->hd.type == NGHTTP2_PING) h2->pongs++;
     if (frame->hd.type == NGHTTP2_GOAWAY) {
         h2->goaway_last[h2->goaways++ % 8] = frame->goaway.last_stream_id;
         h2->goaway_code = frame->goaway.error_code;
@@ -158,6 +159,17 @@ void nb_test_h2_reset(nb_test_h2 *h2, int32_t id) {
 
 void nb_test_h2_open_window(nb_test_h2 *h2, int32_t id, size_t bytes) {
     assert_int_equal(0, nghttp2_session_consume(h2->session, id, bytes));
+}
+
+void nb_test_h2_widen(nb_test_h2 *h2, int32_t id, int32_t bytes) {
+    assert_int_equal(0, nghttp2_submit_window_update(h2->session, NGHTTP2_FLAG_NONE, id, bytes));
+}
+
+void nb_test_h2_ping(nb_test_h2 *h2) {
+    unsigned pongs = h2->pongs;
+    assert_int_equal(0, nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, NULL));
+    while (h2->pongs == pongs)
+        assert_true(nb_test_h2_step(h2));
 }
 
 /* --- bytes --- */

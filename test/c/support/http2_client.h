@@ -30,7 +30,7 @@ typedef struct nb_test_h2 {
     nghttp2_session *session;
     nb_test_h2_answer answers[NB_TEST_H2_STREAMS]; /* by number of the stream */
     int32_t order[NB_TEST_H2_STREAMS];             /* streams, in the order of their ends */
-    unsigned ends, goaways, frames;
+    unsigned ends, goaways, frames, pongs;
     int32_t goaway_last[8];
     uint32_t goaway_code;
     bool over; /* the connection has ended */
@@ -49,6 +49,10 @@ void nb_test_h2_pause(nb_test_h2 *h2, int32_t id, uint64_t at);
 void nb_test_h2_go_on(nb_test_h2 *h2, int32_t id);
 void nb_test_h2_reset(nb_test_h2 *h2, int32_t id);
 void nb_test_h2_open_window(nb_test_h2 *h2, int32_t id, size_t bytes);
+/* The client's window of the stream, or of the connection (0), takes so many bytes more. */
+void nb_test_h2_widen(nb_test_h2 *h2, int32_t id, int32_t bytes);
+/* Until the server has answered a PING: what was sent before has then been handled. */
+void nb_test_h2_ping(nb_test_h2 *h2);
 void nb_test_h2_raw(nb_test_h2 *h2, const void *bytes, size_t size);
 /* Sends what there is. */
 void nb_test_h2_send(nb_test_h2 *h2);

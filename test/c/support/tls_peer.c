@@ -39,13 +39,13 @@ static char *text_of(BIO *bio) {
     return copy;
 }
 
-static X509 *make_certificate(EVP_PKEY *key, nb_slice name) {
+static X509 *make_certificate(EVP_PKEY *key, nb_slice name, long seconds) {
     X509 *made = X509_new();
     assert_non_null(made);
     X509_set_version(made, 2);
     ASN1_INTEGER_set(X509_get_serialNumber(made), 1);
     X509_gmtime_adj(X509_getm_notBefore(made), -3600);
-    X509_gmtime_adj(X509_getm_notAfter(made), 86400);
+    X509_gmtime_adj(X509_getm_notAfter(made), seconds);
     X509_NAME *subject = X509_get_subject_name(made);
     X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const unsigned char *)name.data, (int)name.size, -1, 0);
     X509_set_issuer_name(made, subject);
@@ -55,6 +55,10 @@ static X509 *make_certificate(EVP_PKEY *key, nb_slice name) {
 }
 
 tls_identity tls_identity_make(const char *names, tls_key_kind kind) {
+    return tls_identity_make_until(names, kind, 86400);
+}
+
+tls_identity tls_identity_make_until(const char *names, tls_key_kind kind, long seconds) {
     tls_identity identity = {0};
     for (const char *at = names; *at && identity.count < 4;) {
         size_t size = strcspn(at, " ");
@@ -62,7 +66,7 @@ tls_identity tls_identity_make(const char *names, tls_key_kind kind) {
         at += size + strspn(at + size, " ");
     }
     EVP_PKEY *key = make_key(kind);
-    X509 *certificate = make_certificate(key, identity.count ? identity.names[0] : NB_SLICE("none"));
+    X509 *certificate = make_certificate(key, identity.count ? identity.names[0] : NB_SLICE("none"), seconds);
     BIO *chain = BIO_new(BIO_s_mem()), *secret = BIO_new(BIO_s_mem());
     assert_int_equal(1, PEM_write_bio_X509(chain, certificate));
     assert_int_equal(1, PEM_write_bio_PrivateKey(secret, key, NULL, NULL, 0, NULL, NULL));
@@ -113,6 +117,18 @@ void tls_client_again(tls_client *client, int fd, const char *name) {
     if (name) assert_true(SSL_set_tlsext_host_name(client->ssl, name) == 1);
     if (client->session) assert_int_equal(1, SSL_set_session(client->ssl, client->session));
     SSL_set_connect_state(client->ssl);
+}
+
+void tls_client_show(tls_client *client, const tls_identity *identity) {
+    BIO *chain = BIO_new_mem_buf(identity->chain, -1), *secret = BIO_new_mem_buf(identity->key, -1);
+    X509 *certificate = PEM_read_bio_X509(chain, NULL, NULL, NULL);
+    EVP_PKEY *key = PEM_read_bio_PrivateKey(secret, NULL, NULL, NULL);
+    assert_int_equal(1, SSL_use_certificate(client->ssl, certificate));
+    assert_int_equal(1, SSL_use_PrivateKey(client->ssl, key));
+    X509_free(certificate);
+    EVP_PKEY_free(key);
+    BIO_free(chain);
+    BIO_free(secret);
 }
 
 bool tls_client_step(tls_client *client) { return SSL_do_handshake(client->ssl) == 1; }

@@ -23,6 +23,8 @@ typedef struct tls_identity {
 
 /* names: separated by spaces, at most four. */
 tls_identity tls_identity_make(const char *names, tls_key_kind kind);
+/* The same with an end, in seconds from now. */
+tls_identity tls_identity_make_until(const char *names, tls_key_kind kind, long seconds);
 void tls_identity_free(tls_identity *identity);
 /* A context by the default settings with this one certificate. */
 nb_tls_context *tls_identity_context(const tls_identity *identity);
@@ -37,6 +39,8 @@ typedef struct tls_client {
 void tls_client_open(tls_client *client, int fd, const char *name);
 /* The same with a context of the caller's, whose `session` is offered where it is set. */
 void tls_client_again(tls_client *client, int fd, const char *name);
+/* Has it show this certificate when it is asked. */
+void tls_client_show(tls_client *client, const tls_identity *identity);
 /* True: its side of the handshake is done. */
 bool tls_client_step(tls_client *client);
 /* The common name of the server's certificate. */

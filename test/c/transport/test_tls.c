@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "os/clock.h"
 #include "os/file.h"
 #include "support/tls_peer.h"
 #include "tls/tls.h"
@@ -27,7 +28,7 @@ typedef struct pair {
     nb_tls_facts facts;
 } pair;
 
-static tls_identity identity, other, rsa;
+static tls_identity identity, other, rsa, expired;
 
 static void open_pair(pair *p, nb_tls_context *context) {
     int ends[2];
@@ -43,6 +44,7 @@ static nb_status shake(pair *p) {
     bool client_done = false;
     for (int i = 0; i < 100 && (status == NB_AGAIN || (status == NB_OK && !client_done)); i++) {
         client_done = tls_client_step(&p->client);
+        if (status == NB_AGAIN && i % 2 == 0) nb_transport_tls_hear(&p->near);
         if (status == NB_AGAIN) status = nb_transport_tls_handshake(&p->near, &p->facts);
     }
     return status;
@@ -222,50 +224,99 @@ static void a_cut_connection_is_an_end(void **state) {
     close_pair(&p);
 }
 
+/* The client has its ticket, and the connection is over. */
+static void take_ticket(pair *p) {
+    char bytes[16];
+    send_text(p, "x");
+    /* The tickets come before it. */
+    assert_int_equal(1, SSL_read(p->client.ssl, bytes, sizeof(bytes)));
+    assert_non_null(p->client.session);
+    tls_client_close(&p->client);
+    p->near.kind->close(&p->near, 0);
+    close(p->far);
+}
+
+/* The client comes again, and offers its ticket. */
+static nb_status come_again(pair *p, nb_tls_context *context) {
+    int ends[2];
+    assert_int_equal(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends));
+    p->far = ends[1];
+    assert_status(NB_OK, nb_transport_tls_init(&p->near, ends[0], context));
+    tls_client_again(&p->client, p->far, "one.example");
+    return shake(p);
+}
+
 static void sessions_resume_also_after_a_new_key(void **state) {
     (void)state;
     pair p;
     nb_tls_context *context = tls_identity_context(&identity);
-    char bytes[16];
     open_to(&p, context, "one.example");
     for (int i = 0; i < 4; i++) {
-        int ends[2];
-        send_text(&p, "x");
-        /* The tickets come before it. */
-        assert_int_equal(1, SSL_read(p.client.ssl, bytes, sizeof(bytes)));
-        assert_non_null(p.client.session);
-        tls_client_close(&p.client);
-        p.near.kind->close(&p.near, 0);
-        close(p.far);
+        take_ticket(&p);
         if (i == 1) nb_tls_tickets_rotate();
-        assert_int_equal(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends));
-        p.far = ends[1];
-        assert_status(NB_OK, nb_transport_tls_init(&p.near, ends[0], context));
-        tls_client_again(&p.client, p.far, "one.example");
-        assert_status(NB_OK, shake(&p));
+        assert_status(NB_OK, come_again(&p, context));
         assert_int_equal(NB_HANDSHAKE_resumed, p.facts.outcome);
     }
     close_pair(&p);
 }
 
+static nb_tls_context *verifying(nb_tls_verify verify, const char *authorities) {
+    nb_tls_settings settings;
+    nb_tls_context *context;
+    nb_tls_error error;
+    nb_tls_settings_default(&settings);
+    settings.verify = verify;
+    settings.authorities = nb_slice_of(authorities, strlen(authorities));
+    assert_status(NB_OK, nb_tls_context_create(&settings, &context, &error));
+    assert_status(NB_OK, nb_tls_context_add(context, identity.names, identity.count,
+                                            nb_slice_of(identity.chain, strlen(identity.chain)),
+                                            nb_slice_of(identity.key, strlen(identity.key)), &error));
+    return context;
+}
+
+/* All contexts of the process have the same ticket keys. */
+static void a_session_does_not_resume_where_clients_are_asked_for_something_else(void **state) {
+    (void)state;
+    static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+    nb_tls_context *optional = verifying(NB_TLS_VERIFY_OPTIONAL, other.chain);
+    nb_tls_context *same = verifying(NB_TLS_VERIFY_OPTIONAL, other.chain);
+    nb_tls_context *others = verifying(NB_TLS_VERIFY_OPTIONAL, rsa.chain);
+    nb_tls_context *required = verifying(NB_TLS_VERIFY_REQUIRED, other.chain);
+    for (size_t i = 0; i < 2; i++) {
+        pair p;
+        open_pair(&p, tls_identity_context(&identity));
+        tls_client_open(&p.client, p.far, NULL);
+        assert_int_equal(1, SSL_CTX_set_max_proto_version(p.client.context, versions[i]));
+        assert_int_equal(1, SSL_set_max_proto_version(p.client.ssl, versions[i]));
+        assert_status(NB_OK, shake(&p));
+        take_ticket(&p);
+        assert_status(NB_OK, come_again(&p, optional));
+        assert_int_equal(NB_HANDSHAKE_full, p.facts.outcome);
+        take_ticket(&p);
+        assert_status(NB_OK, come_again(&p, same));
+        assert_int_equal(NB_HANDSHAKE_resumed, p.facts.outcome);
+        take_ticket(&p);
+        assert_status(NB_OK, come_again(&p, others));
+        assert_int_equal(NB_HANDSHAKE_full, p.facts.outcome);
+        take_ticket(&p);
+        assert_status(NB_SYSTEM, come_again(&p, required));
+        assert_int_equal(NB_HANDSHAKE_client_missing, p.facts.outcome);
+        close_pair(&p);
+    }
+    nb_tls_context_release(optional);
+    nb_tls_context_release(same);
+    nb_tls_context_release(others);
+    nb_tls_context_release(required);
+}
+
 static void an_old_ticket_is_a_full_handshake(void **state) {
     (void)state;
     pair p;
-    int ends[2];
-    char byte;
     open_to(&p, tls_identity_context(&identity), "one.example");
-    send_text(&p, "x");
-    assert_int_equal(1, SSL_read(p.client.ssl, &byte, 1) == 1);
-    tls_client_close(&p.client);
-    p.near.kind->close(&p.near, 0);
-    close(p.far);
+    take_ticket(&p);
     nb_tls_tickets_rotate();
     nb_tls_tickets_rotate();
-    assert_int_equal(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends));
-    p.far = ends[1];
-    assert_status(NB_OK, nb_transport_tls_init(&p.near, ends[0], p.context));
-    tls_client_again(&p.client, p.far, "one.example");
-    assert_status(NB_OK, shake(&p));
+    assert_status(NB_OK, come_again(&p, p.context));
     assert_int_equal(NB_HANDSHAKE_full, p.facts.outcome);
     close_pair(&p);
 }
@@ -372,14 +423,71 @@ static void a_failure_says_why(void **state) {
     assert_int_equal(NB_HANDSHAKE_alert, fails(&p));
 }
 
+/* Of a server that trusts `other` alone. */
+static nb_handshake_outcome fails_with(const tls_identity *shown) {
+    pair p;
+    open_pair(&p, verifying(NB_TLS_VERIFY_OPTIONAL, other.chain));
+    tls_client_open(&p.client, p.far, NULL);
+    tls_client_show(&p.client, shown);
+    return fails(&p);
+}
+
+static void a_clients_certificate_says_why(void **state) {
+    (void)state;
+    pair p;
+    assert_int_equal(NB_HANDSHAKE_client_unknown, fails_with(&identity));
+    open_pair(&p, verifying(NB_TLS_VERIFY_REQUIRED, other.chain));
+    tls_client_open(&p.client, p.far, NULL);
+    assert_int_equal(NB_HANDSHAKE_client_missing, fails(&p));
+    open_pair(&p, verifying(NB_TLS_VERIFY_REQUIRED, other.chain));
+    tls_client_open(&p.client, p.far, NULL);
+    tls_client_show(&p.client, &other);
+    assert_status(NB_OK, shake(&p));
+    assert_int_equal(NB_HANDSHAKE_full, p.facts.outcome);
+    close_pair(&p);
+    open_pair(&p, verifying(NB_TLS_VERIFY_REQUIRED, expired.chain));
+    tls_client_open(&p.client, p.far, NULL);
+    tls_client_show(&p.client, &expired);
+    assert_int_equal(NB_HANDSHAKE_client_expired, fails(&p));
+}
+
+static void what_is_told_of_certificates(void **state) {
+    (void)state;
+    size_t count;
+    int64_t now_s = nb_clock_wall_s();
+    nb_tls_context *context = tls_identity_context(&identity);
+    add(context, &rsa);
+    add(context, &other);
+    add(context, &expired);
+    const nb_tls_certificate *each = nb_tls_context_certificates(context, &count);
+    assert_int_equal(4, count);
+    const struct {
+        const char *name, *key;
+        int64_t left_s;
+    } wanted[] = {{"one.example", "EC", 86400},
+                  {"one.example", "RSA", 86400},
+                  {"two.example", "EC", 86400},
+                  {"old.example", "EC", -60}};
+    for (size_t i = 0; i < count; i++) {
+        assert_string_equal(wanted[i].name, each[i].name);
+        assert_string_equal(wanted[i].key, each[i].key);
+        /* Made when the tests began, a while ago. */
+        assert_true(each[i].expires_s <= now_s + wanted[i].left_s);
+        assert_true(each[i].expires_s > now_s + wanted[i].left_s - 3600);
+    }
+    nb_tls_context_release(context);
+}
+
 /* The client has written these bytes, and nothing else. */
 static nb_handshake_outcome fails_on(const char *bytes, size_t size, char *answer, size_t room) {
     pair p = {0};
     open_pair(&p, tls_identity_context(&identity));
     assert_int_equal(size, write(p.far, bytes, size));
+    nb_transport_tls_hear(&p.near);
     nb_status status = nb_transport_tls_handshake(&p.near, &p.facts);
     if (status == NB_AGAIN) {
         shutdown(p.far, SHUT_WR);
+        nb_transport_tls_hear(&p.near);
         status = nb_transport_tls_handshake(&p.near, &p.facts);
     }
     assert_status(NB_SYSTEM, status);
@@ -402,6 +510,44 @@ static void bytes_that_are_no_tls_are_told_apart(void **state) {
     assert_int_equal(NB_HANDSHAKE_left, fails_on("", 0, answer, sizeof answer));
     assert_int_equal(NB_HANDSHAKE_left, fails_on("\x16\x03\x01", 3, answer, sizeof answer));
     assert_int_equal(NB_HANDSHAKE_broken, fails_on("\x16\x03\x01\0\x05hello", 10, answer, sizeof answer));
+}
+
+/* A client's first message comes in pieces of every size, and one that is longer than what is taken
+ * ahead; each piece is taken before the step. */
+static void the_first_message_comes_in_pieces(void **state) {
+    (void)state;
+    char hello[8192];
+    static char protocols[3000];
+    for (size_t i = 0; i < sizeof protocols; i += 100)
+        protocols[i] = 99;
+    memcpy(protocols + sizeof protocols - 100, "\x08http/1.1\x5a", 10);
+    for (size_t piece = 1; piece < 5000; piece = piece * 2 + 1) {
+        pair p;
+        int ends[2];
+        open_pair(&p, tls_identity_context(&identity));
+        /* The client is at the other end of a second pair: what it sends is carried over. */
+        assert_int_equal(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends));
+        tls_client_open(&p.client, ends[0], NULL);
+        assert_int_equal(0, SSL_set_alpn_protos(p.client.ssl, (const unsigned char *)protocols, sizeof protocols));
+        assert_false(tls_client_step(&p.client));
+        ssize_t size = read(ends[1], hello, sizeof hello);
+        assert_true(size > 3000);
+        nb_status status = NB_AGAIN;
+        for (size_t at = 0; at < (size_t)size; at += piece) {
+            size_t most = (size_t)size - at < piece ? (size_t)size - at : piece;
+            assert_int_equal(most, write(p.far, hello + at, most));
+            nb_transport_tls_hear(&p.near);
+            status = nb_transport_tls_handshake(&p.near, &p.facts);
+            assert_status(NB_AGAIN, status);
+        }
+        assert_true(p.facts.quick); /* all of it was understood and answered */
+        tls_client_free(&p.client);
+        p.near.kind->close(&p.near, 0);
+        close(p.far);
+        close(ends[0]);
+        close(ends[1]);
+        nb_tls_context_release(p.context);
+    }
 }
 
 static nb_tls_fault refused(const char *chain, const char *key) {
@@ -480,6 +626,7 @@ static int prepare(void **state) {
     identity = tls_identity_make("one.example", TLS_KEY_EC);
     other = tls_identity_make("two.example *.two.example", TLS_KEY_EC);
     rsa = tls_identity_make("one.example", TLS_KEY_RSA);
+    expired = tls_identity_make_until("old.example", TLS_KEY_EC, -60);
     return 0;
 }
 
@@ -488,6 +635,7 @@ static int finish(void **state) {
     tls_identity_free(&identity);
     tls_identity_free(&other);
     tls_identity_free(&rsa);
+    tls_identity_free(&expired);
     return nb_alloc_live() == 0 ? 0 : -1;
 }
 
@@ -501,12 +649,16 @@ int main(void) {
         cmocka_unit_test(our_end_is_told),
         cmocka_unit_test(a_cut_connection_is_an_end),
         cmocka_unit_test(sessions_resume_also_after_a_new_key),
+        cmocka_unit_test(a_session_does_not_resume_where_clients_are_asked_for_something_else),
         cmocka_unit_test(an_old_ticket_is_a_full_handshake),
         cmocka_unit_test(the_name_chooses_the_certificate),
         cmocka_unit_test(two_kinds_of_keys_stand_side_by_side),
         cmocka_unit_test(protocols_are_agreed_upon),
         cmocka_unit_test(a_failure_says_why),
+        cmocka_unit_test(a_clients_certificate_says_why),
+        cmocka_unit_test(what_is_told_of_certificates),
         cmocka_unit_test(bytes_that_are_no_tls_are_told_apart),
+        cmocka_unit_test(the_first_message_comes_in_pieces),
         cmocka_unit_test(a_bad_certificate_says_why),
         cmocka_unit_test(a_bad_setting_says_why),
         cmocka_unit_test(want_of_memory_leaves_nothing),

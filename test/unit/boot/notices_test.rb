@@ -48,6 +48,11 @@ class NoticesTest < Minitest::Test
     assert_predicate yjit, :enabled?
   end
 
+  def test_the_advice_about_a_ruby_is_short
+    assert_equal "Ruby 3.3.1 or newer mends faults of 3.1.2", Notices.newer_ruby("3.1.2")
+    assert_nil Notices.newer_ruby("3.4.1")
+  end
+
   def test_yjit_is_left_off_when_not_wanted
     yjit = YJIT.new
     assert_nil Notices.enable_yjit(false, yjit: yjit)

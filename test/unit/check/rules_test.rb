@@ -150,6 +150,19 @@ class CheckRulesTest < Minitest::Test
     assert_equal :serious, found.level
   end
 
+  def test_a_kernel_without_tls_is_a_note_where_an_address_would_use_it
+    skip "of Linux" unless RUBY_PLATFORM.include?("linux")
+    built = { tls: true }
+    bind = NeverBlock::Config::Bind.parse("https://127.0.0.1:443")
+    none = -> { false }
+    found = Rules::Build.call(subject(bind: [bind]), built, kernel: none)
+    assert_equal({ "kernel-tls" => :note }, rules(found))
+    assert_match(/modprobe tls/, found.first.mend)
+    assert_empty Rules::Build.call(subject(bind: [bind]), built, kernel: -> { true })
+    assert_empty Rules::Build.call(subject(bind: [bind], "tls.ktls": false), built, kernel: none)
+    assert_empty Rules::Build.call(subject, built, kernel: none)
+  end
+
   def test_workers_for_the_cpus
     assert_match(
       /may use 8 CPUs/, Rules::Settings.call(subject(workers: 1), processors: 8).first.seen

@@ -42,8 +42,7 @@ class CLITest < Minitest::Test
     "-C ." => "is a folder; -C takes a file",
     "-b http://127.0.0.1:1 -p 2" => "-b already names host and port; leave out -p",
     "-b http://127.0.0.1:1 -o ::1" => "leave out -o",
-    "--threads 5:5" =>
-      "unknown option --threads; did you mean --fibers? (neverblock --help lists all options)",
+    "--threads 5:5" => "there is no option --threads: a request runs in a fiber here",
     "--worker-timeout 60" =>
       "unknown option --worker-timeout; " \
       "did you mean timeouts { worker } of the configuration file?",
@@ -52,7 +51,8 @@ class CLITest < Minitest::Test
     "one.ru two.ru" => "only one rackup file can be served; got one.ru two.ru",
     "chek" => "no command and no file chek; did you mean check?",
     "serv" => "did you mean serve?",
-    "frobnicate" => "commands are serve, check, files, stop, reload, status, top, bench, upgrade",
+    "frobnicate" =>
+      "commands are serve, init, check, files, stop, reload, status, top, bench, upgrade",
     "--admin 9293" => "write http://127.0.0.1:9293",
     # Not yet
     "--public" => "--public takes a value: --public DIR",

@@ -27,6 +27,22 @@ class CertificatesTest < Minitest::Test
     end
   end
 
+  # What follows the question mark => what is asked of clients, and the file of authorities.
+  CLIENTS = {
+    "cert=/a" => [nil, nil],
+    "verify=required&ca=/ca.pem" => [:required, "/ca.pem"],
+    "cert=/a&ca=/c%20a.pem&key=/k&verify=optional" => [:optional, "/c a.pem"],
+    "verify=none" => [:none, nil],
+    "ca=/ca.pem" => [nil, "/ca.pem"],
+    "verify=optional" => [:optional, nil]
+  }.freeze
+
+  CLIENTS.each do |query, found|
+    define_method("test_what #{query.inspect} asks of clients is read") do
+      assert_equal found, [bind(query).verify, bind(query).authorities]
+    end
+  end
+
   def test_paths_are_absolute_from_where_the_server_was_started
     files = identities("cert=tls/a.pem&key=../a.key").first
     assert_equal [File.expand_path("tls/a.pem"), File.expand_path("../a.key")],
@@ -42,7 +58,7 @@ class CertificatesTest < Minitest::Test
 
   WRONG = {
     "crt=/a" => "unknown parameter \"crt\"; an https address takes cert, key, passphrase_env, " \
-                "passphrase_command",
+                "passphrase_command, verify, ca",
     "cert=/a&" * 2 + "&key=/b" => "unknown parameter \"\"",
     "Cert=/a" => "unknown parameter \"Cert\"",
     "cert" => "cert is empty; write cert=FILE",
@@ -55,6 +71,14 @@ class CertificatesTest < Minitest::Test
     "cert=/a&key=/b&key=/c" => "a certificate has one key; begin the next with cert=FILE",
     "cert=/a&passphrase_env=A&passphrase_command=b" =>
       "a key has one passphrase; remove passphrase_command",
+    "verify=always&ca=/a" => "verify must be none, optional or required; got \"always\"",
+    "verify=Required&ca=/a" => "verify must be none, optional or required; got \"Required\"",
+    "verify=&ca=/a" => "verify is empty; write verify=WORD",
+    "verify=required&ca=" => "ca is empty; write ca=FILE",
+    "verify=none&ca=/a" => "ca is for verify=required or verify=optional; remove it, or ",
+    "ca=/a&verify=required&ca=/b" => "an address has one ca; remove the others",
+    "verify=none&verify=none" => "an address has one verify; remove the others",
+    "verify=required&ca=~no-such-user/a" => "the path \"~no-such-user/a\" has no meaning here: ",
     "cert=~no-such-user/a" => "the path \"~no-such-user/a\" has no meaning here: "
   }.freeze
 
@@ -71,6 +95,8 @@ class CertificatesTest < Minitest::Test
     assert_predicate identities("cert=/a").first, :frozen?
     assert_equal bind("cert=/a"), bind("cert=/a&key=/a")
     refute_equal bind("cert=/a"), bind("cert=/b")
+    refute_equal bind("cert=/a"), bind("cert=/a&verify=none")
+    refute_equal bind("verify=required&ca=/a"), bind("verify=required&ca=/b")
     assert_equal "https://127.0.0.1:443", bind("cert=/a").url, "without the paths"
   end
 

@@ -35,6 +35,23 @@ class CoreLinesTest < Minitest::Test
                  entry.values_at("message", "method", "target", "status", "remote_addr", "refused")
   end
 
+  # A line that was cut, or is none, tells no protocol. That of most requests is not told to people.
+  PROTOCOLS = {
+    "GET /x HTTP/2" => ["GET /x HTTP/2 200", "HTTP/2"],
+    "GET /x HTTP/1.0" => ["GET /x HTTP/1.0 200", "HTTP/1.0"],
+    "GET /x HTTP/1.1" => ["GET /x 200", "HTTP/1.1"],
+    "GET /x" => ["GET /x 200", nil]
+  }.freeze
+
+  def test_the_protocol_is_told
+    PROTOCOLS.each do |asked, (told, protocol)|
+      line = "neverblock: 2026-11-21T18:03:26.000Z info: request 200 ::1 a file\t#{asked}\n"
+      assert_includes entries(line), "info: #{told} ::1 answered"
+      entry = JSON.parse(entries(line, shape: NeverBlock::Log::Json.new))
+      protocol ? assert_equal(protocol, entry["protocol"]) : assert_nil(entry["protocol"])
+    end
+  end
+
   def test_a_file_that_the_loop_sent_is_no_refusal
     line = "neverblock: 2026-11-21T18:03:26.000Z info: " \
            "request 200 127.0.0.1 a file\tGET /x HTTP/1.1\n"

@@ -24,6 +24,17 @@ class RequestLogTest < Minitest::Test
     )
   end
 
+  def test_the_protocol_is_told
+    @env["SERVER_PROTOCOL"] = "HTTP/2"
+    [nil, NeverBlock::Log::Json.new].each do |shape|
+      NeverBlock::RequestLog.new(->(_env) { [200, {}, []] }, @log, shape).call(@env)
+    end
+    finish(200)
+    text, json = @log.text.lines
+    assert_match(/ info: POST \/a\?b=c HTTP\/2 200 /, text)
+    assert_equal "HTTP/2", JSON.parse(json)["protocol"]
+  end
+
   def test_it_tells_what_was_asked_though_a_middleware_changes_what_it_sees
     NeverBlock::RequestLog.new(->(env) { env["REQUEST_METHOD"] = "PUT" }, @log).call(@env)
     finish(200)

@@ -15,6 +15,7 @@ class ListenersTest < Minitest::Test
   class Context
     LIBRARY = "OpenSSL of a test"
     REFUSES = "refused.test"
+    REFUSED_AUTHORITIES = "refused"
 
     class Refused < NeverBlock::Error
       attr_reader :fault
@@ -31,6 +32,7 @@ class ListenersTest < Minitest::Test
 
     def initialize(*settings)
       raise Refused.new(:ciphers, "no cipher match") if settings.include?("none")
+      raise Refused.new(:authorities, "no start line") if settings[7] == REFUSED_AUTHORITIES
 
       @settings = settings
       @added = []
@@ -138,13 +140,38 @@ class ListenersTest < Minitest::Test
     address = NeverBlock::Config::Bind.parse("https://127.0.0.1:443")
     context = @listeners.context(address)
     assert_equal [["a.test"]], context.added.map(&:first)
-    assert_equal [0x0304, nil, nil, nil, nil, nil, 0, nil], context.settings
+    assert_equal [0x0304, nil, nil, nil, nil, nil, 0, nil, true], context.settings
     @listeners.add(address, 0, context)
     renew("a.test", as: "new.test")
     @listeners.renew
     assert_equal [["a.test"], ["new.test"]], (@engine.taken.map { |_, names| names.first })
     write("b.test")
     assert_equal [["b.test"]], @listeners.context(bind("b.test")).added.map(&:first)
+  end
+
+  def test_an_address_verifies_clients_by_its_own_file_which_is_followed
+    write("a.test")
+    File.write(path("ca.pem"), "the first")
+    @listeners = listeners(config: settings(verify: :optional, ca: path("none.pem")))
+    address = bind("a.test", more: "&verify=required&ca=#{path("ca.pem")}")
+    context = @listeners.context(address)
+    assert_equal [2, "the first"], context.settings[6, 2]
+    @listeners.add(address, 0, context)
+    @engine.given.clear
+    File.write(path("ca.pem"), "another one")
+    @listeners.renew
+    assert_equal [2, "another one"], @engine.given.pop.last.settings[6, 2]
+    assert_nil @listeners.context(bind("a.test", more: "&verify=none")).settings[7]
+  end
+
+  def test_authorities_that_openssl_refuses_are_told_with_their_file
+    write("a.test")
+    File.write(path("ca.pem"), Context::REFUSED_AUTHORITIES)
+    error = assert_raises(Unusable) do
+      @listeners.context(bind("a.test", more: "&verify=required&ca=#{path("ca.pem")}"))
+    end
+    assert_equal "OpenSSL refuses the authorities of #{path("ca.pem")} (no start line)",
+                 error.message
   end
 
   def test_a_setting_that_openssl_refuses_is_told_as_users_know_it
@@ -175,6 +202,23 @@ class ListenersTest < Minitest::Test
   end
 
   # --- renewal
+
+  def test_each_look_tells_of_certificates_that_expire_soon
+    clock = Struct.new(:now).new(Time.now)
+    @listeners = listeners(expiry: NeverBlock::TLS::Expiry.new(@log, clock: clock))
+    open_listeners("a.test")
+    @listeners.renew
+    assert_empty @log.text
+    clock.now += 20 * Certificates::DAY_S
+    2.times { @listeners.renew }
+    line = "warning: the certificate #{path("a.test.pem")} expires in less than 14 days"
+    assert_equal 1, @log.text.scan(line).size
+    renew("a.test", as: "new.test")
+    @listeners.renew
+    clock.now += 5 * Certificates::DAY_S
+    @listeners.renew
+    assert_equal 1, @log.text.scan("expires in less than 7 days").size, "of the one that is served"
+  end
 
   def test_files_that_are_unchanged_are_not_read
     open_listeners("a.test")
@@ -339,9 +383,9 @@ class ListenersTest < Minitest::Test
   end
 
   # An address with the certificates of these names.
-  def bind(*names)
+  def bind(*names, more: "")
     query = names.map { |name| "cert=#{path(name)}.pem&key=#{path(name)}.key" }.join("&")
-    NeverBlock::Config::Bind.parse("https://127.0.0.1:443?#{query}")
+    NeverBlock::Config::Bind.parse("https://127.0.0.1:443?#{query}#{more}")
   end
 
   def open_listeners(name, numbers: [0], write: true)

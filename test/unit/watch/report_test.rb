@@ -19,6 +19,12 @@ class WatchReportTest < WatchCase
     assert_match(/^0 +29 +28 +1 +1,024 +1,234,500 +9,000 +0 s +1\.20 ms$/, text)
   end
 
+  def test_http_2_has_a_row
+    counts = "connections 40, streams 31, requests 800,000, reset by clients 12, by the server 5, " \
+             "refused 2"
+    assert_match(/^HTTP\/2 +#{counts}$/, Report.new(document).to_s)
+  end
+
   def test_downloads_by_what_became_of_them_and_by_the_way_they_were_sent
     text = Report.new(document).to_s
     counts = "active 3, queued 1, threads busy 2, complete 1,500, not modified 70, refused 4, " \
@@ -30,6 +36,16 @@ class WatchReportTest < WatchCase
     assert_match(/^auto +1,400 +5\.20 GB +9,100$/, text)
     assert_match(/^eba +100 +12\.0 MB +200$/, text)
     refute_match(/^sba/, text)
+  end
+
+  def test_handshakes_and_certificates
+    text = Report.new(document).to_s
+    assert_includes text, "full 1,500, resumed 300, failed 3 (plain 2, client unknown 1); " \
+                          "TLS 1.2: 200, TLS 1.3: 1,600\n"
+    assert_match(/^certificate +key +address +expires +left$/, text)
+    assert_match(%r{^example\.org +EC +https://0\.0\.0\.0:443 +2026-12-21T20:00:00Z +30 days 4 h$},
+                 text)
+    assert_match(/^example\.org +RSA .* +expired$/, text)
   end
 
   def test_workers_have_their_process_and_its_memory

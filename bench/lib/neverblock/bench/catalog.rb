@@ -7,7 +7,7 @@ module NeverBlock
       # All names of benchmarks, with planned ones.
       NAMES = %w[
         hello delays handoff clients switch memory workers rails activerecord sequel mixed mysql
-        downloads sendfile undisturbed stalls railstalls
+        downloads sendfile tls undisturbed stalls railstalls
       ].freeze
 
       # @param directory [String]

@@ -19,11 +19,12 @@ module NeverBlock
       # @return [Hash{String => Object}] the figures, flat; the keys tell the units
       def take(process, scenario, settings)
         idle = process.tree.rss_bytes
-        @load_generator.run(scenario.warmup, url: process.url,
+        @load_generator.run(scenario.warmup, url: address(process),
                                              seconds: scenario.warmup_seconds(settings))
         clock = read_clock(process)
         outcome, peak = MemoryWatch.new(process.tree).during do
-          @load_generator.run(scenario.load, url: process.url, seconds: scenario.seconds(settings))
+          @load_generator.run(scenario.load, url: address(process),
+                                             seconds: scenario.seconds(settings))
         end
         spent = read_clock(process).map.with_index { |value, index| value - clock[index] }
         raise Error, "the server ended under load: #{process.last_words}" unless process.alive?
@@ -32,6 +33,8 @@ module NeverBlock
       end
 
       private
+
+      def address(process) = process.url
 
       # CPU seconds of the server, of this process (sampling), of the whole machine; then the time.
       def read_clock(process)

@@ -6,8 +6,9 @@ require "rbconfig"
 
 module NeverBlock
   module Bench
-    # How a server is started: command line and environment; and its admin address, if it has one.
-    Launch = Struct.new(:command, :environment, :admin_url, keyword_init: true)
+    # How a server is started: command line and environment; and its addresses for administration
+    # and for TLS, if it has them.
+    Launch = Struct.new(:command, :environment, :admin_url, :tls_url, keyword_init: true)
 
     # The Ruby that runs every Ruby server: this one, with YJIT if it has it (Debian's 3.3 and 3.4
     # lack it).

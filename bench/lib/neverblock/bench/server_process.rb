@@ -45,6 +45,8 @@ module NeverBlock
       attr_reader :command
       # @return [String] its admin URL, or its own
       attr_reader :admin_url
+      # @return [String, nil] its URL with TLS
+      attr_reader :tls_url
 
       def initialize(server, app:, path:, directory:)
         @server = server
@@ -54,6 +56,7 @@ module NeverBlock
         launch = server.launch(port: @port, app: app, directory: directory)
         @command = launch.command
         @admin_url = launch.admin_url || url
+        @tls_url = launch.tls_url
         @environment = Environment.clean.merge(launch.environment)
         @directory = directory
       end

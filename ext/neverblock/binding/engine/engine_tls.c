@@ -60,11 +60,13 @@ static VALUE text(VALUE value) {
 static const char *text_or(VALUE value, const char *other) { return NIL_P(value) ? other : StringValueCStr(value); }
 
 /* new(version_min, version_max, ciphers, suites, groups, protocols, verify = nil, authorities =
-   nil): nil is the default. protocols: as ALPN sends them, each with a byte of length. verify: 0 to
-   2 (nb_tls_verify). authorities: PEM. Raises Refused. */
+   nil, kernel = nil): nil is the default. protocols: as ALPN sends them, each with a byte of
+   length. verify: 0 to 2 (nb_tls_verify). authorities: PEM. kernel: whether the kernel makes
+   records where it can. Raises Refused. */
 static VALUE context_initialize(int argc, VALUE *argv, VALUE self) {
-    VALUE minimum, maximum, ciphers, suites, groups, protocols, verify, authorities;
-    rb_scan_args(argc, argv, "62", &minimum, &maximum, &ciphers, &suites, &groups, &protocols, &verify, &authorities);
+    VALUE minimum, maximum, ciphers, suites, groups, protocols, verify, authorities, kernel;
+    rb_scan_args(argc, argv, "63", &minimum, &maximum, &ciphers, &suites, &groups, &protocols, &verify, &authorities,
+                 &kernel);
     nb_tls_settings settings;
     nb_tls_error error;
     nb_tls_context *context = NULL;
@@ -77,6 +79,7 @@ static VALUE context_initialize(int argc, VALUE *argv, VALUE self) {
     if (!NIL_P(protocols)) StringValue(protocols);
     if (!NIL_P(verify)) settings.verify = (nb_tls_verify)nb_engine_number(verify, NB_TLS_VERIFY_REQUIRED, "verify");
     if (!NIL_P(authorities)) StringValue(authorities);
+    if (!NIL_P(kernel)) settings.kernel = RTEST(kernel);
     if (RTYPEDDATA_DATA(self)) rb_raise(nb_error_class, "this TLSContext was initialized before");
     settings.ciphers = text_or(ciphers, settings.ciphers);
     settings.suites = text_or(suites, settings.suites);
@@ -117,6 +120,12 @@ static VALUE context_add(VALUE self, VALUE names, VALUE chain, VALUE key) {
     return self;
 }
 
+/* TLSContext.kernel? -> whether this kernel, by the OpenSSL of this build, makes TLS records. */
+static VALUE context_kernel_p(VALUE self) {
+    (void)self;
+    return nb_tls_kernel() ? Qtrue : Qfalse;
+}
+
 typedef struct tls_call {
     nb_server *server;
     uint16_t listener;
@@ -151,6 +160,7 @@ void nb_engine_tls_define(VALUE engine_class) {
     rb_define_alloc_func(class, context_allocate);
     rb_define_method(class, "initialize", context_initialize, -1);
     rb_define_method(class, "add", context_add, 3);
+    rb_define_singleton_method(class, "kernel?", context_kernel_p, 0);
     rb_define_const(class, "LIBRARY", library ? rb_obj_freeze(rb_str_new_cstr(library)) : Qnil);
     refused_class = rb_define_class_under(class, "Refused", nb_error_class);
     rb_define_attr(refused_class, "fault", 1, 0);

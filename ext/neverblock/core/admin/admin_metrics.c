@@ -13,6 +13,7 @@
 #include "loop/loop_state.h"
 #include "loop/loops.h"
 #include "stall/stall.h"
+#include "tls/tls.h"
 
 /* How a histogram is written: its bounds as recorded, and the unit. */
 typedef struct scale {
@@ -141,6 +142,80 @@ static void add_handshakes(nb_text *text, const nb_loop *loop) {
             text, "tls_handshakes_total", results[i],
             nb_loops_sum(loop->all, offsetof(nb_loop, counters.handshakes) + i * sizeof(loop->counters.handshakes[0])));
     }
+    family(text, "tls_sessions_total", "counter", "TLS handshakes that were done, by version of TLS.");
+    sample(text, "tls_sessions_total", "version=\"1.2\"", NB_SUM(loop, counters.tls_versions[0]));
+    sample(text, "tls_sessions_total", "version=\"1.3\"", NB_SUM(loop, counters.tls_versions[1]));
+    counter(text, "tls_kernel_sessions_total", "Of these, with records made by the kernel (kTLS).",
+            NB_SUM(loop, counters.tls_kernel));
+}
+
+static void add_certificate(nb_text *text, const char *address, size_t number, const nb_tls_certificate *certificate) {
+    nb_text_add(text, PREFIX "tls_certificate_expiry_seconds{address=");
+    nb_text_json(text, address);
+    nb_text_format(text, ",number=\"%zu\",name=", number);
+    nb_text_json(text, certificate->name);
+    nb_text_format(text, ",key=\"%s\"} %" PRId64 "\n", certificate->key, certificate->expires_s);
+}
+
+static void add_certificates(nb_text *text, const nb_loop *loop) {
+    if (!nb_listeners_secure(loop)) return;
+    family(text, "tls_certificate_expiry_seconds", "gauge",
+           "When a certificate that an address serves expires, in seconds since 1970; name: the first host name it is "
+           "for.");
+    for (uint16_t i = 0; i < loop->listener_count; i++) {
+        const nb_listener *listener = &loop->listeners[i];
+        size_t count = 0;
+        const nb_tls_certificate *each = listener->tls ? nb_tls_context_certificates(listener->tls, &count) : NULL;
+        for (size_t j = 0; j < count; j++) {
+            add_certificate(text, listener->url, j + 1, &each[j]);
+        }
+    }
+}
+
+/* The first of two samples: what is not HTTP/2. */
+static void by_protocol(nb_text *text, const char *name, uint64_t all, uint64_t http2) {
+    sample(text, name, "protocol=\"http/1.1\"", all > http2 ? all - http2 : 0);
+    sample(text, name, "protocol=\"h2\"", http2);
+}
+
+static void add_protocols(nb_text *text, const nb_loop *loop) {
+    family(text, "protocol_connections", "gauge",
+           "Open client connections by what they speak; one that has said nothing yet counts as http/1.1.");
+    by_protocol(text, "protocol_connections", nb_loops_connections(loop->all),
+                NB_SUM(loop, counters.http2_connections));
+    family(text, "protocol_connections_total", "counter", "Client connections accepted, by what they speak.");
+    by_protocol(text, "protocol_connections_total", NB_SUM(loop, counters.accepted),
+                NB_SUM(loop, counters.http2_opened));
+    family(text, "protocol_requests_total", "counter", "Requests whose head was understood, by protocol.");
+    by_protocol(text, "protocol_requests_total", NB_SUM(loop, counters.requests),
+                NB_SUM(loop, counters.http2_requests));
+}
+
+static void add_http2(nb_text *text, const nb_loop *loop) {
+    static const char *const codes[] = {
+#define NB_CODE(name) "code=\"" #name "\"",
+        NB_HTTP2_CODE_LIST(NB_CODE)
+#undef NB_CODE
+    };
+    static const char *const bounds[] = {
+#define NB_BOUND(name) "bound=\"" #name "\"",
+        NB_HTTP2_BOUND_LIST(NB_BOUND)
+#undef NB_BOUND
+    };
+    gauge(text, "http2_streams", "Streams of HTTP/2 that are open.", NB_SUM(loop, counters.http2_streams));
+    family(text, "http2_resets_total", "counter", "Streams of HTTP/2 that were reset, by who did (RST_STREAM).");
+    sample(text, "http2_resets_total", "by=\"client\"", NB_SUM(loop, counters.http2_resets_received));
+    sample(text, "http2_resets_total", "by=\"server\"", NB_SUM(loop, counters.http2_resets_sent));
+    family(text, "http2_goaways_total", "counter",
+           "GOAWAYs sent, by code (RFC 9113 section 7): NO_ERROR of a drain, a reload or an idle connection, else why "
+           "the connection ends.");
+    for (size_t i = 0; i < NB_HTTP2_CODES; i++)
+        sample(text, "http2_goaways_total", codes[i],
+               nb_loops_sum(loop->all, offsetof(nb_loop, counters.http2_goaways) + i * sizeof(_Atomic uint64_t)));
+    family(text, "http2_bounds_total", "counter", "Times that a client of HTTP/2 met a bound (guides/http2.md).");
+    for (size_t i = 0; i < NB_HTTP2_BOUNDS; i++)
+        sample(text, "http2_bounds_total", bounds[i],
+               nb_loops_sum(loop->all, offsetof(nb_loop, counters.http2_bounds) + i * sizeof(_Atomic uint64_t)));
 }
 
 /* Where responses are compressed. */
@@ -438,6 +513,9 @@ void nb_admin_write_metrics(nb_loop *loop, nb_text *text) {
     add_server(text, loop);
     add_connections(text, loop);
     add_handshakes(text, loop);
+    add_certificates(text, loop);
+    add_protocols(text, loop);
+    add_http2(text, loop);
     add_requests(text, loop, &now);
     add_compression(text, loop);
     add_latencies(text, loop);

@@ -14,7 +14,9 @@
 #include "loop/loop_state.h"
 #include "loop/loops.h"
 #include "intake/path_pattern.h"
+#include "os/clock.h"
 #include "stall/stall.h"
+#include "tls/tls.h"
 
 static void begin(nb_text *text, const char *name, char bracket) {
     char last = text->size ? text->bytes[text->size - 1] : '{';
@@ -104,6 +106,35 @@ static void add_connections(nb_text *text, const nb_loop *loop) {
     nb_text_add(text, "}");
 }
 
+static void add_expiry(nb_text *text, int64_t expires_s, int64_t now_s) {
+    char when[32] = "";
+    struct tm parts;
+    time_t wall = (time_t)expires_s;
+    if (gmtime_r(&wall, &parts)) strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &parts);
+    add_string(text, "expires_at", when);
+    begin(text, "expires_in_s", 0);
+    nb_text_format(text, "%" PRId64, expires_s - now_s);
+}
+
+static void add_certificates(nb_text *text, const nb_loop *loop) {
+    int64_t now_s = nb_clock_wall_s();
+    begin(text, "certificates", '[');
+    for (uint16_t i = 0; i < loop->listener_count; i++) {
+        const nb_listener *listener = &loop->listeners[i];
+        size_t count = 0;
+        const nb_tls_certificate *each = listener->tls ? nb_tls_context_certificates(listener->tls, &count) : NULL;
+        for (size_t j = 0; j < count; j++) {
+            begin(text, NULL, '{');
+            add_string(text, "address", listener->url);
+            add_string(text, "name", each[j].name);
+            add_string(text, "key", each[j].key);
+            add_expiry(text, each[j].expires_s, now_s);
+            nb_text_add(text, "}");
+        }
+    }
+    nb_text_add(text, "]");
+}
+
 static void add_tls(nb_text *text, const nb_loop *loop) {
     static const char *const results[] = {
 #define NB_RESULT(name, words) #name,
@@ -118,6 +149,43 @@ static void add_tls(nb_text *text, const nb_loop *loop) {
             text, results[i],
             nb_loops_sum(loop->all, offsetof(nb_loop, counters.handshakes) + i * sizeof(loop->counters.handshakes[0])));
     }
+    nb_text_add(text, "}");
+    begin(text, "versions", '{');
+    add_number(text, "1.2", NB_SUM(loop, counters.tls_versions[0]));
+    add_number(text, "1.3", NB_SUM(loop, counters.tls_versions[1]));
+    nb_text_add(text, "}");
+    add_number(text, "kernel_total", NB_SUM(loop, counters.tls_kernel));
+    add_certificates(text, loop);
+    nb_text_add(text, "}");
+}
+
+static void add_http2(nb_text *text, const nb_loop *loop) {
+    static const char *const codes[] = {
+#define NB_CODE(name) #name,
+        NB_HTTP2_CODE_LIST(NB_CODE)
+#undef NB_CODE
+    };
+    static const char *const bounds[] = {
+#define NB_BOUND(name) #name "_total",
+        NB_HTTP2_BOUND_LIST(NB_BOUND)
+#undef NB_BOUND
+    };
+    begin(text, "http2", '{');
+    add_number(text, "connections", NB_SUM(loop, counters.http2_connections));
+    add_number(text, "connections_total", NB_SUM(loop, counters.http2_opened));
+    add_number(text, "requests_total", NB_SUM(loop, counters.http2_requests));
+    add_number(text, "streams", NB_SUM(loop, counters.http2_streams));
+    add_number(text, "reset_by_client_total", NB_SUM(loop, counters.http2_resets_received));
+    add_number(text, "reset_by_server_total", NB_SUM(loop, counters.http2_resets_sent));
+    begin(text, "goaways", '{');
+    for (size_t i = 0; i < NB_HTTP2_CODES; i++)
+        add_number(text, codes[i],
+                   nb_loops_sum(loop->all, offsetof(nb_loop, counters.http2_goaways) + i * sizeof(_Atomic uint64_t)));
+    nb_text_add(text, "}");
+    begin(text, "bounds", '{');
+    for (size_t i = 0; i < NB_HTTP2_BOUNDS; i++)
+        add_number(text, bounds[i],
+                   nb_loops_sum(loop->all, offsetof(nb_loop, counters.http2_bounds) + i * sizeof(_Atomic uint64_t)));
     nb_text_add(text, "}}");
 }
 
@@ -322,6 +390,7 @@ void nb_admin_write_status(nb_loop *loop, nb_text *text) {
     add_binds(text, loop);
     add_connections(text, loop);
     add_tls(text, loop);
+    add_http2(text, loop);
     add_requests(text, loop, &now);
     add_compression(text, loop);
     add_latency(text, loop);

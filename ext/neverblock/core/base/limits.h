@@ -51,11 +51,8 @@
    overlap). */
 #define NB_PIPELINE_MAX 16u
 
-/* Of one connection of HTTP/2. Requests under way: what browsers and proxies use at once. */
-#define NB_HTTP2_STREAMS_MAX 100u
-
-/* Bytes of a request body that a client may send before the first were taken: of one stream, and
-   of a connection. The second bounds the memory of its bodies. */
+/* Bytes of a request body that a client of HTTP/2 may send before the first were taken: of one
+   stream, and of a connection. The second bounds the memory of its bodies. */
 #define NB_HTTP2_STREAM_WINDOW_BYTES 262144u
 #define NB_HTTP2_WINDOW_BYTES 1048576u
 
@@ -63,14 +60,16 @@
    enough that a response that begins has its turn soon. */
 #define NB_HTTP2_AHEAD_BYTES 131072u
 
-/* Frames beside content that wait to be sent to a client that does not read. Beyond them nothing
-   more is read of it. */
-#define NB_HTTP2_FRAMES_MAX 1000u
-
-/* Requests that a client may reset, or get reset by mistakes, in so many seconds. A browser that
-   leaves a page resets those under way. */
-#define NB_HTTP2_RESETS_MAX 200u
+/* Seconds in which resets of an HTTP/2 connection are counted (http2_resets_max). */
 #define NB_HTTP2_RESETS_WINDOW_S 10
+
+/* A head of so many times the limit is not read to its end, nor answered with a status: thousands of
+   fields may be a byte each (CVE-2016-6581). */
+#define NB_HTTP2_HEAD_EXCESS_MAX 4u
+
+/* CONTINUATION frames of one head (CVE-2024-27316): with HEADERS, more bytes than any limit of heads
+   allows. nghttp2 has the same bound from 1.61 on. */
+#define NB_HTTP2_CONTINUATIONS_MAX 8u
 
 /* Bytes of one ring, each way, between an I/O loop and an executor. A power of two; a record may
    take half of it. */

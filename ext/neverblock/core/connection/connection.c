@@ -612,10 +612,17 @@ void nb_connection_timed_out(nb_connections *connections, nb_connection *connect
     case NB_TIMEOUT_ADMIN:
     case NB_TIMEOUT_LINGER:
     case NB_TIMEOUT_NONE:
+    case NB_TIMEOUT_STREAM:
     case NB_TIMEOUT_CLASSES:
         nb_connection_end(connections, connection, false);
         break;
     }
+    nb_connection_follow(connections, connection);
+}
+
+void nb_connection_stream_timed_out(nb_connections *connections, nb_stream_timeout *timeout) {
+    nb_connection *connection = timeout->connection;
+    connection->protocol->stream_timed_out(connections, timeout);
     nb_connection_follow(connections, connection);
 }
 

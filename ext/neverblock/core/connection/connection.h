@@ -100,6 +100,8 @@ void nb_connection_start(nb_connections *connections, nb_connection *connection)
 void nb_connection_ready(nb_connections *connections, nb_connection *connection, uint32_t events);
 /* Its timeout of class `kind` has passed, and is disarmed. */
 void nb_connection_timed_out(nb_connections *connections, nb_connection *connection, nb_timeout_class kind);
+/* The same of one of its streams (NB_TIMEOUT_STREAM). */
+void nb_connection_stream_timed_out(nb_connections *connections, nb_stream_timeout *timeout);
 /* Bytes of responses that are not sent. */
 uint64_t nb_connection_owed(const nb_connection *connection);
 static inline bool nb_connection_owes(const nb_connection *connection) {
@@ -191,6 +193,10 @@ bool nb_connection_client_left(const nb_connection *connection);
 void nb_connection_release_spool(nb_connections *connections, nb_exchange *exchange);
 /* The request's body is complete or given up: frees what has received it, collected or streamed. */
 void nb_connection_end_body(nb_connections *connections, nb_exchange *exchange);
+
+static inline nb_stream_timeout *nb_stream_timeout_of(nb_timeout *timeout) {
+    return (nb_stream_timeout *)(void *)((char *)timeout - offsetof(nb_stream_timeout, timeout));
+}
 
 static inline nb_connection *nb_connection_of_timeout(nb_timeout *timeout) {
     return (nb_connection *)(void *)((char *)timeout - offsetof(nb_connection, timeout));

@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "connection/connection_internal.h"
+#include "tls/tls.h"
 
 static nb_handshake *of_job(nb_job *job) { return (nb_handshake *)(void *)((char *)job - offsetof(nb_handshake, job)); }
 
@@ -95,6 +96,7 @@ void nb_handshake_ready(nb_connections *connections, nb_connection *connection) 
         nb_handshake_returned(connections, handshake);
         return;
     }
+    nb_transport_tls_hear(&connection->transport);
     handshake->with_worker = true;
     if (may_go_on(handshake) && nb_workers_submit(connections->handshakes.workers, &handshake->job) == NB_OK) return;
     handshake->with_worker = false;
@@ -112,6 +114,8 @@ void nb_handshake_returned(nb_connections *connections, nb_handshake *handshake)
     if (handshake->status == NB_OK) {
         const nb_protocol *http2 = connections->http2;
         if (http2 && strcmp(handshake->facts.protocol, http2->name) == 0) connection->protocol = http2;
+        nb_count(&connections->counters->tls_versions[handshake->facts.version == NB_TLS_1_3], 1);
+        if (handshake->facts.kernel) NB_COUNT(connections->counters, tls_kernel, 1);
         nb_handshake_end(connections, connection, how);
         nb_connection_start(connections, connection);
     } else if (handshake->status == NB_AGAIN && (handshake->facts.heard || !connections->draining)) {

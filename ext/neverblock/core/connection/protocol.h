@@ -36,6 +36,12 @@
 typedef struct nb_connections nb_connections;
 typedef struct nb_protocol nb_protocol;
 
+/* The timeout of one stream of a connection: its node in NB_TIMEOUT_STREAM. */
+typedef struct nb_stream_timeout {
+    nb_timeout timeout;
+    nb_connection *connection;
+} nb_stream_timeout;
+
 struct nb_protocol {
     const char *name; /* as in ALPN (RFC 7301 section 6) */
     const nb_response_writer *writer;
@@ -94,6 +100,9 @@ struct nb_protocol {
     /* A timeout has passed: no head (NB_TIMEOUT_HEADER), or too little of a body
      * (NB_TIMEOUT_TRANSFER). */
     void (*timed_out)(nb_connections *connections, nb_connection *connection, nb_timeout_class kind);
+    /* A timeout that the protocol has armed for a stream has passed, and is disarmed. NULL: it arms
+     * none. */
+    void (*stream_timed_out)(nb_connections *connections, nb_stream_timeout *timeout);
 };
 
 #endif

@@ -63,7 +63,7 @@ static nb_status write_line(nb_http2_head *head, nb_pool *pool) {
     nb_status status = repeat(head, pool, &head->method);
     if (status == NB_OK) status = append(head, pool, NB_SLICE(" "));
     if (status == NB_OK) status = repeat(head, pool, &head->path);
-    if (status == NB_OK) status = append(head, pool, NB_SLICE("\n"));
+    if (status == NB_OK) status = append(head, pool, NB_SLICE(" HTTP/2\n"));
     if (status == NB_OK) status = repeat(head, pool, &head->authority);
     if (status == NB_OK) status = repeat(head, pool, &head->scheme);
     head->fields_at = head->block.end;

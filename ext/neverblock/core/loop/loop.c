@@ -121,6 +121,7 @@ static void set_timeouts(nb_loop *loop) {
     length_ns[NB_TIMEOUT_HANDSHAKE] = loop->config.handshake_timeout_ms * NB_NS_PER_MS;
     length_ns[NB_TIMEOUT_HEADER] = loop->config.header_timeout_ms * NB_NS_PER_MS;
     length_ns[NB_TIMEOUT_TRANSFER] = loop->config.body_timeout_ms * NB_NS_PER_MS;
+    length_ns[NB_TIMEOUT_STREAM] = length_ns[NB_TIMEOUT_TRANSFER];
     length_ns[NB_TIMEOUT_IDLE] = loop->config.idle_timeout_ms * NB_NS_PER_MS;
     length_ns[NB_TIMEOUT_ADMIN] = loop->config.idle_timeout_ms * NB_NS_PER_MS;
     length_ns[NB_TIMEOUT_LINGER] = LINGER_NS;
@@ -233,6 +234,9 @@ static void set_connections(nb_loop *loop, const nb_connections_events *events) 
         .body_timeout_ms = config->body_timeout_ms,
         .request_timeout_ms = config->request_timeout_ms,
         .rate_min = config->rate_min,
+        .http2_streams_max = config->http2_streams_max,
+        .http2_resets_max = config->http2_resets_max,
+        .http2_frames_max = config->http2_frames_max,
         .cancel_on_disconnect = config->cancel_on_disconnect != 0,
         .answer_asterisk = config->answer_asterisk != 0,
         .front = config->front != 0,
@@ -456,7 +460,11 @@ static void expire(nb_loop *loop) {
     nb_timeout_class kind;
     nb_timeout *timeout;
     while ((timeout = nb_timeouts_expire(&loop->connections.timeouts, loop->time.now_ns, &kind))) {
-        nb_connection_timed_out(&loop->connections, nb_connection_of_timeout(timeout), kind);
+        if (kind == NB_TIMEOUT_STREAM) {
+            nb_connection_stream_timed_out(&loop->connections, nb_stream_timeout_of(timeout));
+        } else {
+            nb_connection_timed_out(&loop->connections, nb_connection_of_timeout(timeout), kind);
+        }
     }
     nb_exchange *exchange;
     nb_request_message *message;

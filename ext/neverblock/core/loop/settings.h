@@ -23,6 +23,9 @@
     X(uint64_t, body_bytes_max, 104857600)       /* bytes of a request body */                  \
     X(uint64_t, spool_bytes_max, 1073741824)     /* all bodies in temporary files */            \
     X(uint32_t, connections_max, 10000)          /* connections of clients */                   \
+    X(uint32_t, http2_streams_max, 100)          /* requests at once of an HTTP/2 connection */ \
+    X(uint32_t, http2_resets_max, 200)           /* of its streams, in 10 seconds */            \
+    X(uint32_t, http2_frames_max, 1000)          /* frames that wait for its client */          \
     X(uint32_t, queue_max, 1000)                 /* waiting requests; beyond them 503 */        \
     X(uint32_t, credit, 256)                     /* requests handed to an executor ahead */     \
     X(uint32_t, response_backlog_bytes, 1048576) /* of a response, until its writer parks */    \

@@ -26,13 +26,17 @@
  *   reports_dropped; compress_bytes_in, compress_bytes_out (contents that were compressed, before
  *   and after)
  *   turns, guest_turns (of an executor's thread)
+ *   http2_connections (now), http2_opened, http2_requests, http2_streams (now),
+ *   http2_resets_received, http2_resets_sent (RST_STREAM; some clients get one for a response that
+ *   has come before their request was whole)
  */
 /* clang-format off */
 #define NB_COUNTER_LIST(X) \
     X(accepted) X(connections) X(requests) X(responses) X(requests_refused) X(shed) X(timed_out) X(overdue) X(queue) X(aborted) \
     X(accept_errors) X(spool_bytes) X(response_bytes) X(connections_refused) X(evicted) X(bytes_received) X(bytes_sent) \
     X(turns) X(guest_turns) X(admin_requests) X(hijacked) X(lost) X(downloads) X(reports_dropped) \
-    X(compress_bytes_in) X(compress_bytes_out)
+    X(compress_bytes_in) X(compress_bytes_out) \
+    X(http2_connections) X(http2_opened) X(http2_requests) X(http2_streams) X(http2_resets_received) X(http2_resets_sent)
 /* clang-format on */
 
 /* What a connection does now. */
@@ -46,6 +50,36 @@ typedef enum nb_phase {
     NB_PHASES
 } nb_phase;
 
+/* Codes of GOAWAY, in the order of their numbers (RFC 9113 section 7). */
+/* clang-format off */
+#define NB_HTTP2_CODE_LIST(X) \
+    X(NO_ERROR) X(PROTOCOL_ERROR) X(INTERNAL_ERROR) X(FLOW_CONTROL_ERROR) X(SETTINGS_TIMEOUT) X(STREAM_CLOSED) \
+    X(FRAME_SIZE_ERROR) X(REFUSED_STREAM) X(CANCEL) X(COMPRESSION_ERROR) X(CONNECT_ERROR) X(ENHANCE_YOUR_CALM) \
+    X(INADEQUATE_SECURITY) X(HTTP_1_1_REQUIRED)
+/* clang-format on */
+
+#define NB_HTTP2_CODE(name) NB_HTTP2_CODE_##name,
+typedef enum nb_http2_code { NB_HTTP2_CODE_LIST(NB_HTTP2_CODE) NB_HTTP2_CODES } nb_http2_code;
+#undef NB_HTTP2_CODE
+
+/* Bounds of HTTP/2 (docs/guides/http2.md), each counted when a client has met it: a stream or a
+ * request is refused or reset, or (resets, control_frames, continuations) its connection ends.
+ * unread_frames: nothing more is read of it for now. */
+#define NB_HTTP2_BOUND_LIST(X) \
+    X(streams)                 \
+    X(head)                    \
+    X(body)                    \
+    X(slow_body)               \
+    X(slow_response)           \
+    X(resets)                  \
+    X(control_frames)          \
+    X(unread_frames)           \
+    X(continuations)
+
+#define NB_HTTP2_BOUND(name) NB_HTTP2_BOUND_##name,
+typedef enum nb_http2_bound { NB_HTTP2_BOUND_LIST(NB_HTTP2_BOUND) NB_HTTP2_BOUNDS } nb_http2_bound;
+#undef NB_HTTP2_BOUND
+
 typedef struct nb_counters {
 #define NB_COUNTER(name) _Atomic uint64_t name;
     NB_COUNTER_LIST(NB_COUNTER)
@@ -55,6 +89,10 @@ typedef struct nb_counters {
     _Atomic uint64_t phases[NB_PHASES]; /* connections by phase */
     _Atomic uint64_t handshakes[NB_HANDSHAKE_OUTCOMES];
     _Atomic uint64_t compressed[NB_ENCODING_COUNT]; /* responses by coding */
+    _Atomic uint64_t tls_versions[2];               /* handshakes that were done: TLS 1.2, 1.3 */
+    _Atomic uint64_t tls_kernel;                    /* of these, with records made by the kernel */
+    _Atomic uint64_t http2_goaways[NB_HTTP2_CODES]; /* sent, by code */
+    _Atomic uint64_t http2_bounds[NB_HTTP2_BOUNDS];
 } nb_counters;
 
 #define NB_COUNT(counters, name, by) nb_count(&(counters)->name, (uint64_t)(by))

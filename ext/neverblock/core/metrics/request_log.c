@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "http/head.h"
 
 void nb_request_line_copy(char *line, size_t bytes_max, nb_slice raw) {
     size_t begin = 0, size = 0;
@@ -32,11 +33,20 @@ static size_t copy_span(char *place, const nb_request_message *message, nb_span 
     return nb_utf8_as_url(place, room, (const char *)message + span.offset, span.size);
 }
 
+/* As the request line has it; a line that was cut has none. */
+static void add_version(char *line, size_t size, uint8_t minor_version) {
+    static const char *const versions[] = {" HTTP/1.0", " HTTP/1.1", " HTTP/2"};
+    const char *version = versions[minor_version == NB_HTTP_2 ? 2 : minor_version > 0];
+    size_t bytes = strlen(version) + 1;
+    if (size + bytes <= NB_REQUEST_LINE_BYTES_MAX + 1) memcpy(line + size, version, bytes);
+}
+
 void nb_request_log_note_message(nb_request_log *log, const nb_request_message *message) {
     if (!log->enabled || !message) return;
     size_t size = copy_span(log->line, message, message->method_text, NB_REQUEST_LINE_BYTES_MAX);
     log->line[size++] = ' ';
-    (void)copy_span(log->line + size, message, message->target, NB_REQUEST_LINE_BYTES_MAX + 1 - size);
+    size += copy_span(log->line + size, message, message->target, NB_REQUEST_LINE_BYTES_MAX + 1 - size);
+    add_version(log->line, size, message->minor_version);
 }
 
 void nb_request_log_answered(nb_request_log *log, const char *address, nb_slice received, uint16_t http_status,

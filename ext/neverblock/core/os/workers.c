@@ -54,12 +54,14 @@ static nb_job *take(nb_workers *self) {
 
 static void *work(void *pointer);
 
-/* Call with the lock held: wakes or starts a worker for what waits, unless one is on its way. */
-static nb_status wake_another(nb_workers *self) {
+/* Call with the lock held: starts a worker for what waits, unless one is on its way. *signal: one is
+ * to be woken when the lock is given back, so that it does not wait for that. */
+static nb_status wake_another(nb_workers *self, bool *signal) {
+    *signal = false;
     if (self->waking) return NB_OK;
     if (self->idle > 0) {
         self->waking = true;
-        pthread_cond_signal(&self->work);
+        *signal = true;
         return NB_OK;
     }
     if (self->started == self->threads_max) return NB_OK;
@@ -84,8 +86,10 @@ static void *work(void *pointer) {
         }
         if (self->first == NULL) break;
         nb_job *job = take(self);
-        if (self->first != NULL) (void)wake_another(self);
+        bool signal = false;
+        if (self->first != NULL) (void)wake_another(self, &signal);
         pthread_mutex_unlock(&self->lock);
+        if (signal) pthread_cond_signal(&self->work);
         job->run(job);
         job->done(job);
         pthread_mutex_lock(&self->lock);
@@ -94,19 +98,21 @@ static void *work(void *pointer) {
     return NULL;
 }
 
-static nb_status enqueue(nb_workers *self, nb_job *job) {
+static nb_status enqueue(nb_workers *self, nb_job *job, bool *signal) {
     if (self->closing) return NB_CLOSED;
     if (self->queued >= self->queue_max) return NB_FULL;
-    nb_status status = wake_another(self);
+    nb_status status = wake_another(self, signal);
     if (status == NB_OK) put(self, job);
     return status;
 }
 
 nb_status nb_workers_submit(nb_workers *workers, nb_job *job) {
+    bool signal = false;
     pthread_mutex_lock(&workers->lock);
-    nb_status status = enqueue(workers, job);
+    nb_status status = enqueue(workers, job, &signal);
     int error = errno;
     pthread_mutex_unlock(&workers->lock);
+    if (signal) pthread_cond_signal(&workers->work);
     errno = error;
     return status;
 }

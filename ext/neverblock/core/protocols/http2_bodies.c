@@ -172,6 +172,7 @@ static bool is_too_large(const nb_connections *connections, const nb_http2_strea
 
 static void refuse_too_large(nb_connections *connections, nb_http2_stream *stream) {
     static const nb_refusal refusal = {413, "a request body larger than the limit"};
+    nb_http2_count_bound(stream->session, NB_HTTP2_BOUND_body);
     if (stream->exchange->upload) {
         nb_http2_upload_failed(connections, stream->exchange, refusal, NB_GONE_TOO_LARGE);
     } else {
@@ -189,6 +190,8 @@ int nb_http2_on_data(nghttp2_session *h2, uint8_t flags, int32_t id, const uint8
         return session->failed ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
     }
     stream->received += size;
+    stream->moved += size;
+    nb_http2_unsettled(stream);
     stream->expects = false;
     if (is_too_large(session->connections, stream)) refuse_too_large(session->connections, stream);
     if (session->closed) return NGHTTP2_ERR_CALLBACK_FAILURE;
@@ -203,6 +206,7 @@ int nb_http2_on_data(nghttp2_session *h2, uint8_t flags, int32_t id, const uint8
 
 void nb_http2_input_ended(nb_http2_session *session, nb_http2_stream *stream) {
     stream->input_ended = true;
+    nb_http2_unsettled(stream);
     pump(session, stream);
 }
 
@@ -222,6 +226,7 @@ static void go_on(nb_connections *connections, nb_exchange *exchange) {
     nb_http2_session *session = stream->session;
     nb_http2_enter(session);
     pump(session, stream);
+    nb_http2_unsettled(stream);
     if (!nb_http2_leave(session)) return;
     nb_connection_mark_dirty(connections, connection); /* it ends there if something failed */
     nb_connection_follow(connections, connection);

@@ -19,19 +19,25 @@ static bool is_request(const nghttp2_frame *frame) {
 /* True: the client has too many requests under way, with those that it has reset and that go on
  * here. */
 static bool has_too_many(const nb_http2_session *session) {
-    return session->connection->in_flight >= NB_HTTP2_STREAMS_MAX;
+    return session->connection->in_flight >= session->connections->settings.http2_streams_max;
 }
 
-/* A stream whose client says nothing of priorities takes turns with others (it is incremental, RFC
- * 9218 section 4.2), so that a small response passes a large one. */
-#if NB_HTTP2_PRIORITIES
+/* The order is ours (http2_order.c). Newer versions of nghttp2 have one of their own, in which
+ * streams must take turns for it. */
+#if NGHTTP2_VERSION_NUM >= 0x014100
 static void take_turns(nghttp2_session *h2, int32_t id) {
     const nghttp2_extpri priority = {.urgency = NGHTTP2_EXTPRI_DEFAULT_URGENCY, .inc = 1};
-    (void)nghttp2_session_change_extpri_stream_priority(h2, id, &priority, 0);
+    (void)nghttp2_session_change_extpri_stream_priority(h2, id, &priority, 1);
 }
 #else
 static void take_turns(nghttp2_session *h2, int32_t id) { (void)h2, (void)id; }
 #endif
+
+/* Each head has time of its own: the connection is told when it is followed. */
+static void begin_head(nb_connections *connections, nb_connection *connection) {
+    if (connection->had_request && connection->timeout.kind == NB_TIMEOUT_HEADER)
+        nb_timeouts_set(&connections->timeouts, &connection->timeout, NB_TIMEOUT_NONE, 0);
+}
 
 int nb_http2_on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, void *argument) {
     nb_http2_session *session = argument;
@@ -39,7 +45,9 @@ int nb_http2_on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, v
     int32_t id = frame->hd.stream_id;
     nb_http2_head_clear(&session->head, session->connections->pool);
     session->heading = NULL;
-    if (has_too_many(session))
+    session->list_bytes = 0;
+    if (has_too_many(session)) nb_http2_settle_streams(session); /* some were reset in this turn */
+    if (has_too_many(session) || session->flooded)
         return nghttp2_submit_rst_stream(h2, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM) == 0
                    ? 0
                    : NGHTTP2_ERR_CALLBACK_FAILURE;
@@ -47,10 +55,15 @@ int nb_http2_on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, v
     if (!stream) return NGHTTP2_ERR_CALLBACK_FAILURE;
     stream->session = session;
     stream->id = id;
+    nb_timeout_init(&stream->timeout.timeout);
+    stream->timeout.connection = session->connection;
     stream->open = true;
+    NB_HTTP2_COUNT(session, http2_streams, 1);
+    nb_http2_begin_priority(stream);
     stream->next = session->streams;
     if (stream->next) stream->next->previous = stream;
     session->streams = session->heading = stream;
+    begin_head(session->connections, session->connection);
     take_turns(h2, id);
     return nghttp2_session_set_stream_user_data(h2, id, stream) == 0 ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
 }
@@ -62,9 +75,16 @@ static bool has_blank_end(const uint8_t *value, size_t bytes) {
     return bytes > 0 && (is_blank(value[0]) || is_blank(value[bytes - 1]));
 }
 
-static int malformed(nghttp2_session *h2, int32_t id) {
-    int result = nghttp2_submit_rst_stream(h2, NGHTTP2_FLAG_NONE, id, NGHTTP2_PROTOCOL_ERROR);
+/* Nothing more of the head is called back. */
+static int reset(nghttp2_session *h2, int32_t id, uint32_t error_code) {
+    int result = nghttp2_submit_rst_stream(h2, NGHTTP2_FLAG_NONE, id, error_code);
     return result == 0 ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE : NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
+/* RFC 9113 section 6.5.2: 32 bytes for each field. */
+static bool is_excessive(nb_http2_session *session, size_t name_bytes, size_t value_bytes) {
+    session->list_bytes += name_bytes + value_bytes + 32;
+    return session->list_bytes / NB_HTTP2_HEAD_EXCESS_MAX > session->connections->head_limits.head_bytes;
 }
 
 /* Trailers are checked by nghttp2 and dropped, as those of HTTP/1.1 are. */
@@ -74,10 +94,12 @@ int nb_http2_on_header(nghttp2_session *h2, const nghttp2_frame *frame, const ui
     nb_http2_session *session = argument;
     nb_connections *connections = session->connections;
     if (!is_request(frame) || !session->heading || session->heading->id != frame->hd.stream_id) return 0;
-    if (has_blank_end(value, value_bytes)) return malformed(h2, frame->hd.stream_id);
-    nb_status status = nb_http2_head_add(&session->head, connections->pool, &connections->head_limits,
-                                         nb_slice_of((const char *)name, name_bytes),
-                                         nb_slice_of((const char *)value, value_bytes));
+    if (has_blank_end(value, value_bytes)) return reset(h2, frame->hd.stream_id, NGHTTP2_PROTOCOL_ERROR);
+    if (is_excessive(session, name_bytes, value_bytes))
+        return reset(h2, frame->hd.stream_id, NGHTTP2_ENHANCE_YOUR_CALM);
+    nb_slice field = nb_slice_of((const char *)name, name_bytes), said = nb_slice_of((const char *)value, value_bytes);
+    if (nb_slice_equal(field, NB_SLICE("priority"))) nb_http2_priority_field(session->heading, said);
+    nb_status status = nb_http2_head_add(&session->head, connections->pool, &connections->head_limits, field, said);
     return status == NB_OK ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
@@ -130,6 +152,7 @@ static void deliver(nb_http2_session *session, nb_http2_stream *stream, const nb
                                 .has_body = has_body};
     stream->input_ended = stream->input_complete = !has_body;
     stream->expects = has_body && facts->expect_continue;
+    NB_HTTP2_COUNT(session, http2_requests, 1);
     switch (nb_delivery_begin(connections, exchange, &request)) {
     case NB_REQUEST_COLLECTED:
         if (nb_http2_send_continue(stream) != NB_OK) session->failed = true;
@@ -148,6 +171,7 @@ static void accept_request(nb_http2_session *session, nb_http2_stream *stream, c
     nb_connections *connections = session->connections;
     bool known = facts->content_length != NB_CONTENT_LENGTH_UNKNOWN;
     if (known && facts->content_length > connections->settings.body_bytes_max) {
+        nb_http2_count_bound(session, NB_HTTP2_BOUND_body);
         refuse(connections, stream->exchange, facts, (nb_refusal){413, "a request body larger than the limit"});
     } else if (session->connection->admin) {
         answer_admin(connections, stream->exchange);
@@ -166,8 +190,10 @@ void nb_http2_begin_request(nb_http2_session *session, nb_http2_stream *stream, 
     if (status == NB_NO_MEMORY) session->failed = true;
     nb_exchange *exchange = status == NB_NO_MEMORY ? NULL : add_exchange(session, stream);
     if (exchange && status == NB_OK) accept_request(session, stream, &facts, has_body);
+    if (exchange && status != NB_OK && refusal.http_status == 431) nb_http2_count_bound(session, NB_HTTP2_BOUND_head);
     if (exchange && status != NB_OK) refuse(connections, exchange, &facts, refusal);
     nb_http2_head_clear(&session->head, connections->pool);
+    nb_http2_unsettled(stream);
 }
 
 #endif

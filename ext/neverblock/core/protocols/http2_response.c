@@ -24,6 +24,7 @@
 typedef struct fields {
     nghttp2_nv *list; /* room for as many as there are */
     size_t count;
+    nb_slice priority; /* the value of Priority */
     char status[4], length[NB_DECIMAL_BYTES_MAX];
 } fields;
 
@@ -64,8 +65,9 @@ static void add_lines(fields *to, nb_slice lines) {
         nb_slice line = nb_slice_of(lines.data, size > 0 && lines.data[size - 1] == '\r' ? size - 1 : size);
         const char *colon = line.size ? memchr(line.data, ':', line.size) : NULL;
         nb_slice name = nb_slice_of(line.data, colon ? (size_t)(colon - line.data) : 0);
-        if (name.size > 0 && !is_of_connection(name))
-            add(to, name, nb_slice_trim(nb_slice_of(colon + 1, line.size - name.size - 1)));
+        nb_slice value = nb_slice_trim(nb_slice_of(colon ? colon + 1 : "", colon ? line.size - name.size - 1 : 0));
+        if (name.size > 0 && !is_of_connection(name)) add(to, name, value);
+        if (nb_slice_equal_lower(name, NB_SLICE("priority"))) to->priority = value;
         size_t used = end ? size + 1 : size;
         lines = nb_slice_of(lines.data + used, lines.size - used);
     }
@@ -105,6 +107,7 @@ static ssize_t read_content(nghttp2_session *h2, int32_t id, uint8_t *bytes, siz
         stream->deferred = true;
         return NGHTTP2_ERR_DEFERRED;
     }
+    if (size > 0 && nb_http2_pass_over(stream)) return NGHTTP2_ERR_DEFERRED;
     if (size == 0 && exchange->truncated) { /* nghttp2 resets the stream with INTERNAL_ERROR */
         stream->end_sent = true;
         nb_http2_unsettled(stream);
@@ -129,6 +132,9 @@ int nb_http2_on_send_data(nghttp2_session *h2, nghttp2_frame *frame, const uint8
     if (status == NB_OK)
         status = nb_send_queue_move(&connection->send_queue, &exchange->send_queue, connections->pool, bytes);
     if (status != NB_OK) return NGHTTP2_ERR_CALLBACK_FAILURE;
+    session->moved += bytes;
+    stream->moved += bytes;
+    nb_http2_unsettled(stream);
     nb_connection_tell_drained(connections, exchange, exchange->send_queue.bytes);
     if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) { /* now, as its end is where the queue ends */
         stream->exchange = NULL;
@@ -170,6 +176,7 @@ static nb_status head(nb_responses *responses, nb_exchange *exchange, nb_slice d
         char *end = nb_decimal_put(list.length, length);
         add(&list, NB_SLICE("content-length"), nb_slice_of(list.length, (size_t)(end - list.length)));
     }
+    if (list.priority.size > 0) nb_http2_priority_of_response(stream, list.priority);
     nb_status status = submit(stream, exchange, &list);
     end_fields(&list, stack);
     return status;
@@ -177,6 +184,7 @@ static nb_status head(nb_responses *responses, nb_exchange *exchange, nb_slice d
 
 static nb_status content(nb_responses *responses, nb_exchange *exchange, nb_slice bytes) {
     nb_status status = nb_send_queue_add(exchange->out, responses->pool, bytes);
+    nb_http2_unsettled(nb_http2_stream_of(exchange));
     return status == NB_OK ? nb_http2_resume(nb_http2_stream_of(exchange)) : status;
 }
 

@@ -1,6 +1,6 @@
 /*
  * http2_session.c - see http2_session.h: the table of the protocol; bytes of the client, frames for
- * it, drain, timeouts.
+ * it, drain.
  */
 #include "protocols/http2_session.h"
 
@@ -31,11 +31,17 @@ void nb_http2_terminate(nb_connections *connections, nb_connection *connection, 
     nb_connection_mark_dirty(connections, connection);
 }
 
-/* One of both sides has said that it ends the connection, and nothing is under way. */
+/* One of both sides has said that it ends the connection, and nothing is under way. A client that
+ * has said so is told the last stream as well (RFC 9113 section 6.8). */
 static void end_if_over(nb_http2_session *session) {
     nb_connection *connection = session->connection;
     if (connection->state != NB_CONNECTION_OPEN) return;
     if (nghttp2_session_want_read(session->h2) || nghttp2_session_want_write(session->h2)) return;
+    if (session->drain != NB_HTTP2_DRAINING) {
+        nb_http2_refuse_streams(session);
+        nb_connection_mark_dirty(session->connections, connection);
+        return;
+    }
     abort_streams(session);
     connection->body_unread = true;
     connection->state = NB_CONNECTION_LAST;
@@ -65,8 +71,14 @@ static void drain(nb_connections *connections, nb_connection *connection) {
 
 /* --- bytes of the client --- */
 
-static uint32_t code_of(int error) {
-    return error == NGHTTP2_ERR_FLOODED ? NGHTTP2_ENHANCE_YOUR_CALM : NGHTTP2_PROTOCOL_ERROR;
+/* NGHTTP2_ERR_TOO_MANY_CONTINUATIONS, which older versions do not name. */
+#define TOO_MANY_CONTINUATIONS (-905)
+
+static uint32_t code_of(const nb_http2_session *session, int error) {
+    if (error != NGHTTP2_ERR_FLOODED && error != TOO_MANY_CONTINUATIONS) return NGHTTP2_PROTOCOL_ERROR;
+    bool control = error == NGHTTP2_ERR_FLOODED;
+    nb_http2_count_bound(session, control ? NB_HTTP2_BOUND_control_frames : NB_HTTP2_BOUND_continuations);
+    return NGHTTP2_ENHANCE_YOUR_CALM;
 }
 
 /* nghttp2 does not go on. */
@@ -76,8 +88,19 @@ static void give_up(nb_http2_session *session, int error) {
     if (ours || session->failed) {
         nb_connection_end(connections, session->connection, true);
     } else if (session->connection->state == NB_CONNECTION_OPEN) {
-        nb_http2_terminate(connections, session->connection, code_of(error));
+        nb_http2_terminate(connections, session->connection, code_of(session, error));
     }
+}
+
+static bool wants_input(const nb_connection *connection) {
+    const nb_http2_session *session = nb_http2_session_of(connection);
+    return !session || (!session->failed && !session->held_back);
+}
+
+static void look_at_frames(nb_http2_session *session) {
+    bool many = nghttp2_session_get_outbound_queue_size(session->h2) >= session->connections->settings.http2_frames_max;
+    if (many && !session->held_back) nb_http2_count_bound(session, NB_HTTP2_BOUND_unread_frames);
+    session->held_back = many;
 }
 
 static void received(nb_connections *connections, nb_connection *connection) {
@@ -101,6 +124,7 @@ static void received(nb_connections *connections, nb_connection *connection) {
         return;
     }
     nb_http2_settle(session);
+    look_at_frames(session);
     nb_connection_mark_dirty(connections, connection);
 }
 
@@ -122,11 +146,6 @@ static void input_ended(nb_connections *connections, nb_connection *connection) 
         connection->state = NB_CONNECTION_LAST;
         nb_connection_mark_dirty(connections, connection); /* `sent` looks whether it can go on */
     }
-}
-
-static bool wants_input(const nb_connection *connection) {
-    const nb_http2_session *session = nb_http2_session_of(connection);
-    return !session || (!session->failed && nghttp2_session_get_outbound_queue_size(session->h2) < NB_HTTP2_FRAMES_MAX);
 }
 
 /* --- responses --- */
@@ -174,19 +193,32 @@ static void look_at_exchanges(nb_http2_session *session) {
     }
 }
 
-/* Lets nghttp2 make frames. NB_NO_MEMORY. */
+static nb_status queue_frame(nb_http2_session *session, const uint8_t *bytes, size_t size) {
+    char greeting[NB_HTTP2_GREETING_BYTES];
+    nb_slice frame = nb_slice_of((const char *)bytes, size);
+    if (size > 0 && !session->greeted && nb_http2_greeting(bytes, size, greeting)) frame.data = greeting;
+    if (size > 0) session->greeted = true;
+    return nb_send_queue_add(&session->connection->send_queue, session->connections->pool, frame);
+}
+
+/* Lets nghttp2 make frames. Those that were passed over go on when it has no more; another time only
+ * if content has moved since. NB_NO_MEMORY. */
 static nb_status make_frames(nb_http2_session *session) {
     nb_connection *connection = session->connection;
+    uint64_t moved = UINT64_MAX;
+    session->more = false;
     while (nb_connection_owed(connection) < NB_HTTP2_AHEAD_BYTES) {
         const uint8_t *bytes = NULL;
         ssize_t size = nghttp2_session_mem_send(session->h2, &bytes);
         if (size < 0) return NB_NO_MEMORY;
-        nb_status status = nb_send_queue_add(&connection->send_queue, session->connections->pool,
-                                             nb_slice_of((const char *)bytes, (size_t)size));
+        nb_status status = queue_frame(session, bytes, (size_t)size);
         if (status != NB_OK) return status;
         nb_http2_settle(session);
-        if (size == 0) break;
+        if (size > 0) continue;
+        if (moved == session->moved || !nb_http2_let_on(session)) return NB_OK;
+        moved = session->moved;
     }
+    session->more = session->passed_over > 0;
     return NB_OK;
 }
 
@@ -202,24 +234,20 @@ static void fill(nb_connections *connections, nb_connection *connection) {
         nb_connection_end(connections, connection, true);
         return;
     }
+    look_at_frames(session);
     end_if_over(session);
-}
-
-/* Bytes of its response wait, which only the client can let go on. */
-static bool is_held_back(const nb_http2_stream *stream) {
-    return stream->exchange && stream->exchange->send_queue.bytes > 0;
 }
 
 static void sent(nb_connections *connections, nb_connection *connection) {
     nb_http2_session *session = nb_http2_session_of(connection);
     if (!session || connection->waits != NB_WAITS_NOT) return;
-    if (nghttp2_session_want_write(session->h2)) {
+    if (session->more || nghttp2_session_want_write(session->h2)) {
         nb_connection_mark_dirty(connections, connection);
         return;
     }
     bool held_back = false;
     for (nb_http2_stream *stream = session->streams; stream && connection->read_ended; stream = stream->next)
-        held_back = held_back || is_held_back(stream);
+        held_back = held_back || nb_http2_is_held_back(stream);
     if (held_back) nb_connection_end(connections, connection, false);
 }
 
@@ -240,44 +268,19 @@ static nb_phase phase(const nb_connection *connection) {
 static nb_timeout_class timeout_class(const nb_connection *connection) {
     const nb_http2_session *session = nb_http2_session_of(connection);
     if (!session || session->heading) return NB_TIMEOUT_HEADER;
-    for (const nb_http2_stream *stream = session->streams; stream; stream = stream->next) {
-        if (nb_http2_awaits_body(stream) || is_held_back(stream)) return NB_TIMEOUT_TRANSFER;
-    }
     if (connection->first) return NB_TIMEOUT_NONE;
     if (!connection->had_request) return NB_TIMEOUT_HEADER;
     return connection->admin ? NB_TIMEOUT_ADMIN : NB_TIMEOUT_IDLE;
 }
 
-static void stream_timed_out(nb_http2_session *session, nb_http2_stream *stream) {
-    static const nb_refusal too_slow = {408, "the body comes too slowly"};
-    nb_connections *connections = session->connections;
-    nb_exchange *exchange = stream->exchange;
-    if (nb_http2_awaits_body(stream) && exchange->upload) {
-        nb_http2_upload_failed(connections, exchange, too_slow, NB_GONE_TOO_SLOW);
-    } else if (nb_http2_awaits_body(stream)) {
-        nb_respond_refused(connections, exchange, too_slow);
-    } else if (is_held_back(stream)) {
-        stream->exchange = NULL;
-        stream->end_sent = true;
-        nb_connection_abort_exchange(connections, exchange);
-        nb_http2_reset(stream, NGHTTP2_CANCEL);
-    }
-}
-
+/* No head has come. */
 static void timed_out(nb_connections *connections, nb_connection *connection, nb_timeout_class kind) {
-    nb_http2_session *session = nb_http2_session_of(connection);
-    if (!session) {
-        nb_connection_end(connections, connection, false);
-        return;
-    }
-    if (kind == NB_TIMEOUT_HEADER) {
+    (void)kind;
+    if (nb_http2_session_of(connection)) {
         nb_http2_terminate(connections, connection, NGHTTP2_NO_ERROR);
-        return;
+    } else {
+        nb_connection_end(connections, connection, false);
     }
-    nb_http2_enter(session);
-    for (nb_http2_stream *stream = session->streams; stream && !session->closed; stream = stream->next)
-        stream_timed_out(session, stream);
-    if (nb_http2_leave(session)) nb_connection_mark_dirty(connections, connection);
 }
 
 const nb_protocol nb_http2 = {
@@ -299,6 +302,7 @@ const nb_protocol nb_http2 = {
     .phase = phase,
     .timeout_class = timeout_class,
     .timed_out = timed_out,
+    .stream_timed_out = nb_http2_stream_timed_out,
 };
 
 const nb_protocol *nb_http2_protocol(void) { return &nb_http2; }

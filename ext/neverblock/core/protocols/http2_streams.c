@@ -9,6 +9,9 @@
 #include "base/alloc.h"
 #include "os/clock.h"
 
+/* SETTINGS_MAX_FRAME_SIZE, which the server leaves as it is (RFC 9113 section 6.5.2). */
+#define RECEIVED_FRAME_BYTES_MAX 16384u
+
 /* --- streams --- */
 
 void nb_http2_unsettled(nb_http2_stream *stream) {
@@ -18,7 +21,16 @@ void nb_http2_unsettled(nb_http2_stream *stream) {
     stream->session->settling = stream;
 }
 
+void nb_http2_stream_closed(nb_http2_stream *stream) {
+    if (!stream->open) return;
+    stream->open = false;
+    nb_http2_end_priority(stream);
+    NB_HTTP2_COUNT(stream->session, http2_streams, -1);
+}
+
 void nb_http2_free_stream(nb_http2_session *session, nb_http2_stream *stream) {
+    nb_http2_stream_closed(stream);
+    nb_timeouts_set(&session->connections->timeouts, &stream->timeout.timeout, NB_TIMEOUT_NONE, 0);
     if (session->heading == stream) session->heading = NULL;
     *(stream->previous ? &stream->previous->next : &session->streams) = stream->next;
     if (stream->next) stream->next->previous = stream->previous;
@@ -34,7 +46,7 @@ static void count_reset(nb_http2_session *session) {
         session->resets_since_ns = now_ns;
         session->resets = 0;
     }
-    if (++session->resets > NB_HTTP2_RESETS_MAX) session->flooded = true;
+    if (++session->resets > session->connections->settings.http2_resets_max) session->flooded = true;
 }
 
 static void settle_one(nb_http2_session *session, nb_http2_stream *stream) {
@@ -48,9 +60,12 @@ static void settle_one(nb_http2_session *session, nb_http2_stream *stream) {
         stream->exchange = NULL;
         nb_connection_drop_exchange(session->connections, exchange);
     }
-    if (stream->open) return;
-    nb_http2_drop_body(stream);
-    if (!stream->exchange) nb_http2_free_stream(session, stream);
+    if (!stream->open) nb_http2_drop_body(stream);
+    if (stream->open || stream->exchange) {
+        nb_http2_retime(stream);
+    } else {
+        nb_http2_free_stream(session, stream);
+    }
 }
 
 void nb_http2_refuse_streams(nb_http2_session *session) {
@@ -60,18 +75,30 @@ void nb_http2_refuse_streams(nb_http2_session *session) {
         session->failed = true;
 }
 
-void nb_http2_settle(nb_http2_session *session) {
-    nb_connection *connection = session->connection;
+void nb_http2_settle_streams(nb_http2_session *session) {
     while (session->settling) {
         nb_http2_stream *stream = session->settling;
         session->settling = stream->settle_next;
         stream->settling = false;
         settle_one(session, stream);
     }
+}
+
+void nb_http2_settle(nb_http2_session *session) {
+    nb_connection *connection = session->connection;
+    nb_http2_settle_streams(session);
     if (session->drain == NB_HTTP2_ANNOUNCED && !connection->first && !session->heading)
         nb_http2_refuse_streams(session);
-    if (session->flooded && connection->state == NB_CONNECTION_OPEN)
-        nb_http2_terminate(session->connections, connection, NGHTTP2_ENHANCE_YOUR_CALM);
+    if (session->violation && connection->state == NB_CONNECTION_OPEN)
+        nb_http2_terminate(session->connections, connection, session->violation);
+    if (!session->flooded || connection->state != NB_CONNECTION_OPEN) return;
+    nb_http2_count_bound(session, NB_HTTP2_BOUND_resets);
+    nb_http2_terminate(session->connections, connection, NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+int nb_http2_violated(nb_http2_session *session, uint32_t error_code) {
+    session->violation = error_code;
+    return NGHTTP2_ERR_CANCEL; /* the frame is ignored */
 }
 
 void nb_http2_reset(nb_http2_stream *stream, uint32_t error_code) {
@@ -82,9 +109,25 @@ void nb_http2_reset(nb_http2_stream *stream, uint32_t error_code) {
 
 /* --- what nghttp2 tells --- */
 
+/* nghttp2 checks the size of other frames itself, and takes CONTINUATION of any size (RFC 9113
+ * section 4.2). Older versions take any number as well. */
+int nb_http2_on_begin_frame(nghttp2_session *h2, const nghttp2_frame_hd *head, void *argument) {
+    nb_http2_session *session = argument;
+    if (head->type != NGHTTP2_CONTINUATION) {
+        session->continuations = 0;
+        return 0;
+    }
+    uint32_t error = 0;
+    if (++session->continuations > NB_HTTP2_CONTINUATIONS_MAX) error = NGHTTP2_ENHANCE_YOUR_CALM;
+    if (head->length > RECEIVED_FRAME_BYTES_MAX) error = NGHTTP2_FRAME_SIZE_ERROR;
+    if (error == 0) return 0;
+    return nghttp2_session_terminate_session(h2, error) == 0 ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
 int nb_http2_on_frame_recv(nghttp2_session *h2, const nghttp2_frame *frame, void *argument) {
     nb_http2_session *session = argument;
     bool last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+    if (frame->hd.type == NGHTTP2_RST_STREAM) NB_HTTP2_COUNT(session, http2_resets_received, 1);
     if (frame->hd.type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK)) {
         if (session->drain == NB_HTTP2_ANNOUNCED) nb_http2_refuse_streams(session);
         return 0;
@@ -104,14 +147,25 @@ int nb_http2_on_stream_close(nghttp2_session *h2, int32_t id, uint32_t error_cod
     (void)error_code, (void)session;
     nb_http2_stream *stream = nghttp2_session_get_stream_user_data(h2, id);
     if (!stream) return 0;
-    stream->open = false;
+    nb_http2_stream_closed(stream);
     nb_http2_unsettled(stream);
     return 0;
+}
+
+static void count_sent(const nb_http2_session *session, const nghttp2_frame *frame) {
+    if (frame->hd.type == NGHTTP2_RST_STREAM) {
+        NB_HTTP2_COUNT(session, http2_resets_sent, 1);
+        if (frame->rst_stream.error_code == NGHTTP2_REFUSED_STREAM)
+            nb_http2_count_bound(session, NB_HTTP2_BOUND_streams);
+    } else if (frame->hd.type == NGHTTP2_GOAWAY && frame->goaway.error_code < NB_HTTP2_CODES) {
+        NB_HTTP2_COUNT(session, http2_goaways[frame->goaway.error_code], 1);
+    }
 }
 
 /* The response is sent. A client that still sends its request need not go on (RFC 9113 section
  * 8.1). */
 int nb_http2_on_frame_send(nghttp2_session *h2, const nghttp2_frame *frame, void *session) {
+    count_sent(session, frame);
     bool may_end = frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA;
     if (!may_end || !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM)) return 0;
     nb_http2_stream *stream = nghttp2_session_get_stream_user_data(h2, frame->hd.stream_id);
@@ -120,6 +174,19 @@ int nb_http2_on_frame_send(nghttp2_session *h2, const nghttp2_frame *frame, void
     if (!stream->input_ended) nb_http2_reset(stream, NGHTTP2_NO_ERROR);
     nb_http2_unsettled(stream);
     return ((nb_http2_session *)session)->failed ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
+}
+
+/* A client that has acknowledged the limit of streams, and passes it, loses its connection. */
+int nb_http2_on_invalid_frame(nghttp2_session *h2, const nghttp2_frame *frame, int error, void *argument) {
+    (void)h2;
+    const nb_http2_session *session = argument;
+    bool opens = frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST;
+    uint32_t open = 0;
+    for (const nb_http2_stream *stream = session->streams; opens && stream; stream = stream->next)
+        open += stream->open;
+    if (error == NGHTTP2_ERR_PROTO && open >= session->connections->settings.http2_streams_max)
+        nb_http2_count_bound(session, NB_HTTP2_BOUND_streams);
+    return 0;
 }
 
 int nb_http2_on_frame_not_send(nghttp2_session *h2, const nghttp2_frame *frame, int error, void *session) {

@@ -66,6 +66,7 @@ typedef struct nb_tls_settings {
     nb_slice protocols;
     nb_tls_verify verify;
     nb_slice authorities; /* PEM: certificates that those of clients are verified by */
+    bool kernel;          /* the kernel makes the records that are sent, where it can */
 } nb_tls_settings;
 
 /* Mozilla's intermediate list without the slow finite-field Diffie-Hellman; h2, where the build has
@@ -85,6 +86,23 @@ nb_status nb_tls_context_add(nb_tls_context *context, const nb_slice *names, siz
 nb_tls_context *nb_tls_context_share(nb_tls_context *context);
 /* NULL is fine. */
 void nb_tls_context_release(nb_tls_context *context);
+
+/* What is told of a certificate. Owned by its context. */
+typedef struct nb_tls_certificate {
+    const char *name;  /* its first one, in lower case; "": it has none */
+    const char *key;   /* "EC", "RSA", "Ed25519" or "other" */
+    int64_t expires_s; /* since 1970 */
+} nb_tls_certificate;
+
+/* The certificates of a context, in the order in which they were added. *count is 0 and the result
+ * may be NULL where there are none. */
+const nb_tls_certificate *nb_tls_context_certificates(const nb_tls_context *context, size_t *count);
+
+/* Whether connections may have their records made by the kernel: the context says so, and this
+ * kernel and the OpenSSL of this build can (3.0 and newer). */
+bool nb_tls_context_kernel(const nb_tls_context *context);
+/* The same of this machine and this build. */
+bool nb_tls_kernel(void);
 
 /* A server's side of a new connection. NULL: out of memory. The caller frees it (SSL_free). */
 struct ssl_st *nb_tls_context_open(nb_tls_context *context);

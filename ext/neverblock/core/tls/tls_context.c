@@ -7,6 +7,7 @@
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
+#include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <stdatomic.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "os/kernel_tls.h"
 
 /* Names of all certificates together. */
 #define NAMES_MAX 65536u
@@ -22,8 +24,6 @@
 
 /* Seconds for which a session may be resumed. */
 #define SESSION_SECONDS 14400
-
-static const unsigned char session_context[] = "neverblock";
 
 typedef struct host {
     const char *name; /* in lower case; one of context->given */
@@ -44,6 +44,8 @@ struct nb_tls_context {
     char **given; /* all names, in the order in which they were added; owned */
     host *hosts;  /* sorted by name, each name once */
     size_t given_count, host_count;
+    nb_tls_certificate *facts; /* in the order in which they were added */
+    size_t facts_count;
 };
 
 static nb_status fail(nb_tls_error *error, nb_tls_fault fault) {
@@ -77,8 +79,21 @@ void nb_tls_settings_default(nb_tls_settings *settings) {
         .suites = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256",
         .groups = "X25519:P-256:P-384",
         .protocols = NB_SLICE(PROTOCOLS),
+        .kernel = true,
     };
 }
+
+/* --- records made by the kernel --- */
+
+#if defined(SSL_OP_ENABLE_KTLS) && !defined(OPENSSL_NO_KTLS)
+#define KERNEL_OPTION SSL_OP_ENABLE_KTLS
+#else
+#define KERNEL_OPTION 0
+#endif
+
+bool nb_tls_kernel(void) { return KERNEL_OPTION != 0 && nb_os_kernel_tls(); }
+
+bool nb_tls_context_kernel(const nb_tls_context *context) { return context->settings.kernel && nb_tls_kernel(); }
 
 /* --- choosing by name and protocol --- */
 
@@ -177,12 +192,27 @@ static nb_status set_verify(SSL_CTX *ssl, const nb_tls_settings *settings, nb_tl
     return add_authorities(ssl, settings->authorities, error);
 }
 
+/* A session resumes only where clients are asked for the same: else one that was made without a
+ * certificate would pass where certificates are required. */
+static nb_status set_session_context(SSL_CTX *ssl, const nb_tls_settings *settings) {
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned int size = 0;
+    unsigned char verify = (unsigned char)settings->verify;
+    EVP_MD_CTX *hash = EVP_MD_CTX_new();
+    bool made = hash && EVP_DigestInit_ex(hash, EVP_sha256(), NULL) == 1 && EVP_DigestUpdate(hash, &verify, 1) == 1 &&
+                EVP_DigestUpdate(hash, settings->authorities.data, settings->authorities.size) == 1 &&
+                EVP_DigestFinal_ex(hash, digest, &size) == 1 && SSL_CTX_set_session_id_context(ssl, digest, size) == 1;
+    EVP_MD_CTX_free(hash);
+    return made ? NB_OK : NB_NO_MEMORY;
+}
+
 static nb_status apply(nb_tls_context *context, SSL_CTX *ssl, nb_tls_error *error) {
     const nb_tls_settings *settings = &context->settings;
     uint64_t options = SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION;
 #ifdef SSL_OP_IGNORE_UNEXPECTED_EOF
     options |= SSL_OP_IGNORE_UNEXPECTED_EOF; /* requests have a length of their own */
 #endif
+    if (nb_tls_context_kernel(context)) options |= KERNEL_OPTION;
     SSL_CTX_set_options(ssl, options);
     SSL_CTX_set_mode(ssl,
                      SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
@@ -196,8 +226,8 @@ static nb_status apply(nb_tls_context *context, SSL_CTX *ssl, nb_tls_error *erro
     if (!SSL_CTX_set_cipher_list(ssl, settings->ciphers)) return fail(error, NB_TLS_FAULT_CIPHERS);
     if (!SSL_CTX_set_ciphersuites(ssl, settings->suites)) return fail(error, NB_TLS_FAULT_SUITES);
     if (!SSL_CTX_set1_groups_list(ssl, settings->groups)) return fail(error, NB_TLS_FAULT_GROUPS);
-    if (!SSL_CTX_set_session_id_context(ssl, session_context, sizeof(session_context) - 1)) return NB_NO_MEMORY;
-    nb_status status = set_verify(ssl, settings, error);
+    nb_status status = set_session_context(ssl, settings);
+    if (status == NB_OK) status = set_verify(ssl, settings, error);
     if (status != NB_OK) return status;
     SSL_CTX_set_tlsext_servername_callback(ssl, choose_certificate);
     SSL_CTX_set_tlsext_servername_arg(ssl, context);
@@ -319,12 +349,59 @@ static nb_status make_room(nb_tls_context *context, size_t count) {
     return certificates && given && hosts ? NB_OK : NB_NO_MEMORY;
 }
 
+static const char *kind_of(const EVP_PKEY *key) {
+    switch (EVP_PKEY_base_id(key)) {
+    case EVP_PKEY_EC:
+        return "EC";
+    case EVP_PKEY_RSA:
+    case EVP_PKEY_RSA_PSS:
+        return "RSA";
+    case EVP_PKEY_ED25519:
+        return "Ed25519";
+    default:
+        return "other";
+    }
+}
+
+/* Seconds since 1970. False: out of memory, or not a time. */
+static bool seconds_of(const ASN1_TIME *time, int64_t *seconds) {
+    int days, rest;
+    ASN1_TIME *start = ASN1_TIME_set(NULL, 0);
+    bool known = start && ASN1_TIME_diff(&days, &rest, start, time) == 1;
+    ASN1_TIME_free(start);
+    if (known) *seconds = (int64_t)days * 86400 + rest;
+    return known;
+}
+
+/* Notes what is told of the certificate that was loaded last. */
+static nb_status note(nb_tls_context *context, const certificate *added) {
+    X509 *loaded = SSL_CTX_get0_certificate(added->ssl);
+    size_t size = (context->facts_count + 1) * sizeof(nb_tls_certificate);
+    nb_tls_certificate *facts = nb_realloc(context->facts, size);
+    if (!facts) return NB_NO_MEMORY;
+    context->facts = facts;
+    nb_tls_certificate *fact = &facts[context->facts_count];
+    fact->name = added->host_count ? context->given[added->first_host] : "";
+    fact->key = kind_of(X509_get0_pubkey(loaded));
+    if (!seconds_of(X509_get0_notAfter(loaded), &fact->expires_s)) return NB_NO_MEMORY;
+    context->facts_count++;
+    return NB_OK;
+}
+
+const nb_tls_certificate *nb_tls_context_certificates(const nb_tls_context *context, size_t *count) {
+    *count = context->facts_count;
+    return context->facts;
+}
+
 nb_status nb_tls_context_add(nb_tls_context *context, const nb_slice *names, size_t count, nb_slice chain, nb_slice key,
                              nb_tls_error *error) {
     error->fault = NB_TLS_FAULT_NONE;
     error->detail[0] = '\0';
     const certificate *beside = same_names(context, names, count);
-    if (beside) return load(beside->ssl, chain, key, error);
+    if (beside) {
+        nb_status loaded = load(beside->ssl, chain, key, error);
+        return loaded == NB_OK ? note(context, beside) : loaded;
+    }
     nb_status status = make_room(context, count);
     SSL_CTX *ssl = NULL;
     if (status == NB_OK) status = make_ssl(context, &ssl, error);
@@ -334,7 +411,8 @@ nb_status nb_tls_context_add(nb_tls_context *context, const nb_slice *names, siz
         return status;
     }
     context->certificates[context->count++] = (certificate){.ssl = ssl};
-    return add_names(context, names, count);
+    status = add_names(context, names, count);
+    return status == NB_OK ? note(context, &context->certificates[context->count - 1]) : status;
 }
 
 /* --- life --- */
@@ -389,6 +467,7 @@ void nb_tls_context_release(nb_tls_context *context) {
     nb_free(context->certificates);
     nb_free(context->given);
     nb_free(context->hosts);
+    nb_free(context->facts);
     free_text(context->settings.ciphers);
     free_text(context->settings.suites);
     free_text(context->settings.groups);

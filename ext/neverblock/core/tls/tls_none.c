@@ -24,6 +24,19 @@ nb_tls_context *nb_tls_context_share(nb_tls_context *context) { return context; 
 
 void nb_tls_context_release(nb_tls_context *context) { (void)context; }
 
+const nb_tls_certificate *nb_tls_context_certificates(const nb_tls_context *context, size_t *count) {
+    (void)context;
+    *count = 0;
+    return NULL;
+}
+
+bool nb_tls_context_kernel(const nb_tls_context *context) {
+    (void)context;
+    return false;
+}
+
+bool nb_tls_kernel(void) { return false; }
+
 struct ssl_st *nb_tls_context_open(nb_tls_context *context) {
     (void)context;
     return NULL;

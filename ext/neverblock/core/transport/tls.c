@@ -25,6 +25,8 @@ nb_slice nb_transport_tls_client(const nb_transport *transport) {
     return nb_slice_of(NULL, 0);
 }
 
+void nb_transport_tls_hear(nb_transport *transport) { (void)transport; }
+
 #else
 
 #include <errno.h>
@@ -38,6 +40,17 @@ nb_slice nb_transport_tls_client(const nb_transport *transport) {
 
 #include "base/alloc.h"
 #include "os/net.h"
+#include "sendfile/sendfile.h"
+
+#ifdef BIO_get_ktls_send
+#define SENDS_BY_KERNEL(bio) BIO_get_ktls_send(bio)
+#else
+#define SENDS_BY_KERNEL(bio) false
+#endif
+
+/* A client's first message has 300 to 1,800 bytes, with key shares of ML-KEM. What is longer stays in
+ * the socket. */
+#define HEARD_BYTES 2048u
 
 /* The most plain bytes in a record (RFC 8446 section 5.1). */
 #define RECORD_BYTES 16384
@@ -51,6 +64,8 @@ typedef struct nb_tls_session {
     nb_tls_context *context;
     char *client; /* nb_transport_tls_client; owned */
     size_t client_bytes;
+    char *heard; /* bytes of the client that were taken ahead; NULL: none. Owned. */
+    size_t heard_bytes, heard_read;
     pthread_mutex_t lock;
     int socket_error; /* errno of the last call of the socket; 0: none */
     size_t pending;   /* the sender's: plain bytes of a record that is sealed and not sent */
@@ -59,6 +74,8 @@ typedef struct nb_tls_session {
     bool written;     /* all of the server's messages before the client's last ones are */
     bool done;        /* the handshake is */
     bool broken;      /* nothing more may be sent, not even an alert */
+    bool rekeyed;     /* the client has asked for keys that the kernel cannot take */
+    BIO *kernel;      /* OpenSSL's own BIO of the socket, which knows kTLS; NULL: not to be used */
 } session;
 
 /* --- the socket, as OpenSSL sees it --- */
@@ -76,12 +93,43 @@ static int follow(BIO *bio, nb_status status, size_t moved, int retry) {
     return status == NB_EOF ? 0 : -1;
 }
 
+static int read_heard(session *tls, char *buffer, size_t bytes) {
+    size_t left = tls->heard_bytes - tls->heard_read;
+    if (bytes > left) bytes = left;
+    memcpy(buffer, tls->heard + tls->heard_read, bytes);
+    tls->heard_read += bytes;
+    if (tls->heard_read == tls->heard_bytes) {
+        nb_free(tls->heard);
+        tls->heard = NULL;
+    }
+    return (int)bytes;
+}
+
 static int socket_read(BIO *bio, char *buffer, int bytes) {
     const nb_transport *transport = BIO_get_data(bio);
     size_t moved = 0;
     if (bytes <= 0) return 0;
+    BIO_clear_retry_flags(bio);
+    if (transport->tls->heard) return read_heard(transport->tls, buffer, (size_t)bytes);
     nb_status status = nb_net_read(transport->fd, buffer, (size_t)bytes, &moved);
     return follow(bio, status, moved, BIO_FLAGS_READ);
+}
+
+/* The kernel makes the records that are sent. OpenSSL has asked it to, with the keys. */
+static bool in_kernel(const session *tls) { return tls->kernel && SENDS_BY_KERNEL(tls->kernel); }
+
+/* A message of TLS itself, such as an alert: the BIO tells the kernel of its type. */
+static int kernel_write(BIO *bio, session *tls, const char *bytes, int size) {
+    int sent = BIO_write(tls->kernel, bytes, size);
+    int error = errno;
+    BIO_clear_retry_flags(bio);
+    if (sent > 0) return sent;
+    if (BIO_should_retry(tls->kernel)) {
+        BIO_set_flags(bio, BIO_FLAGS_WRITE | BIO_FLAGS_SHOULD_RETRY);
+    } else {
+        tls->socket_error = error;
+    }
+    return -1;
 }
 
 static int socket_write(BIO *bio, const char *bytes, int size) {
@@ -89,14 +137,41 @@ static int socket_write(BIO *bio, const char *bytes, int size) {
     struct iovec part = {(char *)(uintptr_t)bytes, (size_t)size};
     size_t moved = 0;
     if (size <= 0) return 0;
+    if (in_kernel(transport->tls)) return kernel_write(bio, transport->tls, bytes, size);
     nb_status status = nb_net_writev(transport->fd, &part, 1, &moved);
     return follow(bio, status, moved, BIO_FLAGS_WRITE);
 }
 
+/* Commands of kTLS. OpenSSL keeps the names of three of them to itself, and their numbers reserved
+ * (openssl/bio.h). BIO_CTRL_SET_KTLS has 0 for reading: that stays OpenSSL's, which knows of key
+ * updates. */
+enum { SET_KERNEL = 72, GET_KERNEL_SEND = 73, SET_KERNEL_TYPE = 74, CLEAR_KERNEL_TYPE = 75 };
+
+static long kernel_ctrl(const session *tls, int command, long number, void *pointer) {
+    switch (command) {
+    case SET_KERNEL:
+        return number ? BIO_ctrl(tls->kernel, command, number, pointer) : 0;
+    case GET_KERNEL_SEND:
+    case SET_KERNEL_TYPE:
+    case CLEAR_KERNEL_TYPE:
+        return BIO_ctrl(tls->kernel, command, number, pointer);
+    default:
+        return 0;
+    }
+}
+
 static long socket_ctrl(BIO *bio, int command, long number, void *pointer) {
     const nb_transport *transport = BIO_get_data(bio);
-    (void)number, (void)pointer;
-    return command == BIO_CTRL_FLUSH || (command == BIO_CTRL_EOF && transport->tls->ended);
+    const session *tls = transport->tls;
+    if (command == BIO_CTRL_FLUSH) return 1;
+    if (command == BIO_CTRL_EOF) return tls->ended;
+    return tls->kernel ? kernel_ctrl(tls, command, number, pointer) : 0;
+}
+
+/* Without it, a session makes its records itself. */
+static void prepare_kernel(nb_transport *transport) {
+    session *tls = transport->tls;
+    if (nb_tls_context_kernel(tls->context)) tls->kernel = BIO_new_socket(transport->fd, BIO_NOCLOSE);
 }
 
 static void make_method(void) {
@@ -282,6 +357,56 @@ static bool tls_peer_finished(nb_transport *transport) {
     return finished;
 }
 
+/* --- records made by the kernel --- */
+
+/* Nothing leaves once the client waits for other keys. */
+static nb_status may_send(const session *tls) {
+    if (!tls->broken) return NB_OK;
+    errno = EPROTO;
+    return NB_SYSTEM;
+}
+
+/* Bytes that follow may come late, and the kernel would keep the record open for them: `more` is
+ * not passed on. */
+static nb_status kernel_writev(nb_transport *transport, const struct iovec *parts, int count, int more, size_t *moved) {
+    (void)more;
+    lock(transport);
+    nb_status status = may_send(transport->tls);
+    if (status == NB_OK) status = nb_net_writev(transport->fd, parts, count, moved);
+    unlock(transport);
+    return status;
+}
+
+static nb_status kernel_sendfile(nb_transport *transport, int file_fd, uint64_t offset, size_t bytes, size_t *moved) {
+    lock(transport);
+    nb_status status = may_send(transport->tls);
+    if (status == NB_OK) status = nb_os_sendfile(transport->fd, file_fd, offset, bytes, moved);
+    unlock(transport);
+    return status;
+}
+
+static nb_status kernel_read(nb_transport *transport, void *buffer, size_t bytes, size_t *moved) {
+    lock(transport);
+    nb_status status = read_records(transport, buffer, bytes, moved);
+    if (transport->tls->rekeyed) {
+        errno = EPROTO;
+        status = NB_SYSTEM;
+    }
+    unlock(transport);
+    return status;
+}
+
+/* RFC 8446 section 4.6.3. OpenSSL answers it by the keys of the kernel, which stay the old ones. */
+static void note_key_update(int writes, int version, int type, const void *bytes, size_t size, SSL *ssl,
+                            void *argument) {
+    session *tls = argument;
+    const unsigned char *message = bytes;
+    (void)version, (void)ssl;
+    if (writes || type != SSL3_RT_HANDSHAKE || size <= SSL3_HM_HEADER_LENGTH) return;
+    if (message[0] != SSL3_MT_KEY_UPDATE || message[SSL3_HM_HEADER_LENGTH] != SSL_KEY_UPDATE_REQUESTED) return;
+    tls->broken = tls->rekeyed = true;
+}
+
 /* --- the end --- */
 
 /* Says that we send nothing more (close_notify). Does not wait for the client's. */
@@ -302,7 +427,9 @@ static void tls_abort(nb_transport *transport, int reset) { nb_net_abort(transpo
 
 static void free_session(session *tls) {
     nb_free(tls->client);
+    nb_free(tls->heard);
     SSL_free(tls->ssl);
+    BIO_free(tls->kernel);
     nb_tls_context_release(tls->context);
     pthread_mutex_destroy(&tls->lock);
     nb_free(tls);
@@ -327,6 +454,18 @@ static const nb_transport_kind tls_kind = {
     .close = tls_close,
 };
 
+static const nb_transport_kind kernel_kind = {
+    .name = "tls in the kernel",
+    .read = kernel_read,
+    .writev = kernel_writev,
+    .sendfile = kernel_sendfile,
+    .wait = tls_wait,
+    .peer_finished = tls_peer_finished,
+    .finish = tls_finish,
+    .abort = tls_abort,
+    .close = tls_close,
+};
+
 nb_status nb_transport_tls_init(nb_transport *transport, int fd, nb_tls_context *context) {
     session *tls = nb_alloc_zero(1, sizeof(*tls));
     if (!tls) return NB_NO_MEMORY;
@@ -341,7 +480,24 @@ nb_status nb_transport_tls_init(nb_transport *transport, int fd, nb_tls_context 
 
 /* --- the handshake --- */
 
-static nb_handshake_outcome outcome_of(int reason, int result) {
+/* Of a client's certificate that was not accepted. */
+static nb_handshake_outcome client_outcome(long verified) {
+    switch (verified) {
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+        return NB_HANDSHAKE_client_expired;
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+        return NB_HANDSHAKE_client_unknown;
+    default:
+        return NB_HANDSHAKE_client_invalid;
+    }
+}
+
+static nb_handshake_outcome outcome_of(const SSL *ssl, int reason, int result) {
     switch (reason) {
     case SSL_R_HTTP_REQUEST:
         return NB_HANDSHAKE_plain;
@@ -358,8 +514,9 @@ static nb_handshake_outcome outcome_of(int reason, int result) {
     case SSL_R_NO_APPLICATION_PROTOCOL:
         return NB_HANDSHAKE_protocol;
     case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+        return NB_HANDSHAKE_client_missing;
     case SSL_R_CERTIFICATE_VERIFY_FAILED:
-        return NB_HANDSHAKE_client;
+        return client_outcome(SSL_get_verify_result(ssl));
     case ERR_R_MALLOC_FAILURE:
         return NB_HANDSHAKE_failed;
     default:
@@ -372,7 +529,7 @@ static nb_handshake_outcome outcome_of(int reason, int result) {
 static void note_failure(const session *tls, int result, nb_tls_facts *facts) {
     unsigned long code = ERR_peek_error();
     const char *reason = code ? ERR_reason_error_string(code) : NULL;
-    facts->outcome = tls->socket_error ? NB_HANDSHAKE_left : outcome_of(ERR_GET_REASON(code), result);
+    facts->outcome = tls->socket_error ? NB_HANDSHAKE_left : outcome_of(tls->ssl, ERR_GET_REASON(code), result);
     if (!reason) return;
     size_t size = strnlen(reason, sizeof(facts->reason) - 1);
     memcpy(facts->reason, reason, size);
@@ -395,6 +552,7 @@ static nb_status begin(nb_transport *transport) {
         SSL_free(ssl);
         return NB_NO_MEMORY;
     }
+    prepare_kernel(transport);
     SSL_set_bio(ssl, bio, bio);
     SSL_set_accept_state(ssl);
     SSL_set_msg_callback(ssl, note_message);
@@ -471,7 +629,9 @@ static nb_status take_step(nb_transport *transport, nb_tls_facts *facts) {
             return NB_SYSTEM;
         }
         tls->done = true;
-        SSL_set_msg_callback(tls->ssl, NULL);
+        facts->kernel = in_kernel(tls);
+        if (facts->kernel) transport->kind = &kernel_kind;
+        SSL_set_msg_callback(tls->ssl, facts->kernel ? note_key_update : NULL);
         note_agreement(tls->ssl, facts);
         transport->unread = SSL_has_pending(tls->ssl);
         return NB_OK;
@@ -485,6 +645,22 @@ static nb_status take_step(nb_transport *transport, nb_tls_facts *facts) {
     tls->broken = true;
     if (facts->outcome == NB_HANDSHAKE_plain) nb_net_turn_away(transport->fd, plain_answer, sizeof(plain_answer) - 1);
     return NB_SYSTEM;
+}
+
+void nb_transport_tls_hear(nb_transport *transport) {
+    session *tls = transport->tls;
+    size_t moved = 0;
+    if (tls->heard) return;
+    char *bytes = nb_alloc(HEARD_BYTES);
+    if (!bytes) return;
+    /* An end and an error are met again by the step. */
+    if (nb_net_read(transport->fd, bytes, HEARD_BYTES, &moved) != NB_OK) {
+        nb_free(bytes);
+        return;
+    }
+    tls->heard = bytes;
+    tls->heard_bytes = moved;
+    tls->heard_read = 0;
 }
 
 nb_status nb_transport_tls_handshake(nb_transport *transport, nb_tls_facts *facts) {

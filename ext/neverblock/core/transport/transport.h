@@ -55,22 +55,29 @@ void nb_transport_tcp_init(nb_transport *transport, int fd);
  * TLS. Bytes move once the handshake is done. Bytes that are sent count as moved when their record
  * has left; a record has at most 16 KB. After NB_AGAIN the next call has to offer the same bytes
  * again, as a send queue does. A file is read by the thread that sends, a record at a time.
+ *
+ * Where the kernel makes the records (kTLS), bytes and files leave as on a plain connection. A
+ * client of TLS 1.3 that asks for other keys (KeyUpdate, RFC 8446 section 4.6.3) ends such a
+ * connection, since the kernel cannot change them.
  */
 
 /* How a handshake has ended. X(name, text for logs) */
-#define NB_HANDSHAKE_LIST(X)                                      \
-    X(full, "done")                                               \
-    X(resumed, "done, by a session ticket")                       \
-    X(left, "the client has left")                                \
-    X(late, "the client was too slow")                            \
-    X(shed, "too many handshakes are under way")                  \
-    X(plain, "the client spoke HTTP without TLS")                 \
-    X(version, "the client's TLS versions are too old")           \
-    X(cipher, "no cipher or key exchange that both sides have")   \
-    X(protocol, "no protocol (ALPN) that both sides have")        \
-    X(client, "the client's certificate is missing or not valid") \
-    X(alert, "the client has refused it by an alert")             \
-    X(broken, "the client's messages break the rules of TLS")     \
+#define NB_HANDSHAKE_LIST(X)                                          \
+    X(full, "done")                                                   \
+    X(resumed, "done, by a session ticket")                           \
+    X(left, "the client has left")                                    \
+    X(late, "the client was too slow")                                \
+    X(shed, "too many handshakes are under way")                      \
+    X(plain, "the client spoke HTTP without TLS")                     \
+    X(version, "the client's TLS versions are too old")               \
+    X(cipher, "no cipher or key exchange that both sides have")       \
+    X(protocol, "no protocol (ALPN) that both sides have")            \
+    X(client_missing, "the client has shown no certificate")          \
+    X(client_expired, "the client's certificate is out of date")      \
+    X(client_unknown, "nobody in ca signed the client's certificate") \
+    X(client_invalid, "the client's certificate is not valid")        \
+    X(alert, "the client has refused it by an alert")                 \
+    X(broken, "the client's messages break the rules of TLS")         \
     X(failed, "the server could not do it")
 
 typedef enum nb_handshake_outcome {
@@ -86,6 +93,7 @@ typedef struct nb_tls_facts {
     bool heard;        /* the client has sent something */
     bool quick;        /* the server has written its messages: no private key is needed any more */
     bool wants_write;  /* NB_AGAIN: the handshake goes on when the socket is writable */
+    bool kernel;       /* the kernel makes the records that are sent */
     uint16_t version;  /* as NB_TLS_1_2 */
     char protocol[16]; /* by ALPN; "": none */
     char reason[80];   /* OpenSSL's, of a failure; "": none */
@@ -98,6 +106,9 @@ nb_status nb_transport_tls_init(nb_transport *transport, int fd, struct nb_tls_c
  * certificate; "V", subject, issuer (RFC 2253), serial number (hexadecimal) and PEM, each with a
  * NUL behind it; empty where it was not asked. Owned by the transport. */
 nb_slice nb_transport_tls_client(const nb_transport *transport);
+/* Takes what the client has sent out of the socket, for the next step: so the poller does not tell of
+ * it again while a thread has the step. Between steps. */
+void nb_transport_tls_hear(nb_transport *transport);
 /* Takes the next step of the handshake. It computes, for about a millisecond with some keys, and
  * does not wait. Any thread, one at a time. NB_OK: done. NB_AGAIN: when the client has sent more,
  * or takes more. NB_SYSTEM: it has failed for facts->outcome, and the client was told. */

@@ -36,12 +36,30 @@ module NeverBlock
         module_function
 
         # @return [Array<Finding>]
-        def call(subject, built = NeverBlock.built)
+        def call(subject, built = NeverBlock.built, kernel: method(:kernel_tls?))
           absent = MISSING.reject { |feature, _| built.fetch(feature, true) }
-          absent.map do |feature, (level, seen, mend)|
+          found = absent.map do |feature, (level, seen, mend)|
             level = :serious if needed?(feature, subject)
             Finding.of(level, "build-#{feature}", seen, mend)
           end
+          found << no_kernel_tls if built.fetch(:tls, true) && ktls?(subject) && !kernel.call
+          found
+        end
+
+        def ktls?(subject)
+          https?(subject) && subject.config.secure.ktls && RUBY_PLATFORM.include?("linux")
+        end
+
+        def kernel_tls?
+          NeverBlock::TLSContext.kernel?
+        end
+
+        def no_kernel_tls
+          Finding.of(:note, "kernel-tls",
+                     "the kernel makes no TLS records (kTLS): the server encrypts what it sends, " \
+                     "and copies files for that",
+                     "`modprobe tls` as root, with OpenSSL 3; or nothing: it matters for large " \
+                     "files alone")
         end
 
         # Without it the server does not start, or does not do what the configuration says.
@@ -52,7 +70,11 @@ module NeverBlock
           when :gzip then config.compresses?
           end
         end
-        private_class_method :needed?
+
+        def https?(subject)
+          subject&.config&.binds&.any?(&:https?)
+        end
+        private_class_method :needed?, :https?, :ktls?, :kernel_tls?, :no_kernel_tls
       end
     end
   end

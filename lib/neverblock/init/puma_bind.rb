@@ -1,0 +1,111 @@
+# frozen_string_literal: true
+
+require "neverblock/init/translation"
+
+module NeverBlock
+  module Init
+    # `bind` and `ssl_bind` of Puma as addresses of ours.
+    class PumaBind
+      # In Puma's words and ours.
+      VERIFY = { "none" => nil, "peer" => ":optional", "force_peer" => ":required" }.freeze
+      # Parameters that are settings of the whole server here, or that nothing has to be said of.
+      LEFT = {
+        "low_latency" => "TCP_NODELAY is on",
+        "optimize_sockets_for_latency" => "TCP_NODELAY is on",
+        "ssl_cipher_filter" => "see tls { ciphers }", "ssl_ciphersuites" => "see tls { suites }",
+        "no_tlsv1" => "TLS 1.0 is off", "no_tlsv1_1" => "TLS 1.1 is off",
+        "keystore" => "only PEM files are read", "keystore_pass" => "only PEM files are read"
+      }.freeze
+
+      class << self
+        # @param statement [Statement] ssl_bind HOST, PORT, cert: FILE, key: FILE
+        # @return [Translation]
+        def of_ssl_bind(statement)
+          host, port = statement.arguments
+          options = statement.options.transform_values { |text| RubyText.inside(text) }
+          new(statement).tls(RubyText.inside(host), RubyText.inside(port || "9292"), options)
+        end
+      end
+
+      def initialize(statement)
+        @text = statement.argument.to_s
+        @notes = []
+      end
+
+      # @return [Translation]
+      def translation
+        address = @text[/\A(["'])(.*)\1\z/m, 2]
+        return by_replacing unless address
+
+        scheme, rest = address.match(%r{\A(\w+)://(.*)\z}m)&.captures
+        place, query = rest.to_s.split("?", 2)
+        options = query.to_s.split("&").to_h { |pair| pair.split("=", 2) }
+        case scheme
+        when "tcp" then tcp(place, options)
+        when "unix" then unix(place, options)
+        when "ssl" then tls(*split(place), options)
+        else Translation.missing("an address is http://HOST:PORT, https://HOST:PORT or " \
+                                 "unix:///PATH here")
+        end
+      end
+
+      # @param host [String] as inside of a String
+      # @param port [String] as inside of a String
+      # @param options [Hash{String => String}] the same
+      # @return [Translation]
+      def tls(host, port, options)
+        verify = VERIFY.fetch(options.delete("verify_mode"), nil)
+        ca = options.delete("ca")
+        files = options.slice("cert", "key").map { |name, file| "#{name}=#{file}" }
+        leave(options.except("cert", "key"))
+        lines = ["bind \"https://#{host}:#{port}#{"?#{files.join("&")}" if files.any?}\""]
+        if verify
+          words = ["verify #{verify}", *("ca \"#{ca}\"" if ca)]
+          lines << "tls { #{words.join("; ")} }"
+        end
+        Translation.carried(*lines, note: note)
+      end
+
+      private
+
+      # An expression: what it gives is not known before it runs.
+      def by_replacing
+        value = @text.match?(/\A[\w.\[\]"'()]+\z/) ? " #{@text}" : "((#{@text})"
+        close = ")" if value.start_with?("(")
+        Translation.carried("bind#{value}.sub(%r{\\Atcp://}, \"http://\")#{close}",
+                            note: "Puma's tcp:// is http:// here; ssl:// would be https://")
+      end
+
+      def tcp(place, options)
+        backlog = options.delete("backlog")
+        leave(options)
+        Translation.carried("bind \"http://#{place}\"",
+                            *("backlog #{backlog}" if backlog), note: note)
+      end
+
+      # A mask of 0111 leaves the permissions 0666.
+      def unix(place, options)
+        mask = options.delete("umask")
+        backlog = options.delete("backlog")
+        mode = format("?mode=0%o", 0o777 & ~mask.to_i(8)) if mask&.match?(/\A[0-7]+\z/)
+        leave(options)
+        place = "/#{place}" unless place.start_with?("/", "\#{")
+        Translation.carried("bind \"unix://#{place}#{mode}\"",
+                            *("backlog #{backlog}" if backlog), note: note)
+      end
+
+      def split(place)
+        host, _, port = place.rpartition(":")
+        [host, port]
+      end
+
+      def leave(options)
+        options.each_key do |name|
+          @notes << (LEFT.key?(name) ? "#{name}: #{LEFT[name]}" : "#{name} has no counterpart")
+        end
+      end
+
+      def note = @notes.empty? ? nil : @notes.join("; ")
+    end
+  end
+end

@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+require "neverblock/config/suggestion"
+require "neverblock/init/statements"
+require "neverblock/init/translation"
+
+module NeverBlock
+  module Init
+    # A setting with what became of it. place: "FILE:LINE"; text: of its author; indent: 2 spaces
+    # for each `if` around it. A structure (`if` and its `end`) has lines alone.
+    Entry = Struct.new(:place, :text, :translation, :indent, keyword_init: true)
+
+    # A configuration file in Ruby of another server. A subclass names the words: `translate` gets
+    # a Statement and returns a Translation.
+    class RubyFile
+      # @return [String]
+      attr_reader :name
+
+      # @param text [String]
+      # @param name [String] of the file, as its user writes it
+      def initialize(text, name)
+        @text = text
+        @name = name
+      end
+
+      # @return [Array<Entry>]
+      # @raise [ConfigError]
+      def entries
+        @entries ||= Statements.read(@text, @name).flat_map { |one| entries_of(one, 0) }
+      end
+
+      # @return [String]
+      def server = self.class::SERVER
+
+      private
+
+      def entries_of(statement, indent)
+        case statement.kind
+        when :if then condition(statement, indent)
+        when :other then [entry(statement, indent, kept(statement))]
+        else [entry(statement, indent, translate(statement))]
+        end
+      end
+
+      def entry(statement, indent, translation)
+        Entry.new(place: "#{@name}:#{statement.line}", text: statement.text,
+                  translation: translation, indent: indent)
+      end
+
+      # Assignments, constants and whatever else is plain Ruby.
+      def kept(statement) = Translation.carried(*RubyText.unindented(statement.text))
+
+      # An `if` around nothing that is carried over is left out.
+      def condition(statement, indent)
+        body = statement.body.flat_map { |one| entries_of(one, indent + 2) }
+        otherwise = statement.otherwise.flat_map { |one| entries_of(one, indent + 2) }
+        unless (body + otherwise).any? { |one| one.translation.kind == :carried }
+          return (body + otherwise).each { |one| one.indent = indent }
+        end
+
+        otherwise.unshift(frame("else", indent)) if otherwise.any?
+        [frame("#{statement.word} #{statement.condition}", indent), *body, *otherwise,
+         frame("end", indent)]
+      end
+
+      def frame(line, indent) = Entry.new(translation: Translation.carried(line), indent: indent)
+
+      def without_value = Translation.missing("it has no value")
+
+      # @param word [Symbol]
+      def from_tables(word)
+        note = look_up(self.class::NEEDLESS, word) and return Translation.needless(note)
+        note = look_up(self.class::MISSING, word) and return Translation.missing(note)
+
+        Translation.missing("#{server}'s #{word} is not known to neverblock init: see " \
+                            "`neverblock --help-config` for what there is")
+      end
+
+      def look_up(table, word) = table.find { |words, _| words.include?(word) }&.last
+    end
+  end
+end

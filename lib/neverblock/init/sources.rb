@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require "neverblock/errors"
+require "neverblock/init/falcon"
+require "neverblock/init/keyed"
+require "neverblock/init/puma"
+require "neverblock/init/thruster"
+require "neverblock/init/unicorn"
+
+module NeverBlock
+  module Init
+    # Finds the configuration of other servers in an application's folder.
+    module Sources
+      # By which name of a file a reader is chosen.
+      NAMES = { "puma" => Puma, "unicorn" => Unicorn, "falcon" => Falcon, "passenger" => Passenger,
+                "thin" => Thin, "dockerfile" => Thruster }.freeze
+      # In this order the first one found is read; Thruster's comes beside it.
+      SERVERS = [Puma, Unicorn, Falcon, Passenger, Thin].freeze
+
+      class << self
+        # @param folder [String]
+        # @return [Array<RubyFile, Keyed>] what is there, none or more
+        # @raise [ConfigError] when a file cannot be read
+        def find(folder)
+          server = SERVERS.lazy.filter_map { |reader| first_of(reader, folder) }.first
+          [server, first_of(Thruster, folder)].compact
+        end
+
+        # @param path [String]
+        # @param folder [String]
+        # @return [RubyFile, Keyed]
+        # @raise [ConfigError] when there is no such file, or nobody knows whose it is
+        def read(path, folder)
+          full = File.expand_path(path, folder)
+          raise ConfigError, "#{path} is a folder; name a file in it" if File.directory?(full)
+
+          reader = reader_of(path) || raise(ConfigError, "cannot tell from its name whose file " \
+                                                         "#{path} is; #{known}")
+          load_file(reader, full, path) ||
+            raise(ConfigError, "#{path} does not start Thruster, so there is nothing to bring over")
+        end
+
+        # @return [String] what may be read
+        def known
+          "known are files with #{NAMES.keys[0..-2].join(", ")} in their names, and a Dockerfile " \
+            "that starts Thruster"
+        end
+
+        private
+
+        def first_of(reader, folder)
+          path = reader::FILES.find { |name| File.file?(File.join(folder, name)) } or return
+          load_file(reader, File.join(folder, path), path)
+        end
+
+        def reader_of(path)
+          words = path.downcase
+          NAMES.find { |name, _| File.basename(words).include?(name) }&.last ||
+            NAMES.find { |name, _| words.include?(name) }&.last
+        end
+
+        def load_file(reader, full, path)
+          text = File.read(full, encoding: Encoding::UTF_8)
+          raise ConfigError, "#{path} is no text in UTF-8" unless text.valid_encoding?
+
+          reader.respond_to?(:read) ? reader.read(text, path) : reader.new(text, path)
+        rescue Errno::ENOENT
+          raise ConfigError, "there is no file #{path}"
+        rescue SystemCallError => e
+          raise ConfigError, "cannot read #{path}: #{e.message[/\A[^@]+/].strip}"
+        end
+      end
+    end
+  end
+end

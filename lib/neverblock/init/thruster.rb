@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+require "neverblock/init/keyed"
+
+module NeverBlock
+  module Init
+    # Thruster's variables, of the environment and of a Dockerfile. With its own prefix or without.
+    class Thruster < Keyed
+      SERVER = "Thruster"
+      FILES = %w[Dockerfile].freeze
+      PREFIX = "THRUSTER_"
+      ADDRESS = %w[TLS_DOMAIN HTTP_PORT HTTPS_PORT].freeze
+      SETTINGS = {
+        "MAX_REQUEST_BODY" => "limits { body_bytes %<value>s }",
+        "HTTP_IDLE_TIMEOUT" => "timeouts { idle %<value>s }",
+        "HTTP_READ_TIMEOUT" => "timeouts { body %<value>s }",
+        "LOG_REQUESTS" => "log_requests %<value>s"
+      }.freeze
+      CACHE = "there is no cache of responses: the files of public_dir are served without Ruby, " \
+              "the rest is the application's"
+      NEEDLESS = {
+        "TARGET_PORT" => "the server is asked itself, there is no process in front of it",
+        "CACHE_SIZE" => CACHE, "MAX_CACHE_ITEM_SIZE" => CACHE, "STORAGE_PATH" => CACHE,
+        "HTTP_WRITE_TIMEOUT" => "timeouts { body } and { rate_min } bound slow clients",
+        "BAD_GATEWAY_PAGE" => "nothing is behind this server",
+        "FORWARD_HEADERS" => "nothing is in front of the application",
+        "X_SENDFILE_ENABLED" => "sendfile { roots DIR } names the folders of X-Sendfile",
+        "DEBUG" => "NB_DEBUG=1 shows traces",
+        "H2C_ENABLED" => "HTTP/2 is on, by prior knowledge too"
+      }.freeze
+      MISSING = {
+        "EAB_KID" => "an account that an authority has bound is not supported",
+        "EAB_HMAC_KEY" => "an account that an authority has bound is not supported",
+        "ACME_DIRECTORY" => "write it as tls { acme \"HOST\", directory: URL }"
+      }.freeze
+      KNOWN = [*ADDRESS, *SETTINGS.keys, *NEEDLESS.keys, *MISSING.keys].freeze
+      SET = /^\s*(?:ENV\s+)?([A-Z_]+)=(?:"([^"]*)"|([^"\s\\]+))\s*\\?$/.freeze
+
+      class << self
+        # @param text [String] of a Dockerfile
+        # @return [Thruster, nil] nil: it does not start Thruster
+        def read(text, name)
+          return unless text.match?(/\bthrust\b/)
+
+          set = text.scan(SET).to_h { |key, quoted, bare| [key, quoted || bare] }
+          new(own(set), name)
+        end
+
+        # @param values [Hash{String => String}] variables
+        # @return [Hash{String => String}] those of Thruster, without the prefix
+        def own(values)
+          values.to_h.transform_keys { |key| key.delete_prefix(PREFIX) }.slice(*KNOWN)
+        end
+      end
+
+      private
+
+      # Thruster's defaults, in the place of the process in front.
+      def addresses
+        domains = @values["TLS_DOMAIN"].to_s.split(",").map(&:strip)
+        http = "bind \"http://0.0.0.0:#{@values.fetch("HTTP_PORT", 80)}\""
+        return address(%w[HTTP_PORT], http) + served if domains.empty?
+
+        https = "bind \"https://0.0.0.0:#{@values.fetch("HTTPS_PORT", 443)}\""
+        names = domains.map { |domain| "\"#{domain}\"" }.join(", ")
+        [entry(ADDRESS, http, https, "redirect_https true", "tls { acme #{names} }")] + served
+      end
+
+      def entry(keys, *lines)
+        text = keys.filter_map { |key| "#{key}: #{@values[key]}" if @values.key?(key) }.join(", ")
+        Entry.new(place: @name, text: text, indent: 0,
+                  translation: Translation.carried(*lines))
+      end
+
+      def served
+        [Entry.new(place: @name, text: "what Thruster does by itself", indent: 0,
+                   translation: Translation.carried("public_dir \"public\"", "compress true"))]
+      end
+    end
+  end
+end

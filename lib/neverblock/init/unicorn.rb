@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require "neverblock/init/ruby_file"
+
+module NeverBlock
+  module Init
+    # config/unicorn.rb, by the words of Unicorn 5 and 6.
+    class Unicorn < RubyFile
+      SERVER = "Unicorn"
+      FILES = %w[config/unicorn.rb config/unicorn/production.rb unicorn.rb].freeze
+
+      WORKERS = "a process of Unicorn serves one request at a time, a worker here up to 1,024: " \
+                "one for each CPU is enough"
+      OUTPUT = "the log goes to standard output and error; the service manager or the shell " \
+               "sends it to a file"
+
+      NEEDLESS = {
+        %i[client_body_buffer_size rewindable_input] =>
+          "bodies over 64 KB are in a file, and can be read again",
+        %i[default_middleware] => "no middleware is added"
+      }.freeze
+      MISSING = {
+        %i[stderr_path stdout_path] => OUTPUT,
+        %i[logger] => "`log_format :json` has each entry on a line as JSON",
+        %i[user] => "let the service manager start the server as that user",
+        %i[after_worker_exit after_worker_ready before_exec worker_exec] =>
+          "nothing is called there"
+      }.freeze
+      RENAMED = { pid: "pidfile %s", working_directory: "directory %s",
+                  preload_app: "preload_app %s", early_hints: "early_hints %s",
+                  check_client_connection: "executor { cancel_on_disconnect %s }" }.freeze
+      HOOK = "a block gets the worker's number alone here, and the old master is nobody's to " \
+             "end: HUP replaces the workers"
+
+      private
+
+      def translate(statement)
+        word = statement.word.to_sym
+        if RENAMED.key?(word) && statement.argument
+          return Translation.carried(format(RENAMED.fetch(word), statement.argument))
+        end
+
+        return without_value if statement.argument.nil? && %i[listen timeout].include?(word)
+
+        case word
+        when :worker_processes then Translation.carried("workers :auto", note: WORKERS)
+        when :listen then listen(statement)
+        when :timeout then timeout(statement)
+        when :before_fork, :after_fork then hook(statement)
+        else from_tables(word)
+        end
+      end
+
+      # A request of Unicorn that waits is killed too; here it keeps nobody.
+      def timeout(statement)
+        Translation.carried("timeouts { worker #{statement.argument} }",
+                            note: "for a request that keeps its process busy; one that waits " \
+                                  "keeps nobody, `timeouts { request }` is for that")
+      end
+
+      def listen(statement)
+        backlog = statement.options["backlog"]
+        lines = ["bind #{address(statement)}", *("backlog #{backlog}" if backlog)]
+        others = statement.options.keys - ["backlog"]
+        note = "#{others.join(", ")}: no counterpart" if others.any?
+        Translation.carried(*lines, note: note)
+      end
+
+      def address(statement)
+        return RubyText.address("http", '"0.0.0.0"', statement.digits) if statement.digits
+
+        text = statement.literal
+        return "\"http://\#{#{statement.argument}}\"" unless text
+
+        text = text.sub(/\A\*:/, "0.0.0.0:")
+        return "\"http://0.0.0.0:#{text}\"" if text.match?(/\A\d+\z/)
+
+        text.start_with?("/", "~") ? "\"unix://#{text}\"" : "\"http://#{text}\""
+      end
+
+      # A block that uses `server` or `worker` cannot be carried over.
+      def hook(statement)
+        return Translation.missing("a block with braces or do is expected") unless statement.block
+
+        body = statement.block.sub(/\A(do|\{)\s*\|[^|]*\|/, '\1')
+        return Translation.missing(HOOK) if body.match?(/\b(server|worker)\b/)
+
+        Translation.carried(*RubyText.block(statement.word, body))
+      end
+    end
+  end
+end

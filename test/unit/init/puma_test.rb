@@ -1,0 +1,120 @@
+# frozen_string_literal: true
+
+require_relative "../../support/unit"
+require_relative "../../support/init_case"
+require "neverblock/init/puma"
+
+class InitPumaTest < Minitest::Test
+  include InitCase
+
+  READER = NeverBlock::Init::Puma
+
+  # Lines of config/puma.rb => lines of ours.
+  CARRIED = {
+    "port 3000" => ["bind \"http://0.0.0.0:3000\""],
+    "port ENV.fetch(\"PORT\", 3000)" => ["bind \"http://0.0.0.0:\#{ENV.fetch(\"PORT\", 3000)}\""],
+    "port ENV.fetch(\"PORT\") { 3000 }, '::1'" =>
+      ["bind \"http://[::1]:\#{ENV.fetch(\"PORT\") { 3000 }}\""],
+    "bind 'tcp://127.0.0.1:80'" => ["bind \"http://127.0.0.1:80\""],
+    "bind \"tcp://0.0.0.0:80?backlog=7&low_latency=true\"" =>
+      ["bind \"http://0.0.0.0:80\"", "backlog 7"],
+    "bind \"unix://\#{Dir.pwd}/s.sock?umask=0111\"" =>
+      ["bind \"unix://\#{Dir.pwd}/s.sock?mode=0666\""],
+    "bind \"unix:///run/a.sock\"" => ["bind \"unix:///run/a.sock\""],
+    "bind \"ssl://0.0.0.0:443?key=k.pem&cert=c.pem&verify_mode=force_peer&ca=ca.pem\"" =>
+      ["bind \"https://0.0.0.0:443?cert=c.pem&key=k.pem\"",
+       "tls { verify :required; ca \"ca.pem\" }"],
+    "ssl_bind \"0.0.0.0\", 443, { cert: \"c.pem\", key: \"k.pem\", verify_mode: \"none\" }" =>
+      ["bind \"https://0.0.0.0:443?cert=c.pem&key=k.pem\""],
+    "bind ENV[\"B\"] || 'tcp://[::]:1'" =>
+      ["bind((ENV[\"B\"] || 'tcp://[::]:1').sub(%r{\\Atcp://}, \"http://\"))"],
+    "workers 3" => ["workers 3"],
+    "workers :auto" => ["workers :auto"],
+    "workers ENV.fetch(\"WEB_CONCURRENCY\", 2)" =>
+      ["workers [Integer(ENV.fetch(\"WEB_CONCURRENCY\", 2)), 1].max"],
+    "environment 'production'" => ["environment 'production'"],
+    "pidfile \"a.pid\"" => ["pidfile \"a.pid\""],
+    "directory '/srv/app'" => ["directory '/srv/app'"],
+    "preload_app!" => ["preload_app true"],
+    "preload_app! false" => ["preload_app false"],
+    "early_hints" => ["early_hints true"],
+    "log_requests" => ["log_requests true"],
+    "worker_timeout 30" => ["timeouts { worker 30 }"],
+    "persistent_timeout 20" => ["timeouts { idle 20 }"],
+    "first_data_timeout 5" => ["timeouts { header 5 }"],
+    "worker_shutdown_timeout 9" => ["timeouts { retire 9 }"],
+    "force_shutdown_after 25" => ["timeouts { shutdown 25 }"],
+    "force_shutdown_after :immediately" => ["timeouts { shutdown 0 }"],
+    "http_content_length_limit 1_000" => ["limits { body_bytes 1_000 }"],
+    "plugin :tmp_restart" => ["restart_file \"tmp/restart.txt\""],
+    "plugin 'solid_queue'" => ["solid_queue true"],
+    "before_fork { DB.close }" => ["before_fork { DB.close }"],
+    "on_worker_boot do |n|\n  DB.open(n)\nend" => ["after_fork do |n|", "  DB.open(n)", "end"],
+    "  before_worker_shutdown do\n    DB.close\n  end" =>
+      ["after_fork do", "  at_exit do", "    DB.close", "  end", "end"]
+  }.freeze
+
+  CARRIED.each do |theirs, ours|
+    define_method("test_#{theirs.lines.first.chomp} is carried over") do
+      assert_equal ours, carried(theirs)
+    end
+  end
+
+  NEEDLESS = ["threads 3, 5", "workers 0", "quiet", "activate_control_app", "rackup 'app.ru'",
+              "wait_for_less_busy_worker 0.01", "fork_worker"].freeze
+
+  NEEDLESS.each do |theirs|
+    define_method("test_#{theirs} needs nothing here") do
+      assert_equal [:needless], kinds(theirs)
+    end
+  end
+
+  MISSING = ["lowlevel_error_handler { |e| e }", "set_remote_address :localhost",
+             "app { |env| env }",
+             "plugin :yabeda", "stdout_redirect 'a', 'b'", "after_booted { }",
+             "before_worker_shutdown { |number| number }", "a_word_of_tomorrow 1"].freeze
+
+  MISSING.each do |theirs|
+    define_method("test_#{theirs} has no counterpart and a sentence") do
+      assert_equal [:missing], kinds(theirs)
+      assert_operator notes(theirs).first.size, :>, 20
+    end
+  end
+
+  def test_each_word_of_puma_is_known
+    unknown = words_of_puma.reject do |word|
+      found = reader("#{word} { 1 }").entries.first.translation
+      !found.note.to_s.include?("is not known to neverblock init")
+    end
+    assert_empty unknown
+  end
+
+  def test_no_word_without_a_value_fails
+    [*words_of_puma, "bind(*all)", "port nil", "workers(**x)", "ssl_bind 1"].each do |text|
+      refute_nil reader(text).entries.first.translation.kind, text
+    end
+  end
+
+  private
+
+  # Of Puma 5 to 8 (lib/puma/dsl.rb).
+  def words_of_puma
+    %w[activate_control_app after_booted after_refork after_stopped after_worker_fork
+       after_worker_shutdown app before_fork before_refork before_restart before_thread_exit
+       before_thread_start before_worker_boot before_worker_fork before_worker_shutdown bind
+       bind_to_activated_sockets clean_thread_locals clear_binds! custom_logger debug directory
+       drain_on_shutdown early_hints enable_keep_alives environment extra_runtime_dependencies
+       fiber_per_request first_data_timeout force_shutdown_after fork_worker
+       http_content_length_limit idle_timeout io_selector_backend load log_formatter log_requests
+       lowlevel_error_handler max_fast_inline max_io_threads max_keep_alive
+       mutate_stdout_and_stderr_to_sync_on_write nakayoshi_fork on_booted on_refork on_restart
+       on_stopped on_thread_exit on_thread_start on_worker_boot on_worker_fork on_worker_shutdown
+       out_of_band persistent_timeout pidfile plugin port preload_app! prune_bundler
+       queue_requests quiet rack_url_scheme rackup raise_exception_on_sigterm restart_command
+       set_remote_address shutdown_debug silence_fork_callback_warning
+       silence_single_worker_warning single ssl_bind state_path state_permission stdout_redirect
+       supported_http_methods tag threads wait_for_less_busy_worker worker_boot_timeout
+       worker_check_interval worker_culling_strategy worker_shutdown_timeout worker_timeout workers
+       cluster]
+  end
+end
