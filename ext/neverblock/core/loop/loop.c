@@ -540,6 +540,7 @@ static void wind_down(nb_loop *loop) {
     /* Connections with workers were cancelled and return at once. A body whose client has left
        belongs to a worker until it is written. */
     if (loop->connections.with_workers || loop->connections.spool.writes) return;
+    if (loop->responses.compressions.bytes) return; /* a thread has a piece of a response */
     nb_dispatch_stop(&loop->dispatch);
     loop->finished = loop->stopping
                          ? nb_dispatch_executors_idle(&loop->dispatch) || loop->time.now_ns >= loop->stop_deadline_ns
