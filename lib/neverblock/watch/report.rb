@@ -152,7 +152,7 @@ module NeverBlock
       end
 
       def rest
-        [HTTP2, DOWNLOADS, FIRST_BYTE, SPEED, I_O_LOOP, DNS, MEMORY, GC, LOG].filter_map do |name, entries|
+        ROWS.filter_map do |name, entries|
           row(name, figures(entries)) if entries.any? { |_, path,| @document.any?(path.first) }
         end
       end
@@ -213,7 +213,9 @@ module NeverBlock
         ["time", %w[gc time_s], :duration]
       ]].freeze
       LOG = ["log", [["lines dropped", %w[log dropped_total], :count]]].freeze
-      private_constant :HTTP2, :DOWNLOADS, :FIRST_BYTE, :SPEED, :I_O_LOOP, :DNS, :MEMORY, :GC, :LOG
+      ROWS = [HTTP2, DOWNLOADS, FIRST_BYTE, SPEED, I_O_LOOP, DNS, MEMORY, GC, LOG].freeze
+      private_constant :HTTP2, :DOWNLOADS, :FIRST_BYTE, :SPEED, :I_O_LOOP, :DNS, :MEMORY, :GC, :LOG,
+                       :ROWS
 
       def figures(entries)
         entries.map do |label, path, unit|
