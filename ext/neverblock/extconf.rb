@@ -47,8 +47,8 @@ SOURCES = {
     upload
   ],
   "core/protocols" => %w[
-    http1_response http1_session http2_bodies http2_life http2_none http2_order http2_requests http2_response
-    http2_session http2_streams http2_timeouts
+    http1_response http1_session http2_bodies http2_life http2_none http2_order http2_requests
+    http2_response http2_session http2_streams http2_timeouts
   ],
   "core/loop" => %w[accepting lease listener loop loops parts snapshot],
   "core/admin" => %w[admin admin_metrics admin_status],

@@ -59,8 +59,8 @@ static void begin(nb_test_world *w) {
         assert_true(nb_raw_await(client, NB_RAW_DATA, &frame));
 }
 
-/* Sends the requests, waits for their heads, opens the window, and takes the content: the streams of
- * its frames, in `order`. Returns how many. */
+/* Sends the requests, waits for their heads, opens the window, and takes the content: the streams
+ * of its frames, in `order`. Returns how many. */
 static unsigned take_all(unsigned requests, uint32_t order[]) {
     unsigned frames = 0;
     send_raw();

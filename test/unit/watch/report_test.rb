@@ -20,8 +20,8 @@ class WatchReportTest < WatchCase
   end
 
   def test_http_2_has_a_row
-    counts = "connections 40, streams 31, requests 800,000, reset by clients 12, by the server 5, " \
-             "refused 2"
+    counts = "connections 40, streams 31, requests 800,000, reset by clients 12, " \
+             "by the server 5, refused 2"
     assert_match(/^HTTP\/2 +#{counts}$/, Report.new(document).to_s)
   end
 

@@ -8,8 +8,8 @@
  * pseudo-fields, names, control bytes in values, fields of one connection. This module answers
  * what remains, with an HTTP status: limits, and values that HTTP/1.1 refuses as well.
  *
- * The block: the request line ("GET /path HTTP/2", LF), the authority and the scheme, then names and
- * values, all without gaps. It is the one block of bytes that intake/request.h asks for.
+ * The block: the request line ("GET /path HTTP/2", LF), the authority and the scheme, then names
+ * and values, all without gaps. It is the one block of bytes that intake/request.h asks for.
  */
 #ifndef NB_HTTP2_HTTP2_HEAD_H
 #define NB_HTTP2_HTTP2_HEAD_H

@@ -1,6 +1,6 @@
 /*
- * http2_priority.c - see http2_priority.h. The whole dictionary is parsed, as a malformed one has no
- * meaning (RFC 9651 section 4.2), but only integers and booleans have a value here.
+ * http2_priority.c - see http2_priority.h. The whole dictionary is parsed, as a malformed one has
+ * no meaning (RFC 9651 section 4.2), but only integers and booleans have a value here.
  */
 #include "http2/http2_priority.h"
 

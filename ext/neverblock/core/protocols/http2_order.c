@@ -1,7 +1,7 @@
 /*
- * http2_order.c - whose content comes next (RFC 9218). nghttp2 asks streams in turn for content. One
- * that has to wait for others is told to defer (it is passed over), and is let on when nghttp2 has
- * nothing more to send of those.
+ * http2_order.c - whose content comes next (RFC 9218). nghttp2 asks streams in turn for content.
+ * One that has to wait for others is told to defer (it is passed over), and is let on when nghttp2
+ * has nothing more to send of those.
  *
  * A stream waits for each that has content, a window and more urgency. Of equally urgent streams,
  * those that are not incremental leave in the order of their numbers, and incremental ones take

@@ -195,8 +195,8 @@ static nb_status queue_frame(nb_http2_session *session, const uint8_t *bytes, si
     return nb_send_queue_add(&session->connection->send_queue, session->connections->pool, frame);
 }
 
-/* Lets nghttp2 make frames. Those that were passed over go on when it has no more; another time only
- * if content has moved since. NB_NO_MEMORY. */
+/* Lets nghttp2 make frames. Those that were passed over go on when it has no more; another time
+ * only if content has moved since. NB_NO_MEMORY. */
 static nb_status make_frames(nb_http2_session *session) {
     nb_connection *connection = session->connection;
     uint64_t moved = UINT64_MAX;
