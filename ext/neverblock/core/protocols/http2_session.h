@@ -107,7 +107,7 @@ struct nb_http2_session {
     uint8_t next_update;                    /* where the next one is kept */
     char update[NB_HTTP2_UPDATE_BYTES_MAX];
     nb_http2_update updates[NB_HTTP2_UPDATES_MAX];
-    uint32_t violation; /* code of what the client has violated: the connection is to end */
+    uint32_t violation; /* its code: the connection is to end; 0: there is none */
     int64_t resets_since_ns;
     uint32_t resets;        /* since then */
     uint32_t continuations; /* CONTINUATION frames of the head that is received */
