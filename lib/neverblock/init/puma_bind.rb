@@ -7,7 +7,7 @@ module NeverBlock
     # `bind` and `ssl_bind` of Puma as addresses of ours.
     class PumaBind
       # In Puma's words and ours.
-      VERIFY = { "none" => nil, "peer" => ":optional", "force_peer" => ":required" }.freeze
+      VERIFY = { "none" => nil, "peer" => "optional", "force_peer" => "required" }.freeze
       # Parameters that are settings of the whole server here, or that nothing has to be said of.
       LEFT = {
         "low_latency" => "TCP_NODELAY is on",
@@ -55,15 +55,12 @@ module NeverBlock
       # @return [Translation]
       def tls(host, port, options)
         verify = VERIFY.fetch(options.delete("verify_mode"), nil)
-        ca = options.delete("ca")
-        files = options.slice("cert", "key").map { |name, file| "#{name}=#{file}" }
-        leave(options.except("cert", "key"))
-        lines = ["bind \"https://#{host}:#{port}#{"?#{files.join("&")}" if files.any?}\""]
-        if verify
-          words = ["verify #{verify}", *("ca \"#{ca}\"" if ca)]
-          lines << "tls { #{words.join("; ")} }"
-        end
-        Translation.carried(*lines, note: note)
+        words = options.slice("cert", "key")
+        words.update({ "verify" => verify, "ca" => options["ca"] }.compact) if verify
+        leave(options.except("cert", "key", "ca"))
+        query = words.map { |name, value| "#{name}=#{value}" }.join("&")
+        Translation.carried("bind \"https://#{host}:#{port}#{"?#{query}" unless query.empty?}\"",
+                            note: note)
       end
 
       private

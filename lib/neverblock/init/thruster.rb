@@ -63,13 +63,14 @@ module NeverBlock
 
         https = "bind \"https://0.0.0.0:#{@values.fetch("HTTPS_PORT", 443)}\""
         names = domains.map { |domain| "\"#{domain}\"" }.join(", ")
-        [entry(ADDRESS, http, https, "redirect_https true", "tls { acme #{names} }")] + served
+        [entry(ADDRESS, http, https, "redirect_https true", "tls { acme #{names} }",
+               note: "certificates come from Let's Encrypt; it needs the gem acme-client")] + served
       end
 
-      def entry(keys, *lines)
+      def entry(keys, *lines, note: nil)
         text = keys.filter_map { |key| "#{key}: #{@values[key]}" if @values.key?(key) }.join(", ")
         Entry.new(place: @name, text: text, indent: 0,
-                  translation: Translation.carried(*lines))
+                  translation: Translation.carried(*lines, note: note))
       end
 
       def served

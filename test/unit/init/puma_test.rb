@@ -22,8 +22,7 @@ class InitPumaTest < Minitest::Test
       ["bind \"unix://\#{Dir.pwd}/s.sock?mode=0666\""],
     "bind \"unix:///run/a.sock\"" => ["bind \"unix:///run/a.sock\""],
     "bind \"ssl://0.0.0.0:443?key=k.pem&cert=c.pem&verify_mode=force_peer&ca=ca.pem\"" =>
-      ["bind \"https://0.0.0.0:443?cert=c.pem&key=k.pem\"",
-       "tls { verify :required; ca \"ca.pem\" }"],
+      ["bind \"https://0.0.0.0:443?cert=c.pem&key=k.pem&verify=required&ca=ca.pem\""],
     "ssl_bind \"0.0.0.0\", 443, { cert: \"c.pem\", key: \"k.pem\", verify_mode: \"none\" }" =>
       ["bind \"https://0.0.0.0:443?cert=c.pem&key=k.pem\""],
     "bind ENV[\"B\"] || 'tcp://[::]:1'" =>
