@@ -191,8 +191,9 @@ class Http2FloodsTest < ServerProcessCase
     assert_harmless { |i| priority((2 * i) + 201, on: (2 * (i % 100)) + 1, exclusive: i % 2) }
   end
 
+  # 16 is PRIORITY_UPDATE (RFC 9218 section 7.1).
   def test_frames_of_unknown_types
-    assert_harmless { |i| raw(16 + (i % 200), i % 256, i) }
+    assert_harmless { |i| raw(17 + (i % 200), i % 256, i) }
   end
 
   def test_window_updates
