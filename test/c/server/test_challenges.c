@@ -12,9 +12,12 @@
 
 #define PATH "/.well-known/acme-challenge/"
 
-static const nb_challenge one[] = {{NB_SLICE("token-1_A"), NB_SLICE("token-1_A.digest")}};
-static const nb_challenge two[] = {{NB_SLICE("token-2"), NB_SLICE("token-2.x")},
-                                   {NB_SLICE("token-3"), NB_SLICE("token-3.y")}};
+/* NB_SLICE is no constant expression of C11. */
+#define TEXT(literal) \
+    { (literal), sizeof(literal) - 1 }
+
+static const nb_challenge one[] = {{TEXT("token-1_A"), TEXT("token-1_A.digest")}};
+static const nb_challenge two[] = {{TEXT("token-2"), TEXT("token-2.x")}, {TEXT("token-3"), TEXT("token-3.y")}};
 
 static void they_come_before_the_application_until_they_are_taken_back(void **state) {
     nb_test_world *w = *state;
