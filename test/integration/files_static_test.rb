@@ -535,7 +535,7 @@ class FilesStaticTest < ServerProcessCase
   def test_files_are_in_the_log_of_requests
     ask("/text.txt?logged", "If-None-Match: *")
     server.await_stderr(
-      %r{info: GET /text\.txt\?logged 304 127\.0\.0\.1 answered by the server: a file$}
+      %r{info: GET /text\.txt\?logged (HTTP/2 )?304 127\.0\.0\.1 answered by the server: a file$}
     )
   end
 

@@ -149,6 +149,7 @@ module NeverBlock
         "tls.ciphers": '"ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256"',
         "tls.suites": '"TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256"',
         "tls.curves": '"X25519:P-256:P-384"',
+        "compression.types": '"application/json"',
         "timeouts.request": "20",
         "timeouts.retire": "600",
         "limits.worker_bytes": "1_073_741_824",

@@ -319,9 +319,10 @@ class CompatNeededTest < Minitest::Test
 
   def run_script(script, without:, seconds:)
     library = File.expand_path("../../../lib", __dir__)
-    # Ruby's own libraries: a newer one in the bundle may have lost the fault.
+    # Ruby's own libraries: a newer one, in the bundle or installed, may have lost the fault.
     env = {
-      "NB_LIB" => library, "RUBYOPT" => nil, "RUBYLIB" => nil, "GEM_HOME" => nil, "GEM_PATH" => nil
+      "NB_LIB" => library, "RUBYOPT" => nil, "RUBYLIB" => nil,
+      "GEM_HOME" => File::NULL, "GEM_PATH" => File::NULL
     }
     ruby = [RbConfig.ruby, "-W0", "-I#{library}", "-e", PRELUDE + script, *without]
     out, = Open3.capture2e(env, "timeout", "-s", "KILL", seconds.to_s, *ruby)
