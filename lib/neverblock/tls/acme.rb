@@ -11,6 +11,7 @@ require "neverblock/tls/acme/failed"
 require "neverblock/tls/acme/folder"
 require "neverblock/tls/acme/issuance"
 require "neverblock/tls/acme/kept"
+require "neverblock/tls/pause"
 
 module NeverBlock
   module TLS
@@ -98,9 +99,7 @@ module NeverBlock
         @binds = config.binds
         @answers = Answers.new(engine, listeners)
         @tasks = config.secure.acme.map { |order| task(order) }
-        @lock = Mutex.new # of @asked and @closing
-        @woken = ConditionVariable.new
-        @asked = @closing = false
+        @pause = Pause.new
       end
 
       # @return [self]
@@ -114,18 +113,12 @@ module NeverBlock
       # Has the thread try again now what has failed. Returns at once. Thread-safe.
       # @return [void]
       def ask
-        @lock.synchronize do
-          @asked = true
-          @woken.signal
-        end
+        @pause.ask
       end
 
       # @return [void]
       def close
-        @lock.synchronize do
-          @closing = true
-          @woken.signal
-        end
+        @pause.close
         return if @thread.nil? || @thread.join(CLOSE_S)
 
         # It waits for an ACME server. A name lookup cannot be ended.
@@ -152,8 +145,8 @@ module NeverBlock
 
       def run
         loop do
-          pause_until(attend)
-          hurry if take_asked
+          cause = @pause.wait((attend - now).clamp(0, LOOK_S)) or return
+          hurry if cause == :asked
         end
       rescue Closed
         nil
@@ -161,27 +154,9 @@ module NeverBlock
         @log.error("the thread that renews the certificates of tls { acme } has failed", e)
       end
 
-      def pause_until(time)
-        wait((time - now).clamp(0, LOOK_S)) { @asked }
-      end
-
-      # Waits so many seconds, or until the block is true.
-      def wait(seconds)
-        limit = monotonic + seconds
-        @lock.synchronize do
-          until (block_given? && yield) || @closing || (left = limit - monotonic) <= 0
-            @woken.wait(@lock, left)
-          end
-          raise Closed if @closing
-        end
-      end
-
-      def monotonic
-        ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
-      end
-
-      def take_asked
-        @lock.synchronize { @asked.tap { @asked = false } }
+      # While an ACME server works.
+      def wait_for_server(seconds)
+        @pause.wait(seconds, whole: true) or raise Closed
       end
 
       def hurry
@@ -227,7 +202,7 @@ module NeverBlock
 
       def issuance(task)
         kinds = self.class.kinds(task.order, @binds)
-        @issuance.new(task.order, task.folder, @answers, kinds, ->(seconds) { wait(seconds) })
+        @issuance.new(task.order, task.folder, @answers, kinds, method(:wait_for_server))
       end
 
       def failed(task, error)

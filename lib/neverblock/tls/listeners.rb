@@ -6,6 +6,7 @@
 require "neverblock/tls/development"
 require "neverblock/tls/expiry"
 require "neverblock/tls/identity"
+require "neverblock/tls/pause"
 require "neverblock/tls/self_signed"
 
 module NeverBlock
@@ -50,9 +51,7 @@ module NeverBlock
         @challenges = {} # Identity by host name
         @stand_ins = {} # Identity by Config::Acme
         @renewing = Mutex.new
-        @lock = Mutex.new # of @asked and @closing
-        @woken = ConditionVariable.new
-        @asked = @closing = false
+        @pause = Pause.new
       end
 
       # Reads the certificates of an address. Blocks.
@@ -108,10 +107,7 @@ module NeverBlock
       # Has the thread of #follow read all files now. Returns at once. Thread-safe.
       # @return [Boolean] whether there are files
       def ask
-        @lock.synchronize do
-          @asked = true
-          @woken.signal
-        end
+        @pause.ask
         files?
       end
 
@@ -128,10 +124,7 @@ module NeverBlock
 
       # @return [void]
       def close
-        @lock.synchronize do
-          @closing = true
-          @woken.signal
-        end
+        @pause.close
         @thread&.join(CLOSE_S)
       end
 
@@ -152,20 +145,8 @@ module NeverBlock
       end
 
       def look_until_closed
-        while (cause = pause)
+        while (cause = @pause.wait(LOOK_S))
           renew(asked: cause == :asked)
-        end
-      end
-
-      # @return [Symbol, nil] :asked, or :due; nil: it was closed
-      def pause
-        @lock.synchronize do
-          @woken.wait(@lock, LOOK_S) unless @closing || @asked
-          next if @closing
-
-          asked = @asked
-          @asked = false
-          asked ? :asked : :due
         end
       end
 
