@@ -1,15 +1,13 @@
 # frozen_string_literal: true
 
 require "fileutils"
-require "openssl"
 require "tmpdir"
+require "neverblock/tls/self_signed"
 
 module NeverBlock
   module Bench
     # A self-signed certificate (P-256) in a folder that is removed when this process ends.
     class TlsFiles
-      VALID_SECONDS = 86_400
-
       class << self
         # The one that all servers of this process share, made at first use.
         # @return [TlsFiles]
@@ -24,28 +22,15 @@ module NeverBlock
       def initialize
         @directory = Dir.mktmpdir("neverblock-bench-tls")
         File.chmod(0o755, @directory) # a worker that drops root still has to enter
-        key = OpenSSL::PKey::EC.generate("prime256v1")
-        File.write(self.key, key.to_pem)
-        File.write(certificate, signed(key).to_pem)
+        identity = TLS::SelfSigned.identity(["localhost"], days: 1)
+        File.write(key, identity.key)
+        File.write(certificate, identity.chain)
       end
 
       # @return [String] path
       def certificate = File.join(@directory, "certificate.pem")
       # @return [String] path
       def key = File.join(@directory, "key.pem")
-
-      private
-
-      def signed(key)
-        certificate = OpenSSL::X509::Certificate.new
-        certificate.version = 2
-        certificate.serial = 1
-        certificate.subject = certificate.issuer = OpenSSL::X509::Name.parse("/CN=localhost")
-        certificate.not_before = Time.now - VALID_SECONDS
-        certificate.not_after = Time.now + VALID_SECONDS
-        certificate.public_key = key
-        certificate.sign(key, "SHA256")
-      end
     end
 
     # For servers with a plain port, which ServerProcess asks first, and a port with TLS.
