@@ -10,6 +10,7 @@ module NeverBlock
       FILES = %w[falcon.rb].freeze
 
       NEEDLESS = {
+        %i[require] => "it loads Falcon",
         %i[include load] => "what Falcon's environments do is on here by itself",
         %i[supervisor] => "the front watches the workers",
         %i[scheme protocol authority] =>
@@ -23,6 +24,8 @@ module NeverBlock
       }.freeze
       ENDPOINT = /parse\(\s*(["'])([^"']+)\1/.freeze
       BLOCKS = %w[service rack].freeze
+      METHODS = { count: :workers, port: :port, url: :url, endpoint: :endpoint,
+                  preload: :preload }.freeze
 
       # @return [Array<Entry>]
       def entries
@@ -39,29 +42,25 @@ module NeverBlock
         statement.kind == :call && BLOCKS.include?(statement.word) && statement.block
       end
 
-      # `require "falcon/..."` is Falcon's own.
-      def translate(statement)
-        case statement.word
-        when "count" then workers(value_of(statement))
-        when "port"
-          return without_value if value_of(statement).empty?
-
-          Translation.carried("bind #{RubyText.address("http", '"0.0.0.0"', value_of(statement))}")
-        when "url" then address(statement.text[/(["'])(\w+:[^"']+)\1/, 2])
-        when "endpoint" then address(statement.text[ENDPOINT, 2])
-        when "preload" then Translation.carried("preload_app true")
-        when "require" then Translation.needless("it loads Falcon")
-        else from_tables(statement.word.to_sym)
-        end
+      def workers(statement)
+        value = value_of(statement)
+        Translation.carried("workers #{value.empty? ? ":auto" : value}")
       end
+
+      def port(statement)
+        value = value_of(statement)
+        return without_value if value.empty?
+
+        Translation.carried("bind #{RubyText.address("http", '"0.0.0.0"', value)}")
+      end
+
+      def url(statement) = address(statement.text[/(["'])(\w+:[^"']+)\1/, 2])
+      def endpoint(statement) = address(statement.text[ENDPOINT, 2])
+      def preload(_statement) = Translation.carried("preload_app true")
 
       # `count 2`, or `count { 2 }` in a block of an environment.
       def value_of(statement)
         statement.argument || statement.block.to_s.sub(/\A(do|\{)/, "").sub(/(end|\})\z/, "").strip
-      end
-
-      def workers(value)
-        Translation.carried("workers #{value.empty? ? ":auto" : value}")
       end
 
       def address(url)

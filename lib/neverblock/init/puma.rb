@@ -19,8 +19,6 @@ module NeverBlock
                 "or address; `admin \"http://127.0.0.1:9393\"` answers /health, /ready, " \
                 "/metrics and /status.json"
       LOOP = "connections are the I/O loop's, which takes as many as there are"
-      OUTPUT = "the log goes to standard output and error; the service manager or the shell " \
-               "sends it to a file"
 
       # Nothing has to be written here.
       NEEDLESS = {
@@ -98,34 +96,23 @@ module NeverBlock
       METHODS = { port: :port, bind: :bind, ssl_bind: :ssl_bind, workers: :workers,
                   plugin: :plugin, rackup: :rackup, stdout_redirect: :stdout_redirect,
                   force_shutdown_after: :shutdown_time, before_worker_shutdown: :worker_shutdown,
-                  on_worker_shutdown: :worker_shutdown }.freeze
-
-      WITH_VALUE = [:port, :bind, :ssl_bind, :workers, :plugin, :force_shutdown_after,
-                    *RENAMED.keys].freeze
+                  on_worker_shutdown: :worker_shutdown,
+                  **SWITCHES.transform_values { :switch },
+                  **HOOKS.transform_values { :hook } }.freeze
+      WITH_VALUE = %i[port bind ssl_bind workers plugin force_shutdown_after].freeze
 
       private
 
-      def translate(statement)
-        word = statement.word.to_sym
-        if RENAMED.key?(word) && statement.argument
-          return Translation.carried(format(RENAMED.fetch(word), statement.argument))
-        end
-        return switch(word, statement) if SWITCHES.key?(word)
-        return hook(HOOKS.fetch(word), statement) if HOOKS.key?(word) && statement.block
-
-        method = METHODS[word]
-        return without_value if statement.argument.nil? && WITH_VALUE.include?(word)
-
-        method ? send(method, statement) : from_tables(word)
-      end
-
-      def switch(word, statement)
-        value = statement.argument || "true"
-        Translation.carried("#{SWITCHES.fetch(word)} #{value}")
+      def switch(statement)
+        name = SWITCHES.fetch(statement.word.to_sym)
+        Translation.carried("#{name} #{statement.argument || "true"}")
       end
 
       # A block of ours gets no more than the worker's number.
-      def hook(name, statement)
+      def hook(statement)
+        return from_tables(statement.word.to_sym) unless statement.block
+
+        name = HOOKS.fetch(statement.word.to_sym)
         note = "called before each worker is forked" if statement.word == "before_fork"
         note = "called in each worker, with its number" if name == "after_fork"
         Translation.carried(*RubyText.block(name, statement.block), note: note)
@@ -177,6 +164,8 @@ module NeverBlock
         if statement.parameters.positive?
           return Translation.missing("call at_exit in after_fork { |number| }")
         end
+
+        return from_tables(statement.word.to_sym) unless statement.block
 
         inner = RubyText.block("at_exit", statement.block)
         Translation.carried("after_fork do", *inner.map { |line| "  #{line}".rstrip }, "end",

@@ -10,9 +10,17 @@ module NeverBlock
     # for each `if` around it. A structure (`if` and its `end`) has lines alone.
     Entry = Struct.new(:place, :text, :translation, :indent, keyword_init: true)
 
-    # A configuration file in Ruby of another server. A subclass names the words: `translate` gets
-    # a Statement and returns a Translation.
+    # A configuration file in Ruby of another server. A subclass names its words in tables. RENAMED:
+    # settings with one argument, as a format of ours; NEEDLESS, MISSING: notes by words; METHODS:
+    # what gets the Statement and returns the Translation, of words that take more than a table;
+    # WITH_VALUE: those of METHODS that mean nothing without an argument.
     class RubyFile
+      OUTPUT = "the log goes to standard output and error; the service manager or the shell " \
+               "sends it to a file"
+      RENAMED = {}.freeze
+      METHODS = {}.freeze
+      WITH_VALUE = [].freeze
+
       # @return [String]
       attr_reader :name
 
@@ -64,6 +72,17 @@ module NeverBlock
       end
 
       def frame(line, indent) = Entry.new(translation: Translation.carried(line), indent: indent)
+
+      def translate(statement)
+        word = statement.word.to_sym
+        renamed = self.class::RENAMED[word]
+        needs_value = renamed || self.class::WITH_VALUE.include?(word)
+        return without_value if needs_value && statement.argument.nil?
+        return Translation.carried(format(renamed, statement.argument)) if renamed
+
+        method = self.class::METHODS[word]
+        method ? send(method, statement) : from_tables(word)
+      end
 
       def without_value = Translation.missing("it has no value")
 

@@ -11,8 +11,6 @@ module NeverBlock
 
       WORKERS = "a process of Unicorn serves one request at a time, a worker here up to 1,024: " \
                 "one for each CPU is enough"
-      OUTPUT = "the log goes to standard output and error; the service manager or the shell " \
-               "sends it to a file"
 
       NEEDLESS = {
         %i[client_body_buffer_size rewindable_input] =>
@@ -32,24 +30,13 @@ module NeverBlock
       HOOK = "a block gets the worker's number alone here, and the old master is nobody's to " \
              "end: HUP replaces the workers"
 
+      METHODS = { worker_processes: :workers, listen: :listen, timeout: :timeout,
+                  before_fork: :hook, after_fork: :hook }.freeze
+      WITH_VALUE = %i[listen timeout].freeze
+
       private
 
-      def translate(statement)
-        word = statement.word.to_sym
-        if RENAMED.key?(word) && statement.argument
-          return Translation.carried(format(RENAMED.fetch(word), statement.argument))
-        end
-
-        return without_value if statement.argument.nil? && %i[listen timeout].include?(word)
-
-        case word
-        when :worker_processes then Translation.carried("workers :auto", note: WORKERS)
-        when :listen then listen(statement)
-        when :timeout then timeout(statement)
-        when :before_fork, :after_fork then hook(statement)
-        else from_tables(word)
-        end
-      end
+      def workers(_statement) = Translation.carried("workers :auto", note: WORKERS)
 
       # A request of Unicorn that waits is killed too; here it keeps nobody.
       def timeout(statement)
