@@ -3,16 +3,12 @@
 # The demo's page in headless Chromium: what people see and press, at a desk and on a phone, in both
 # themes. Leaves pictures in tmp/demo-page.
 
-require "ferrum"
 require "fileutils"
 require "minitest/autorun"
+require_relative "../support/browser"
 require_relative "demo_process"
 
 class DemoBrowserTest < Minitest::Test
-  CHROMIUM = ENV.fetch("PATH", "").split(":")
-    .product(%w[chromium chromium-browser google-chrome])
-    .map { |parts| File.join(*parts) }
-    .find { |path| File.executable?(path) }
   PICTURES = File.expand_path("../../tmp/demo-page", __dir__)
   WAIT_S = 40
   SIZES = {
@@ -56,24 +52,12 @@ class DemoBrowserTest < Minitest::Test
 
     # One for all tests; each has its pages in a context of its own, as a new visitor has.
     def browser
-      @browser ||= start
-    end
-
-    private
-
-    # As root Chromium needs to be without its sandbox; it sees our own pages only.
-    def start
-      Ferrum::Browser.new(
-        browser_path: CHROMIUM, headless: "new", timeout: WAIT_S, process_timeout: WAIT_S,
-        browser_options: {
-          "no-sandbox" => nil, "disable-gpu" => nil, "disable-dev-shm-usage" => nil
-        }
-      )
+      @browser ||= Browser.start(wait_s: WAIT_S)
     end
   end
 
   def setup
-    unless CHROMIUM
+    unless Browser.here?
       skip "no Chromium here (bin/setup --all installs Debian's where it can be had): " \
            "the demo's page was not driven"
     end

@@ -5,10 +5,10 @@
 # what they ask for comes whole, and what one stream does keeps no other.
 
 require "digest"
-require "ferrum"
 require "json"
 require "open3"
 
+require_relative "../support/browser"
 require_relative "../support/served_folder"
 require_relative "../support/self_signed_certificate"
 require_relative "../support/server_process_case"
@@ -83,10 +83,6 @@ class HTTP2ClientsTest < ServerProcessCase
     end)
   RUBY
   NODE_CLIENT = File.expand_path("../support/http2_client.js", __dir__)
-  CHROMIUM = ENV.fetch("PATH", "").split(":")
-    .product(%w[chromium chromium-browser google-chrome])
-    .map { |parts| File.join(*parts) }
-    .find { |path| File.executable?(path) }
 
   class << self
     def app
@@ -121,16 +117,8 @@ class HTTP2ClientsTest < ServerProcessCase
       @folder&.remove
     end
 
-    # As root Chromium needs to be without its sandbox; it sees our own pages only.
     def browser
-      @browser ||= Ferrum::Browser.new(
-        browser_path: CHROMIUM, headless: "new",
-        timeout: Patience::SECONDS, process_timeout: Patience::SECONDS,
-        browser_options: {
-          "no-sandbox" => nil, "disable-gpu" => nil, "disable-dev-shm-usage" => nil,
-          "ignore-certificate-errors" => nil
-        }
-      )
+      @browser ||= Browser.start(untrusted: true)
     end
   end
 
@@ -366,7 +354,7 @@ class HTTP2ClientsTest < ServerProcessCase
 
   # @return [Hash] what the script has called `done` with
   def in_page(script)
-    skip "there is no Chromium" unless CHROMIUM
+    skip "there is no Chromium" unless Browser.here?
 
     page = self.class.browser.create_page
     page.go_to("#{secure}/page")

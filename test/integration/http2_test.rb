@@ -7,6 +7,7 @@ require "digest"
 require "open3"
 require "tmpdir"
 
+require_relative "../support/browser"
 require_relative "../support/self_signed_certificate"
 require_relative "../support/server_process_case"
 
@@ -188,16 +189,12 @@ class Http2Test < ServerProcessCase
     assert_equal 20, output.scan(/ 200 /).size, output
   end
 
-  BROWSER = ENV.fetch("PATH").split(":")
-               .product(%w[chromium chromium-browser google-chrome])
-               .map { |parts| File.join(*parts) }.find { |path| File.executable?(path) }
-
   def test_a_browser_loads_a_page_with_200_images
-    skip "there is no Chromium" unless BROWSER
+    skip "there is no Chromium" unless Browser.here?
     words = %w[--headless --no-sandbox --disable-gpu --ignore-certificate-errors --dump-dom
                --virtual-time-budget=20000]
-    out, = Open3.capture2(BROWSER, *words, "--user-data-dir=#{FILES}/profile", "#{secure}/page",
-                          err: File::NULL)
+    out, = Open3.capture2(Browser::CHROMIUM, *words, "--user-data-dir=#{FILES}/profile",
+                          "#{secure}/page", err: File::NULL)
 
     assert_includes out, "200 loaded, 200 by h2"
   end

@@ -3,17 +3,12 @@
 # examples/rails in production, used by a visitor in headless Chromium: the list, a mistake in the
 # form, an upload, the slow report, the CSV.
 
-require "ferrum"
 require "minitest/autorun"
+require_relative "../support/browser"
 require_relative "../support/http_client"
 require_relative "../support/rails_application"
 
 class RailsExampleTest < Minitest::Test
-  CHROMIUM = ENV.fetch("PATH", "").split(":")
-    .product(%w[chromium chromium-browser google-chrome])
-    .map { |parts| File.join(*parts) }
-    .find { |path| File.executable?(path) }
-
   # The example with the gems of the checkout.
   class Example < RailsApplication
     private
@@ -29,19 +24,12 @@ class RailsExampleTest < Minitest::Test
   end
 
   def setup
-    skip "chromium is not installed (bin/setup --all installs it)" unless CHROMIUM
+    skip "chromium is not installed (bin/setup --all installs it)" unless Browser.here?
     @server = RailsServer.new(
       "bin/rails", "server", "-p", "0", "-b", "127.0.0.1", "-e", "production",
       application: Example.new
     ).start
-    @browser = Ferrum::Browser.new(
-      browser_path: CHROMIUM, headless: "new",
-      timeout: Patience::SECONDS, process_timeout: Patience::SECONDS,
-      browser_options: {
-        "no-sandbox" => nil, "disable-gpu" => nil, "disable-dev-shm-usage" => nil,
-        "ignore-certificate-errors" => nil
-      }
-    )
+    @browser = Browser.start(untrusted: true)
   end
 
   def teardown

@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "../../support/unit"
+require_relative "../../support/config_text"
 require "neverblock/config"
-require "neverblock/config/user_file"
-require "tmpdir"
 
 class ConfigAcmeTest < Minitest::Test
+  include ConfigText
+
   Acme = NeverBlock::Config::Acme
   ConfigError = NeverBlock::ConfigError
 
@@ -89,15 +90,5 @@ class ConfigAcmeTest < Minitest::Test
     assert_match(/neverblock\.rb:3: tls acme: "a\.test" is given twice/, error.message)
     error = assert_raises(ConfigError) { read("tls { acme 'a.test', 7 }") }
     assert_match(/neverblock\.rb:1: tls acme: takes host names; got 7/, error.message)
-  end
-
-  private
-
-  def read(text)
-    Dir.mktmpdir do |folder|
-      path = File.join(folder, "neverblock.rb")
-      File.write(path, text)
-      NeverBlock::Config::UserFile.read(path)
-    end
   end
 end

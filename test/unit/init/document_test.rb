@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
 require_relative "../../support/unit"
+require_relative "../../support/config_text"
 require_relative "../../support/init_case"
-require "neverblock/config/user_file"
 require "neverblock/init/sources"
 
 class InitDocumentTest < Minitest::Test
+  include ConfigText
   include InitCase
 
   READER = NeverBlock::Init::Puma
@@ -38,13 +39,13 @@ class InitDocumentTest < Minitest::Test
   def test_it_is_a_configuration_file
     text = document(reader(RAILS, "config/puma.rb"))
     with_variables("RAILS_ENV" => "production", "PIDFILE" => "a.pid", "PORT" => "7") do
-      values = values_of(text)
+      values = read(text)
       assert_equal ["http://0.0.0.0:7"], values.fetch(:bind).map(&:url)
       assert_equal [2, "a.pid"], values.values_at(:workers, :pidfile)
       assert_equal 1, values.fetch(:after_fork).size
       refute values.key?(:solid_queue)
     end
-    with_variables("SOLID_QUEUE_IN_PUMA" => "1") { assert values_of(text).fetch(:solid_queue) }
+    with_variables("SOLID_QUEUE_IN_PUMA" => "1") { assert read(text).fetch(:solid_queue) }
   end
 
   def test_every_setting_stands_with_its_place_and_its_meaning
@@ -61,24 +62,16 @@ class InitDocumentTest < Minitest::Test
   end
 
   def test_without_another_server_it_has_the_first_settings_as_comments
-    assert_empty values_of(document)
+    assert_empty read(document)
     assert_includes document, "# workers :auto"
   end
 
   def test_texts_that_a_format_or_a_pattern_could_take_for_their_own_stay
     text = "pidfile \"100%d-ä-\\\\0.pid\"\n"
-    assert_equal "100%d-ä-\\0.pid", values_of(document(reader(text))).fetch(:pidfile)
+    assert_equal "100%d-ä-\\0.pid", read(document(reader(text))).fetch(:pidfile)
   end
 
   private
-
-  def values_of(text)
-    Dir.mktmpdir do |folder|
-      path = File.join(folder, "neverblock.rb")
-      File.write(path, text)
-      NeverBlock::Config::UserFile.read(path)
-    end
-  end
 
   def with_variables(variables)
     names = %w[RAILS_ENV PIDFILE PORT SOLID_QUEUE_IN_PUMA]
