@@ -5,11 +5,14 @@
 
 require "net/http"
 
-require_relative "../support/http2_peer"
+require_relative "../support/http2_wire"
 require_relative "../support/server_process_case"
 
 class Http2BoundsTest < ServerProcessCase
-  SETTINGS = <<~RUBY
+  include Http2Wire
+  include Http2Wire::Frames
+
+  CONFIGURATION = <<~RUBY
     limits { http2_streams 3; http2_resets 5; http2_frames 200; header_bytes 4_096; body_bytes 1_000 }
     cancel_on_disconnect true
   RUBY
@@ -34,19 +37,15 @@ class Http2BoundsTest < ServerProcessCase
   end
 
   def self.server_options
-    File.write(File.join(FILES, "config.rb"), SETTINGS)
+    File.write(File.join(FILES, "config.rb"), CONFIGURATION)
     options = ["-C", File.join(FILES, "config.rb"), "--admin", "http://127.0.0.1:0"]
     { options: [*options, "--log-requests", "--log-format", "json"] }
   end
 
   def setup
     skip "frames are made for plain addresses" if server.url.start_with?("https:")
-    skip "this build has no HTTP/2" unless http2?
+    skip "this build has no HTTP/2" unless Http2Wire.spoken?(server.url)
     @before = figures
-  end
-
-  def http2?
-    Http2Peer.open(server.url) { |client| client.read&.type == :settings }
   end
 
   def figures
@@ -62,41 +61,43 @@ class Http2BoundsTest < ServerProcessCase
     end
   end
 
-  def open(**options, &block)
-    Http2Peer.open(server.url, **options, &block)
+  def connect(url = server.url)
+    Client.open(url) do |client|
+      client.send(PREFACE + settings)
+      yield client
+    end
   end
 
   def test_the_server_says_its_bounds
-    open { |client| assert_equal 3, client.await(:settings).settings[3] }
+    connect { |client| assert_equal 3, client.await(SETTINGS).settings[3] }
   end
 
   def test_streams_beyond_the_limit_are_refused
-    open do |client|
+    connect do |client|
       streams = Array.new(4) { client.request("/wait") }
-      refused = client.await(:rst_stream)
-      assert_equal [streams.last, Http2Peer::REFUSED_STREAM], [refused.stream, refused.code]
+      refused = client.await(RST_STREAM)
+      assert_equal [streams.last, REFUSED_STREAM], [refused.stream, refused.code]
       assert_counted(["bounds", "streams_total"] => 1, ["streams"] => 3, ["connections"] => 1)
     end
     assert_counted(["streams"] => 0, ["connections"] => 0)
   end
 
   def test_a_client_that_knows_the_limit_and_passes_it_is_turned_away
-    open do |client|
-      client.await(:settings)
-      client.frame(:settings, flags: Http2Peer::ACK)
+    connect do |client|
+      client.acknowledge
       4.times { client.request("/wait") }
-      assert_equal Http2Peer::PROTOCOL_ERROR, client.await(:goaway).code
+      assert_equal PROTOCOL_ERROR, client.await(GOAWAY).code
       assert_counted(["bounds", "streams_total"] => 1, %w[goaways PROTOCOL_ERROR] => 1)
     end
   end
 
   def test_resets_beyond_the_limit_end_the_connection
-    open do |client|
+    connect do |client|
       6.times do
         stream = client.request("/wait")
-        client.frame(:rst_stream, stream: stream, payload: [Http2Peer::CANCEL].pack("N"))
+        client.send(rst_stream(stream))
       end
-      assert_equal Http2Peer::ENHANCE_YOUR_CALM, client.await(:goaway).code
+      assert_equal ENHANCE_YOUR_CALM, client.await(GOAWAY).code
     end
     assert_counted(["bounds", "resets_total"] => 1, ["reset_by_client_total"] => 6,
                    %w[goaways ENHANCE_YOUR_CALM] => 1, ["requests_total"] => 6)
@@ -104,45 +105,52 @@ class Http2BoundsTest < ServerProcessCase
 
   # They cost the server as much (CVE-2025-8671).
   def test_resets_that_the_client_provokes_count_as_well
-    open do |client|
+    connect do |client|
       6.times do
         stream = client.request("/", fields: { "connection" => "close" })
-        client.await(:rst_stream, stream)
+        client.await(RST_STREAM, stream: stream)
       end
-      assert_equal Http2Peer::ENHANCE_YOUR_CALM, client.await(:goaway).code
+      assert_equal ENHANCE_YOUR_CALM, client.await(GOAWAY).code
     end
     assert_counted(["bounds", "resets_total"] => 1, ["reset_by_server_total"] => 6)
   end
 
   def test_heads_and_bodies_beyond_their_limits_are_counted
-    open do |client|
+    connect do |client|
       fields = Array.new(50) { |i| ["x-#{i}", "y" * 100] }.to_h
-      assert_match(/\A431 /, client.content(client.request("/", fields: fields)))
+      assert_match(/\A431 /, client.response(client.request("/", fields: fields)).body)
       long = client.request("/read", method: "POST", fields: { "content-length" => "1001" },
                                      body: true)
-      assert_match(/\A413 /, client.content(long))
+      assert_match(/\A413 /, client.response(long).body)
       unsaid = client.request("/read", method: "POST", body: true)
-      client.data(unsaid, "x" * 1_001)
-      assert_match(/\A413 /, client.content(unsaid))
-      assert_equal "hello", client.content(client.request("/"))
+      client.send(data(unsaid, "x" * 1_001))
+      assert_match(/\A413 /, client.response(unsaid).body)
+      assert_equal "hello", client.response(client.request("/")).body
     end
     assert_counted(["bounds", "head_total"] => 1, ["bounds", "body_total"] => 2)
+  end
+
+  # Writes as much as the socket takes, if the connection has not ended.
+  def try(client, bytes)
+    client.wire.socket.write_nonblock(bytes, exception: false)
+  rescue Errno::EPIPE, Errno::ECONNRESET
+    nil
   end
 
   # It is not read any more, or its connection ends: what comes first is left to the kernel's
   # buffers.
   def test_a_client_that_does_not_read_its_answers_is_held_back
-    open do |client|
-      ping = client.bytes_of(:ping, payload: "12345678") * 1_000
+    connect do |client|
+      pings = ping * 1_000
       Patience.await("a bound is met") do
-        client.try(ping)
+        try(client, pings)
         now = figures["bounds"]
         %w[unread_frames_total control_frames_total].any? do |name|
           now[name] > @before["bounds"][name]
         end
       end
     end
-    open { |client| assert_equal "hello", client.content(client.request("/")) }
+    connect { |client| assert_equal "hello", client.response(client.request("/")).body }
   end
 
   # So much within so little time that no client of this test keeps to it.
@@ -158,7 +166,7 @@ class Http2BoundsTest < ServerProcessCase
     options = ["-C", config, "--admin", "http://127.0.0.1:0"]
     ServerProcess.run(APP.sub('"/read"', '"/read", "/streamed"'), options: options) do |server|
       status = -> { JSON.parse(Net::HTTP.get(URI("#{server.admin_url}/status.json"))) }
-      Http2Peer.open(server.url) { |client| yield client, status }
+      connect(server.url) { |client| yield client, status }
     end
   end
 
@@ -175,13 +183,13 @@ class Http2BoundsTest < ServerProcessCase
     end
   end
 
-  # @return [Http2Peer::Frame] the answer's content
+  # @return [Frame] the answer's content
   def trickle(client, slow)
     loop do
-      client.data(slow, "x")
+      client.send(data(slow, "x"))
       quick = client.request("/")
       loop do
-        frame = client.await(:data)
+        frame = client.await(DATA)
         return frame if frame.stream == slow
         break if frame.stream == quick
       end
@@ -191,17 +199,17 @@ class Http2BoundsTest < ServerProcessCase
   def test_a_download_whose_window_stays_shut_ends_alone
     with_slow_server do |client, status|
       file = client.request("/large.bin")
-      client.open_window(0, 1_000_000)
+      client.send(window_update(0, 1_000_000))
       reset = nil
       until reset
         quick = client.request("/")
         frame = nil
-        until reset || (frame&.stream == quick && frame.end?)
-          frame = client.read
-          reset = frame if frame.type == :rst_stream && frame.stream == file
+        until reset || (frame&.stream == quick && frame.flag?(END_STREAM))
+          frame = client.frame
+          reset = frame if frame.type == RST_STREAM && frame.stream == file
         end
       end
-      assert_equal Http2Peer::CANCEL, reset.code
+      assert_equal CANCEL, reset.code
       now = status.call
       assert_equal 1, now.dig("http2", "bounds", "slow_response_total")
       assert_equal 1, now.dig("downloads", "timed_out_total")
@@ -209,12 +217,12 @@ class Http2BoundsTest < ServerProcessCase
   end
 
   def test_the_log_tells_the_protocol
-    open do |client|
-      client.content(client.request("/?application"))
-      client.content(client.request("/?server", method: "CONNECTED" * 4))
+    connect do |client|
+      client.response(client.request("/?application")).body
+      client.response(client.request("/?server", method: "CONNECTED" * 4)).body
       body = client.request("/?body", method: "POST", body: true)
-      client.data(body, "x" * 1_001)
-      client.content(body)
+      client.send(data(body, "x" * 1_001))
+      client.response(body).body
     end
     server.await_stderr(%r{"target":"/\?application","protocol":"HTTP/2","status":200})
     server.await_stderr(%r{"target":"/\?server","status":501.*"protocol":"HTTP/2"})

@@ -3,10 +3,13 @@
 # The application's own word on the order of responses (RFC 9218 section 8), seen by the order of
 # frames when a window opens that was shut. What clients say is in test/c/protocols.
 
-require_relative "../support/http2_peer"
+require_relative "../support/http2_wire"
 require_relative "../support/server_process_case"
 
 class Http2PriorityTest < ServerProcessCase
+  include Http2Wire
+  include Http2Wire::Frames
+
   WINDOW_BYTES = 65_535
 
   def self.app
@@ -22,25 +25,24 @@ class Http2PriorityTest < ServerProcessCase
 
   def setup
     skip "frames are made for plain addresses" if server.url.start_with?("https:")
-    return if Http2Peer.open(server.url) { |client| client.read&.type == :settings }
-
-    skip "this build has no HTTP/2"
+    skip "this build has no HTTP/2" unless Http2Wire.spoken?(server.url)
   end
 
   # @param requests [Array<(String, String)>] what the client says, and what the application says
   # @return [Array<Integer>] which of them end first
   def order(requests)
-    Http2Peer.open(server.url) do |client|
+    Client.open(server.url) do |client|
+      client.send(PREFACE + settings)
       left = WINDOW_BYTES
       client.request("/?#{WINDOW_BYTES}")
-      left -= client.await(:data).payload.bytesize while left.positive?
+      left -= client.await(DATA).payload.bytesize while left.positive?
       streams = requests.map do |asked, answered|
         fields = asked ? { "priority" => asked } : {}
         client.request("/?40000#{"&#{answered}" if answered}", fields: fields)
       end
-      streams.each { client.await(:headers) }
-      client.open_window(0, 1_000_000)
-      streams.map { streams.index(client.await(:data, &:end?).stream) }
+      streams.each { client.await(HEADERS) }
+      client.send(window_update(0, 1_000_000))
+      streams.map { streams.index(client.await(DATA) { |frame| frame.flag?(END_STREAM) }.stream) }
     end
   end
 

@@ -90,12 +90,24 @@ module Http2Wire
       frame
     end
 
-    # Takes frames until one of the type, and of the stream if that is given.
+    # Sends the head of a request, on the next stream.
+    # @param body [Boolean] whether content follows
+    # @return [Integer] the stream
+    def request(path, method: "GET", fields: [], body: false)
+      stream = next_stream
+      head = Frames.request_fields(fields.to_a, method: method, path: path)
+      send(Frames.headers(stream, head, END_HEADERS | (body ? 0 : END_STREAM)))
+      stream
+    end
+
+    # Takes frames until one of the type, of the stream if that is given, and for which the block is
+    # true if there is one.
     # @return [Frame]
     def await(type, stream: nil)
       loop do
         taken = frame
-        return taken if taken.type == type && (stream.nil? || taken.stream == stream)
+        fits = taken.type == type && (stream.nil? || taken.stream == stream)
+        return taken if fits && (!block_given? || yield(taken))
       end
     end
 

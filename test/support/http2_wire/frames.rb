@@ -28,6 +28,16 @@ module Http2Wire
     def flag?(flag)
       flags.anybits?(flag)
     end
+
+    # Of RST_STREAM and GOAWAY.
+    def code
+      payload[type == GOAWAY ? 4 : 0, 4].unpack1("N")
+    end
+
+    # Of SETTINGS: values by number.
+    def settings
+      payload.unpack("nN" * (payload.bytesize / 6)).each_slice(2).to_h
+    end
   end
 
   # The words that tests make frames with.
