@@ -476,7 +476,7 @@ module NeverBlock
                help: "threads that write request bodies to files"),
         option(:handshake_workers, INTERNAL, whole(1..256),
                default: 2, unit: "threads", engine: :handshake_workers,
-               help: "threads that take the steps of TLS handshakes"),
+               help: "threads that use private keys in TLS handshakes"),
         option(:compress_workers, INTERNAL, whole(1..256),
                default: 2, unit: "threads", engine: :compress_workers,
                help: "threads that compress large responses"),

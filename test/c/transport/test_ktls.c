@@ -258,7 +258,7 @@ static void shake_hands(pair *p, nb_tls_context *context, int version) {
     bool client_done = false;
     for (int i = 0; i < 10000 && (status == NB_AGAIN || !client_done); i++) {
         client_done = tls_client_step(&p->client);
-        if (status == NB_AGAIN) status = nb_transport_tls_handshake(&p->near, &p->facts);
+        if (status == NB_AGAIN) status = nb_transport_tls_handshake(&p->near, false, &p->facts);
         if (fake.present) (void)push();
         await_bytes(p->far);
     }

@@ -219,6 +219,36 @@ static void sessions_resume_also_after_a_new_key(void **state) {
     close_pair(&p);
 }
 
+/* A light step leaves the private key alone, and slow groups. */
+static void a_session_that_resumes_needs_no_heavy_step(void **state) {
+    (void)state;
+    static const struct {
+        int version;
+        const char *groups; /* of the client that comes again */
+        int heavy;
+    } cases[] = {{TLS1_2_VERSION, "X25519:P-256", 0},
+                 {TLS1_3_VERSION, "X25519", 0},
+                 {TLS1_3_VERSION, "P-256", 0},
+                 {TLS1_3_VERSION, "P-384", 1},
+                 {TLS1_3_VERSION, "P-521:P-256", 1}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        pair p;
+        nb_tls_context *context = tls_identity_context(&rsa);
+        open_pair(&p, context);
+        tls_client_open(&p.client, p.far, "one.example");
+        assert_int_equal(1, SSL_CTX_set_max_proto_version(p.client.context, cases[i].version));
+        assert_int_equal(1, SSL_set_max_proto_version(p.client.ssl, cases[i].version));
+        assert_status(NB_OK, shake(&p));
+        assert_int_equal(1, p.heavy);
+        take_ticket(&p);
+        assert_int_equal(1, SSL_CTX_set1_groups_list(p.client.context, cases[i].groups));
+        assert_status(NB_OK, come_again(&p, context));
+        assert_int_equal(NB_HANDSHAKE_resumed, p.facts.outcome);
+        assert_int_equal(cases[i].heavy, p.heavy);
+        close_pair(&p);
+    }
+}
+
 static nb_tls_context *verifying(nb_tls_verify verify, const char *authorities) {
     nb_tls_settings settings;
     nb_tls_context *context;
@@ -418,12 +448,10 @@ static nb_handshake_outcome fails_on(const char *bytes, size_t size, char *answe
     pair p = {0};
     open_pair(&p, tls_identity_context(&identity));
     assert_int_equal(size, write(p.far, bytes, size));
-    nb_transport_tls_hear(&p.near);
-    nb_status status = nb_transport_tls_handshake(&p.near, &p.facts);
+    nb_status status = nb_transport_tls_handshake(&p.near, true, &p.facts);
     if (status == NB_AGAIN) {
         shutdown(p.far, SHUT_WR);
-        nb_transport_tls_hear(&p.near);
-        status = nb_transport_tls_handshake(&p.near, &p.facts);
+        status = nb_transport_tls_handshake(&p.near, true, &p.facts);
     }
     assert_status(NB_SYSTEM, status);
     ssize_t got = read(p.far, answer, room - 1);
@@ -447,8 +475,7 @@ static void bytes_that_are_no_tls_are_told_apart(void **state) {
     assert_int_equal(NB_HANDSHAKE_broken, fails_on("\x16\x03\x01\0\x05hello", 10, answer, sizeof answer));
 }
 
-/* A client's first message comes in pieces of every size, and one that is longer than what is taken
- * ahead; each piece is taken before the step. */
+/* A client's first message comes in pieces of every size, with a step for each. */
 static void the_first_message_comes_in_pieces(void **state) {
     (void)state;
     char hello[8192];
@@ -471,11 +498,12 @@ static void the_first_message_comes_in_pieces(void **state) {
         for (size_t at = 0; at < (size_t)size; at += piece) {
             size_t most = (size_t)size - at < piece ? (size_t)size - at : piece;
             assert_int_equal(most, write(p.far, hello + at, most));
-            nb_transport_tls_hear(&p.near);
-            status = nb_transport_tls_handshake(&p.near, &p.facts);
+            status = nb_transport_tls_handshake(&p.near, true, &p.facts);
             assert_status(NB_AGAIN, status);
+            assert_int_equal(at + most == (size_t)size, p.facts.heavy);
         }
-        assert_true(p.facts.quick); /* all of it was understood and answered */
+        assert_status(NB_AGAIN, nb_transport_tls_handshake(&p.near, false, &p.facts));
+        assert_true(read(p.far, hello, sizeof hello) > 500); /* the server's messages */
         tls_client_free(&p.client);
         p.near.kind->close(&p.near, 0);
         close(p.far);
@@ -586,6 +614,7 @@ int main(void) {
         cmocka_unit_test(our_end_is_told),
         cmocka_unit_test(a_cut_connection_is_an_end),
         cmocka_unit_test(sessions_resume_also_after_a_new_key),
+        cmocka_unit_test(a_session_that_resumes_needs_no_heavy_step),
         cmocka_unit_test(a_session_does_not_resume_where_clients_are_asked_for_something_else),
         cmocka_unit_test(an_old_ticket_is_a_full_handshake),
         cmocka_unit_test(the_name_chooses_the_certificate),

@@ -1,14 +1,17 @@
 /*
- * connection_handshake.c - TLS handshakes of a loop's connections. The step with the server's key
- * computes, for a millisecond with some keys. So native threads take it, and the loop serves other
- * connections meanwhile.
+ * connection_handshake.c - TLS handshakes of a loop's connections. Work with the server's key takes
+ * a millisecond with some keys. So native threads do it, and the loop serves other connections
+ * meanwhile. All else is the loop's, as a hand-over to a thread and back would cost as much. A
+ * session that resumes needs no thread.
  *
  * Way of one: nb_handshake_begin when the connection was accepted; nb_handshake_ready when the
- * socket has something, which hands the step to a thread; the thread passes it back to the loop,
- * which calls nb_handshake_returned. In the end the connection is open, or has ended.
+ * socket has something, which takes a light step, and hands heavy work to a thread; the thread
+ * passes it back to the loop, which calls nb_handshake_returned. In the end the connection is open,
+ * or has ended.
  *
  * Bounds: `under_way_max` handshakes that have begun (a client that has sent nothing has not), the
- * timeout NB_TIMEOUT_HANDSHAKE for each from accept to its end, and the number of threads.
+ * timeout NB_TIMEOUT_HANDSHAKE for each from accept to its end, TURN_NS for light steps, and the
+ * number of threads.
  *
  * Threads: the loop's, unless a comment says otherwise.
  */
@@ -17,13 +20,17 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "connection/connection_internal.h"
+#include "os/clock.h"
 #include "tls/tls.h"
+
+/* Time for light steps in a turn. Handshakes that come later wait for the next turn. */
+#define TURN_NS NB_NS_PER_MS
 
 static nb_handshake *of_job(nb_job *job) { return (nb_handshake *)(void *)((char *)job - offsetof(nb_handshake, job)); }
 
 static void run(nb_job *job) {
     nb_handshake *handshake = of_job(job);
-    handshake->status = nb_transport_tls_handshake(&handshake->connection->transport, &handshake->facts);
+    handshake->status = nb_transport_tls_handshake(&handshake->connection->transport, false, &handshake->facts);
 }
 
 static void done(nb_job *job) {
@@ -85,22 +92,39 @@ static bool may_go_on(nb_handshake *handshake) {
     return true;
 }
 
-/* What remains of a handshake whose messages the server has written computes little. The loop does
- * that itself: a hand-over to a thread and back would cost as much. */
-void nb_handshake_ready(nb_connections *connections, nb_connection *connection) {
+static void take_light_step(nb_handshake *handshake) {
+    int64_t began_ns = nb_clock_monotonic_ns();
+    handshake->status = nb_transport_tls_handshake(&handshake->connection->transport, true, &handshake->facts);
+    handshake->handshakes->spent_ns += nb_clock_monotonic_ns() - began_ns;
+}
+
+/* False: threads have too much to do. */
+static bool hand_over(nb_handshake *handshake) {
+    handshake->with_worker = true;
+    if (nb_workers_submit(handshake->handshakes->workers, &handshake->job) == NB_OK) return true;
+    handshake->with_worker = false;
+    return false;
+}
+
+static void step(nb_connections *connections, nb_connection *connection) {
     nb_handshake *handshake = connection->handshake;
-    if (handshake->with_worker) return;
     connection->waits = NB_WAITS_NOT;
-    if (handshake->facts.quick) {
-        run(&handshake->job);
-        nb_handshake_returned(connections, handshake);
+    if (!may_go_on(handshake)) {
+        give_up(connections, connection, NB_HANDSHAKE_shed, true);
         return;
     }
-    nb_transport_tls_hear(&connection->transport);
-    handshake->with_worker = true;
-    if (may_go_on(handshake) && nb_workers_submit(connections->handshakes.workers, &handshake->job) == NB_OK) return;
-    handshake->with_worker = false;
-    give_up(connections, connection, NB_HANDSHAKE_shed, true);
+    take_light_step(handshake);
+    if (!handshake->facts.heavy) {
+        nb_handshake_returned(connections, handshake);
+    } else if (!hand_over(handshake)) {
+        give_up(connections, connection, NB_HANDSHAKE_shed, true);
+    }
+}
+
+void nb_handshake_ready(nb_connections *connections, nb_connection *connection) {
+    /* The poller tells of it again. */
+    if (connection->handshake->with_worker || connections->handshakes.spent_ns >= TURN_NS) return;
+    step(connections, connection);
 }
 
 void nb_handshake_returned(nb_connections *connections, nb_handshake *handshake) {
@@ -129,7 +153,7 @@ void nb_handshake_returned(nb_connections *connections, nb_handshake *handshake)
 }
 
 void nb_handshake_drain(nb_connections *connections, nb_connection *connection) {
-    if (!connection->handshake->begun) nb_handshake_ready(connections, connection);
+    if (!connection->handshake->begun) step(connections, connection);
 }
 
 void nb_handshake_timed_out(nb_connections *connections, nb_connection *connection) {

@@ -30,6 +30,7 @@ typedef struct nb_handshake nb_handshake;
 typedef struct nb_handshakes {
     nb_workers *workers;
     uint32_t under_way, under_way_max;
+    int64_t spent_ns; /* for light steps in this turn */
     void (*returned)(nb_handshake *handshake);
 } nb_handshakes;
 

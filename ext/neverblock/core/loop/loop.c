@@ -613,6 +613,7 @@ static bool poll_and_serve(nb_loop *loop, int64_t timeout_ns) {
     nb_status status = poll_events(loop, &events, timeout_ns);
     nb_dispatch_awake(&loop->dispatch);
     update_time(loop);
+    loop->connections.handshakes.spent_ns = 0;
     nb_dispatch_look(&loop->dispatch, loop->time.now_ns);
     if (loop->number == 0) nb_lanes_read_reports(&loop->all->lanes, &loop->dispatch, loop->log, loop->time.now_ns);
     if (status != NB_OK) return false;

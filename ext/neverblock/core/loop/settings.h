@@ -11,7 +11,7 @@
 #define NB_SERVER_SETTINGS(X)                                                                   \
     X(uint32_t, handshake_timeout_ms, 10000)     /* for a TLS handshake, from accept */         \
     X(uint32_t, handshakes_max, 1000)            /* TLS handshakes under way, of each loop */   \
-    X(uint32_t, handshake_workers, 2)            /* threads that take their steps */            \
+    X(uint32_t, handshake_workers, 2)            /* threads that do their heavy work */         \
     X(uint32_t, header_timeout_ms, 10000)        /* for a head, from accept or first byte */    \
     X(uint32_t, accept_timeout_ms, 1000)         /* newcomers wait for a place, then 503 */     \
     X(uint32_t, body_timeout_ms, 30000)          /* window in which to move at rate_min */      \

@@ -113,8 +113,18 @@ bool nb_tls_context_kernel(const nb_tls_context *context);
 /* The same of this machine and this build. */
 bool nb_tls_kernel(void);
 
-/* A server's side of a new connection. NULL: out of memory. The caller frees it (SSL_free). */
-struct ssl_st *nb_tls_context_open(nb_tls_context *context);
+/* What a context keeps of a connection while its handshake goes on. */
+typedef struct nb_tls_opening {
+    /* A step stops before work that takes long: what needs the server's private key, and a key
+     * exchange by a slow group. SSL_get_error is SSL_ERROR_WANT_X509_LOOKUP or
+     * SSL_ERROR_WANT_CLIENT_HELLO_CB then. Set before each step. */
+    bool light;
+    bool challenge; /* the client asks for the certificate of a challenge */
+} nb_tls_opening;
+
+/* A server's side of a new connection. NULL: out of memory. The caller frees it (SSL_free), and
+ * keeps *opening, zeroed before, until the handshake is done. */
+struct ssl_st *nb_tls_context_open(nb_tls_context *context, nb_tls_opening *opening);
 
 /* "OpenSSL 3.0.19 ..."; NULL: this build has no TLS. */
 const char *nb_tls_library(void);

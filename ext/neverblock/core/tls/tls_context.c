@@ -146,18 +146,45 @@ static const host *find_host(const nb_tls_context *context, const char *asked) {
 #define CHALLENGE_PROTOCOLS "\x0a" NB_TLS_CHALLENGE_PROTOCOL
 static const unsigned char challenge_offer[] = "\0\x0b" CHALLENGE_PROTOCOLS;
 
-/* Marks a connection that asks for the certificate of a challenge. */
-static int note_hello(SSL *ssl, int *alert, void *argument) {
-    nb_tls_context *context = argument;
+static bool asks_for_challenge(SSL *ssl) {
     const unsigned char *offer;
     size_t bytes;
-    (void)alert;
-    if (context->challenge_count == 0) return SSL_CLIENT_HELLO_SUCCESS;
     int type = TLSEXT_TYPE_application_layer_protocol_negotiation;
-    bool asks = SSL_client_hello_get0_ext(ssl, (unsigned)type, &offer, &bytes) == 1 &&
-                bytes == sizeof(challenge_offer) - 1 && memcmp(offer, challenge_offer, bytes) == 0;
-    if (asks) SSL_set_app_data(ssl, context);
+    return SSL_client_hello_get0_ext(ssl, (unsigned)type, &offer, &bytes) == 1 &&
+           bytes == sizeof(challenge_offer) - 1 && memcmp(offer, challenge_offer, bytes) == 0;
+}
+
+/* Groups (RFC 8446 section 4.2.7) whose key exchange takes a few tens of microseconds. */
+static bool is_quick(unsigned group) {
+    enum { SECP256R1 = 0x0017, X25519 = 0x001d, X25519MLKEM768 = 0x11ec };
+    return group == X25519 || group == SECP256R1 || group == X25519MLKEM768;
+}
+
+/* True: every key share of the client is of a quick group (RFC 8446 section 4.2.8). */
+static bool shares_are_quick(SSL *ssl) {
+    const unsigned char *shares;
+    size_t bytes;
+    if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_key_share, &shares, &bytes) != 1) return true;
+    for (size_t at = 2; at + 4 <= bytes; at += 4 + (size_t)(shares[at + 2] << 8 | shares[at + 3])) {
+        if (!is_quick((unsigned)(shares[at] << 8 | shares[at + 1]))) return false;
+    }
+    return true;
+}
+
+static int look_at_hello(SSL *ssl, int *alert, void *argument) {
+    const nb_tls_context *context = argument;
+    nb_tls_opening *opening = SSL_get_app_data(ssl);
+    (void)alert;
+    if (opening->light && !shares_are_quick(ssl)) return SSL_CLIENT_HELLO_RETRY;
+    opening->challenge = context->challenge_count > 0 && asks_for_challenge(ssl);
     return SSL_CLIENT_HELLO_SUCCESS;
+}
+
+/* Called before the private key is needed. A session that resumes does without. */
+static int allow_key(SSL *ssl, void *argument) {
+    const nb_tls_opening *opening = SSL_get_app_data(ssl);
+    (void)argument;
+    return opening->light ? -1 : 1;
 }
 
 /* False: there is no challenge for this name. An ACME server shows no certificate of its own. */
@@ -175,7 +202,8 @@ static bool answer_challenge(const nb_tls_context *context, SSL *ssl, const char
 static int choose_certificate(SSL *ssl, int *alert, void *argument) {
     const nb_tls_context *context = argument;
     const char *asked = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
-    if (SSL_get_app_data(ssl) && asked && answer_challenge(context, ssl, asked)) return SSL_TLSEXT_ERR_OK;
+    const nb_tls_opening *opening = SSL_get_app_data(ssl);
+    if (opening->challenge && asked && answer_challenge(context, ssl, asked)) return SSL_TLSEXT_ERR_OK;
     const host *found = asked ? find_host(context, asked) : NULL;
     (void)alert;
     if (found) SSL_set_SSL_CTX(ssl, context->certificates[found->certificate].ssl);
@@ -271,7 +299,8 @@ static nb_status apply(nb_tls_context *context, SSL_CTX *ssl, nb_tls_error *erro
     nb_status status = set_session_context(ssl, settings);
     if (status == NB_OK) status = set_verify(ssl, settings, error);
     if (status != NB_OK) return status;
-    SSL_CTX_set_client_hello_cb(ssl, note_hello, context);
+    SSL_CTX_set_client_hello_cb(ssl, look_at_hello, context);
+    SSL_CTX_set_cert_cb(ssl, allow_key, NULL);
     SSL_CTX_set_tlsext_servername_callback(ssl, choose_certificate);
     SSL_CTX_set_tlsext_servername_arg(ssl, context);
     SSL_CTX_set_alpn_select_cb(ssl, choose_protocol, &context->settings.protocols);
@@ -562,9 +591,14 @@ void nb_tls_context_release(nb_tls_context *context) {
     nb_free(context);
 }
 
-struct ssl_st *nb_tls_context_open(nb_tls_context *context) {
+struct ssl_st *nb_tls_context_open(nb_tls_context *context, nb_tls_opening *opening) {
     if (context->count == 0) return NULL;
-    return SSL_new(context->certificates[0].ssl);
+    SSL *ssl = SSL_new(context->certificates[0].ssl);
+    if (ssl && !SSL_set_app_data(ssl, opening)) {
+        SSL_free(ssl);
+        return NULL;
+    }
+    return ssl;
 }
 
 const char *nb_tls_library(void) { return OpenSSL_version(OPENSSL_VERSION); }

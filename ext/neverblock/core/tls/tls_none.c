@@ -44,8 +44,8 @@ bool nb_tls_context_kernel(const nb_tls_context *context) {
 
 bool nb_tls_kernel(void) { return false; }
 
-struct ssl_st *nb_tls_context_open(nb_tls_context *context) {
-    (void)context;
+struct ssl_st *nb_tls_context_open(nb_tls_context *context, nb_tls_opening *opening) {
+    (void)context, (void)opening;
     return NULL;
 }
 

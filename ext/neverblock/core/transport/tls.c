@@ -15,8 +15,8 @@ nb_status nb_transport_tls_init(nb_transport *transport, int fd, nb_tls_context 
     return NB_UNSUPPORTED;
 }
 
-nb_status nb_transport_tls_handshake(nb_transport *transport, nb_tls_facts *facts) {
-    (void)transport, (void)facts;
+nb_status nb_transport_tls_handshake(nb_transport *transport, bool light, nb_tls_facts *facts) {
+    (void)transport, (void)light, (void)facts;
     return NB_UNSUPPORTED;
 }
 
@@ -24,8 +24,6 @@ nb_slice nb_transport_tls_client(const nb_transport *transport) {
     (void)transport;
     return nb_slice_of(NULL, 0);
 }
-
-void nb_transport_tls_hear(nb_transport *transport) { (void)transport; }
 
 #else
 
@@ -48,10 +46,6 @@ void nb_transport_tls_hear(nb_transport *transport) { (void)transport; }
 #define SENDS_BY_KERNEL(bio) false
 #endif
 
-/* A client's first message has 300 to 1,800 bytes, with key shares of ML-KEM. What is longer stays
- * in the socket. */
-#define HEARD_BYTES 2048u
-
 /* The most plain bytes in a record (RFC 8446 section 5.1). */
 #define RECORD_BYTES 16384
 
@@ -62,16 +56,14 @@ static const char plain_answer[] = "HTTP/1.1 400 Bad Request\r\nContent-Type: te
 typedef struct nb_tls_session {
     SSL *ssl; /* made by the first step of the handshake */
     nb_tls_context *context;
+    nb_tls_opening opening;
     char *client; /* nb_transport_tls_client; owned */
     size_t client_bytes;
-    char *heard; /* bytes of the client that were taken ahead; NULL: none. Owned. */
-    size_t heard_bytes, heard_read;
     pthread_mutex_t lock;
     int socket_error; /* errno of the last call of the socket; 0: none */
     size_t pending;   /* the sender's: plain bytes of a record that is sealed and not sent */
     size_t ahead;     /* the sender's: plain bytes that were sent and not reported as moved yet */
     bool ended;       /* the socket has: the client sends nothing more */
-    bool written;     /* all of the server's messages before the client's last ones are */
     bool done;        /* the handshake is */
     bool broken;      /* nothing more may be sent, not even an alert */
     bool rekeyed;     /* the client has asked for keys that the kernel cannot take */
@@ -93,24 +85,10 @@ static int follow(BIO *bio, nb_status status, size_t moved, int retry) {
     return status == NB_EOF ? 0 : -1;
 }
 
-static int read_heard(session *tls, char *buffer, size_t bytes) {
-    size_t left = tls->heard_bytes - tls->heard_read;
-    if (bytes > left) bytes = left;
-    memcpy(buffer, tls->heard + tls->heard_read, bytes);
-    tls->heard_read += bytes;
-    if (tls->heard_read == tls->heard_bytes) {
-        nb_free(tls->heard);
-        tls->heard = NULL;
-    }
-    return (int)bytes;
-}
-
 static int socket_read(BIO *bio, char *buffer, int bytes) {
     const nb_transport *transport = BIO_get_data(bio);
     size_t moved = 0;
     if (bytes <= 0) return 0;
-    BIO_clear_retry_flags(bio);
-    if (transport->tls->heard) return read_heard(transport->tls, buffer, (size_t)bytes);
     nb_status status = nb_net_read(transport->fd, buffer, (size_t)bytes, &moved);
     return follow(bio, status, moved, BIO_FLAGS_READ);
 }
@@ -427,7 +405,6 @@ static void tls_abort(nb_transport *transport, int reset) { nb_net_abort(transpo
 
 static void free_session(session *tls) {
     nb_free(tls->client);
-    nb_free(tls->heard);
     SSL_free(tls->ssl);
     BIO_free(tls->kernel);
     nb_tls_context_release(tls->context);
@@ -535,18 +512,9 @@ static void note_failure(const session *tls, int result, nb_tls_facts *facts) {
     memcpy(facts->reason, reason, size);
 }
 
-/* RFC 8446 section 4, RFC 5246 section 7.4: what a server's messages end with. */
-static void note_message(int writes, int version, int type, const void *bytes, size_t size, SSL *ssl, void *argument) {
-    session *tls = argument;
-    const unsigned char *message = bytes;
-    (void)version, (void)ssl;
-    if (!writes || type != SSL3_RT_HANDSHAKE || size == 0) return;
-    if (message[0] == SSL3_MT_FINISHED || message[0] == SSL3_MT_SERVER_DONE) tls->written = true;
-}
-
 static nb_status begin(nb_transport *transport) {
     session *tls = transport->tls;
-    SSL *ssl = nb_tls_context_open(tls->context);
+    SSL *ssl = nb_tls_context_open(tls->context, &tls->opening);
     BIO *bio = ssl ? new_socket(transport) : NULL;
     if (!bio) {
         SSL_free(ssl);
@@ -555,8 +523,6 @@ static nb_status begin(nb_transport *transport) {
     prepare_kernel(transport);
     SSL_set_bio(ssl, bio, bio);
     SSL_set_accept_state(ssl);
-    SSL_set_msg_callback(ssl, note_message);
-    SSL_set_msg_callback_arg(ssl, tls);
     tls->ssl = ssl;
     return NB_OK;
 }
@@ -616,6 +582,12 @@ nb_slice nb_transport_tls_client(const nb_transport *transport) {
     return tls ? nb_slice_of(tls->client, tls->client_bytes) : nb_slice_of(NULL, 0);
 }
 
+static void serve_by_kernel(nb_transport *transport) {
+    transport->kind = &kernel_kind;
+    SSL_set_msg_callback(transport->tls->ssl, note_key_update);
+    SSL_set_msg_callback_arg(transport->tls->ssl, transport->tls);
+}
+
 static nb_status take_step(nb_transport *transport, nb_tls_facts *facts) {
     session *tls = transport->tls;
     if (!tls->ssl && begin(transport) != NB_OK) {
@@ -630,8 +602,7 @@ static nb_status take_step(nb_transport *transport, nb_tls_facts *facts) {
         }
         tls->done = true;
         facts->kernel = in_kernel(tls);
-        if (facts->kernel) transport->kind = &kernel_kind;
-        SSL_set_msg_callback(tls->ssl, facts->kernel ? note_key_update : NULL);
+        if (facts->kernel) serve_by_kernel(transport);
         note_agreement(tls->ssl, facts);
         transport->unread = SSL_has_pending(tls->ssl);
         return NB_OK;
@@ -639,33 +610,18 @@ static nb_status take_step(nb_transport *transport, nb_tls_facts *facts) {
     int error = SSL_get_error(tls->ssl, result);
     facts->wants_write = error == SSL_ERROR_WANT_WRITE;
     facts->heard = !SSL_in_before(tls->ssl);
-    facts->quick = tls->written;
-    if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return NB_AGAIN;
+    facts->heavy = error == SSL_ERROR_WANT_X509_LOOKUP || error == SSL_ERROR_WANT_CLIENT_HELLO_CB;
+    if (facts->heavy || error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return NB_AGAIN;
     note_failure(tls, result, facts);
     tls->broken = true;
     if (facts->outcome == NB_HANDSHAKE_plain) nb_net_turn_away(transport->fd, plain_answer, sizeof(plain_answer) - 1);
     return NB_SYSTEM;
 }
 
-void nb_transport_tls_hear(nb_transport *transport) {
-    session *tls = transport->tls;
-    size_t moved = 0;
-    if (tls->heard) return;
-    char *bytes = nb_alloc(HEARD_BYTES);
-    if (!bytes) return;
-    /* An end and an error are met again by the step. */
-    if (nb_net_read(transport->fd, bytes, HEARD_BYTES, &moved) != NB_OK) {
-        nb_free(bytes);
-        return;
-    }
-    tls->heard = bytes;
-    tls->heard_bytes = moved;
-    tls->heard_read = 0;
-}
-
-nb_status nb_transport_tls_handshake(nb_transport *transport, nb_tls_facts *facts) {
+nb_status nb_transport_tls_handshake(nb_transport *transport, bool light, nb_tls_facts *facts) {
     memset(facts, 0, sizeof(*facts));
     lock(transport);
+    transport->tls->opening.light = light;
     nb_status status = take_step(transport, facts);
     ERR_clear_error();
     unlock(transport);

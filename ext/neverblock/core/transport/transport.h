@@ -91,7 +91,7 @@ typedef enum nb_handshake_outcome {
 typedef struct nb_tls_facts {
     nb_handshake_outcome outcome;
     bool heard;        /* the client has sent something */
-    bool quick;        /* the server has written its messages: no private key is needed any more */
+    bool heavy;        /* NB_AGAIN of a light step: what follows takes long, and needs no bytes */
     bool wants_write;  /* NB_AGAIN: the handshake goes on when the socket is writable */
     bool kernel;       /* the kernel makes the records that are sent */
     uint16_t version;  /* as NB_TLS_1_2 */
@@ -106,12 +106,11 @@ nb_status nb_transport_tls_init(nb_transport *transport, int fd, struct nb_tls_c
  * certificate; "V", subject, issuer (RFC 2253), serial number (hexadecimal) and PEM, each with a
  * NUL behind it; empty where it was not asked. Owned by the transport. */
 nb_slice nb_transport_tls_client(const nb_transport *transport);
-/* Takes what the client has sent out of the socket, for the next step: so the poller does not tell
- * of it again while a thread has the step. Between steps. */
-void nb_transport_tls_hear(nb_transport *transport);
-/* Takes the next step of the handshake. It computes, for about a millisecond with some keys, and
- * does not wait. Any thread, one at a time. NB_OK: done. NB_AGAIN: when the client has sent more,
- * or takes more. NB_SYSTEM: it has failed for facts->outcome, and the client was told. */
-nb_status nb_transport_tls_handshake(nb_transport *transport, nb_tls_facts *facts);
+/* Takes the next step of the handshake. It does not wait, and computes for about a millisecond with
+ * some keys. One that is `light` takes a quarter of that at most: it stops before heavier work,
+ * which is the next step's. Any thread, one at a time. NB_OK: done. NB_AGAIN: when the client has
+ * sent more, or takes more, or facts->heavy. NB_SYSTEM: it has failed for facts->outcome, and the
+ * client was told. */
+nb_status nb_transport_tls_handshake(nb_transport *transport, bool light, nb_tls_facts *facts);
 
 #endif
