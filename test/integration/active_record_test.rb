@@ -20,7 +20,10 @@ class ActiveRecordTest < RecordsCase
   def self.configuration
     @configuration ||=
       File.join(Dir.mktmpdir("neverblock-records"), "neverblock.rb").tap do |file|
-        File.write(file, "cancel_on_disconnect true\n")
+        File.write(file, <<~RUBY)
+          cancel_on_disconnect true
+          route "/lane/*", lane: :thread
+        RUBY
       end
   end
 
@@ -78,11 +81,13 @@ class ActiveRecordTest < RecordsCase
 
   def test_what_an_enumerator_that_is_left_has_leased_is_given_back_at_the_requests_end
     each_database do |name, _locks|
-      (POOL * 2).times do |number|
-        assert_equal number.to_s, parsed(ask(path(name, "left", sql: "SELECT '#{number}'")))
-      end
+      [name, "lane/#{name}"].each do |place|
+        (POOL * 2).times do |number|
+          assert_equal number.to_s, parsed(ask(path(place, "left", sql: "SELECT '#{number}'")))
+        end
 
-      assert_equal 0, stat(name)["busy"], name
+        assert_equal 0, stat(name)["busy"], place
+      end
     end
   end
 
@@ -92,10 +97,12 @@ class ActiveRecordTest < RecordsCase
       locks.execute("CREATE TABLE enumerated (word varchar(10))" \
                     "#{" ENGINE=InnoDB" unless name == "pg"}")
 
-      target = path(name, "seen", write: "INSERT INTO enumerated VALUES ('mine')",
-                                  sql: "SELECT count(*) FROM enumerated")
+      [[name, "seen"], ["lane/#{name}", "seen"], [name, "seen_in_thread"]].each do |place, route|
+        target = path(place, route, write: "INSERT INTO enumerated VALUES ('mine')",
+                                    sql: "SELECT count(*) FROM enumerated")
 
-      assert_equal 1, parsed(ask(target)), name
+        assert_equal 1, parsed(ask(target)), "#{place}/#{route}"
+      end
     end
   end
 

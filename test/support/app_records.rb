@@ -2,7 +2,8 @@
 
 # The application of the ActiveRecord tests: the same routes on three databases, /pg, /mysql2,
 # /trilogy, each with pools as NB_TEST_RECORDS says (JSON: class to configuration). It requires
-# nothing of ours, as an application that has only the word in its database.yml.
+# nothing of ours, as an application that has only the word in its database.yml. A path may begin
+# with /lane: the same route, for tests that have it run on a thread.
 
 require "active_record"
 require "json"
@@ -24,7 +25,7 @@ class RecordsApp
   end
 
   def call(env)
-    _, name, route = env["PATH_INFO"].split("/", 3)
+    _, name, route = env["PATH_INFO"].delete_prefix("/lane").split("/", 3)
     model = POOLS[name] or return [200, {}, ["#{Process.pid}"]]
     query = env["QUERY_STRING"].split("&").to_h { |pair| pair.split("=", 2) }
     query.transform_values! { |value| value.tr("+", " ").gsub(/%(\h\h)/) { $1.hex.chr } }
@@ -100,6 +101,8 @@ class RecordsApp
     end
     found
   end
+
+  def seen_in_thread(model, query) = Thread.new { seen(model, query) }.value
 
   # A query, then a wait for something else, then another query.
   def elsewhere(model, query)

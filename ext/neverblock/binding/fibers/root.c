@@ -54,12 +54,13 @@ static VALUE locals_of(VALUE root, bool make) {
     return locals;
 }
 
-/* root -> the root fiber of the running fiber; the running fiber itself, where the loop has
-   switched to none. */
+/* root -> what state of "the thread" belongs to here: the root fiber of the running fiber; the
+   running fiber itself, where the loop has switched to none; a thread without a loop. */
 static VALUE scheduler_s_root(VALUE klass) {
     (void)klass;
     VALUE root = root_here();
-    return NIL_P(root) ? rb_fiber_current() : root;
+    if (!NIL_P(root)) return root;
+    return nb_scheduler_of_thread() ? rb_fiber_current() : rb_thread_current();
 }
 
 /* locals(thread, make) -> the Hash of thread variables of the running fiber's root fiber; nil:
