@@ -613,6 +613,7 @@ void nb_connection_timed_out(nb_connections *connections, nb_connection *connect
     case NB_TIMEOUT_LINGER:
     case NB_TIMEOUT_NONE:
     case NB_TIMEOUT_STREAM:
+    case NB_TIMEOUT_STREAM_RATE:
     case NB_TIMEOUT_CLASSES:
         nb_connection_end(connections, connection, false);
         break;

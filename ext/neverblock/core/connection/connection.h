@@ -100,7 +100,7 @@ void nb_connection_start(nb_connections *connections, nb_connection *connection)
 void nb_connection_ready(nb_connections *connections, nb_connection *connection, uint32_t events);
 /* Its timeout of class `kind` has passed, and is disarmed. */
 void nb_connection_timed_out(nb_connections *connections, nb_connection *connection, nb_timeout_class kind);
-/* The same of one of its streams (NB_TIMEOUT_STREAM). */
+/* The same of one of its streams (NB_TIMEOUT_STREAM, NB_TIMEOUT_STREAM_RATE). */
 void nb_connection_stream_timed_out(nb_connections *connections, nb_stream_timeout *timeout);
 /* Bytes of responses that are not sent. */
 uint64_t nb_connection_owed(const nb_connection *connection);
@@ -180,6 +180,11 @@ void nb_connection_follow(nb_connections *connections, nb_connection *connection
 void nb_connection_mark_dirty(nb_connections *connections, nb_connection *connection);
 /* The client leaves much unread of what was sent: nothing more should be read from it. */
 bool nb_connection_answers_pile_up(const nb_connection *connection);
+/* How many of `most` bytes of a file the rates allow now: `rate` of whoever has *paid_until_ns
+ * (send/pace.h; 0: none), and the rate of the client's address. They are paid for before they are
+ * sent, so that no other connection of the address uses the same bytes. */
+uint64_t nb_connection_reserve(nb_connections *connections, nb_connection *connection, int64_t *paid_until_ns,
+                               uint64_t rate, uint64_t most);
 /* Tells the writer of the exchange to go on if it waits, and `owed` bytes are few enough of the
  * response window. */
 void nb_connection_tell_drained(nb_connections *connections, nb_exchange *exchange, uint64_t owed);

@@ -74,20 +74,26 @@ static uint64_t rate_of(const nb_connections *connections, const nb_connection *
     return connection->sending->rate ? connection->sending->rate : connections->settings.send_rate;
 }
 
-/* Bytes of files that the rates allow now. They are paid for before they are sent, so that no other
- * connection of the address uses the same bytes. */
-static uint64_t reserve(nb_connections *connections, nb_connection *connection) {
-    uint64_t rate = rate_of(connections, connection);
-    uint64_t bytes = nb_pace_allows(connection->paid_until_ns, rate, connections->time->now_ns);
+uint64_t nb_connection_reserve(nb_connections *connections, nb_connection *connection, int64_t *paid_until_ns,
+                               uint64_t rate, uint64_t most) {
+    int64_t now_ns = connections->time->now_ns;
+    uint64_t bytes = nb_pace_allows(*paid_until_ns, rate, now_ns);
+    if (bytes > most) bytes = most;
     if (bytes > 0 && connections->address_paces) {
         if (!connection->address_key) connection->address_key = nb_address_pace_key(connection->peer.address);
-        bytes = nb_address_pace_reserve(connections->address_paces, connection->address_key, bytes,
-                                        connections->time->now_ns);
+        bytes = nb_address_pace_reserve(connections->address_paces, connection->address_key, bytes, now_ns);
     }
+    if (bytes < UINT64_MAX) *paid_until_ns = nb_pace_take(*paid_until_ns, rate, bytes, now_ns);
+    return bytes;
+}
+
+/* Bytes of files that the rates allow now. */
+static uint64_t reserve(nb_connections *connections, nb_connection *connection) {
+    if (connection->protocol->paces) return UINT64_MAX;
+    uint64_t bytes = nb_connection_reserve(connections, connection, &connection->paid_until_ns,
+                                           rate_of(connections, connection), UINT64_MAX);
     connection->sending->paced = bytes < UINT64_MAX;
-    if (!connection->sending->paced) return bytes;
-    connection->paid_until_ns = nb_pace_take(connection->paid_until_ns, rate, bytes, connections->time->now_ns);
-    connection->sending->paid = bytes;
+    if (connection->sending->paced) connection->sending->paid = bytes;
     return bytes;
 }
 

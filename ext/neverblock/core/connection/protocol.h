@@ -36,7 +36,8 @@
 typedef struct nb_connections nb_connections;
 typedef struct nb_protocol nb_protocol;
 
-/* The timeout of one stream of a connection: its node in NB_TIMEOUT_STREAM. */
+/* The timeout of one stream of a connection: its node in NB_TIMEOUT_STREAM or
+ * NB_TIMEOUT_STREAM_RATE. */
 typedef struct nb_stream_timeout {
     nb_timeout timeout;
     nb_connection *connection;
@@ -45,6 +46,7 @@ typedef struct nb_stream_timeout {
 struct nb_protocol {
     const char *name; /* as in ALPN (RFC 7301 section 6) */
     const nb_response_writer *writer;
+    bool paces; /* what it moves to connection->send_queue keeps to the rates of files already */
 
     /* --- life --- */
 

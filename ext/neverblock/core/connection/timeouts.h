@@ -23,6 +23,7 @@ typedef enum nb_timeout_class {
     NB_TIMEOUT_LINGER, /* all is sent; the client may still be sending */
     NB_TIMEOUT_RATE,   /* the rate limit allows no more bytes now */
     NB_TIMEOUT_STREAM, /* as TRANSFER, of one stream of a connection (nb_stream_timeout) */
+    NB_TIMEOUT_STREAM_RATE, /* as RATE, of one stream */
     NB_TIMEOUT_CLASSES
 } nb_timeout_class;
 

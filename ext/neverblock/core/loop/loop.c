@@ -126,6 +126,7 @@ static void set_timeouts(nb_loop *loop) {
     length_ns[NB_TIMEOUT_ADMIN] = loop->config.idle_timeout_ms * NB_NS_PER_MS;
     length_ns[NB_TIMEOUT_LINGER] = LINGER_NS;
     length_ns[NB_TIMEOUT_RATE] = NB_PACE_TICK_NS;
+    length_ns[NB_TIMEOUT_STREAM_RATE] = NB_PACE_TICK_NS;
 }
 
 static void set_limits(nb_loop *loop) {
@@ -461,7 +462,7 @@ static void expire(nb_loop *loop) {
     nb_timeout_class kind;
     nb_timeout *timeout;
     while ((timeout = nb_timeouts_expire(&loop->connections.timeouts, loop->time.now_ns, &kind))) {
-        if (kind == NB_TIMEOUT_STREAM) {
+        if (kind == NB_TIMEOUT_STREAM || kind == NB_TIMEOUT_STREAM_RATE) {
             nb_connection_stream_timed_out(&loop->connections, nb_stream_timeout_of(timeout));
         } else {
             nb_connection_timed_out(&loop->connections, nb_connection_of_timeout(timeout), kind);

@@ -92,6 +92,24 @@ static void end_fields(const fields *of, const nghttp2_nv *stack) {
 
 /* --- content --- */
 
+/* The rates of files hold for each stream, as a download over HTTP/1.1 has a connection of its own:
+ * one that is held back keeps no other waiting. Returns how many of `size` bytes they allow now. */
+static uint64_t pace(nb_http2_stream *stream, uint64_t size) {
+    nb_connections *connections = stream->session->connections;
+    const nb_send_queue *queue = &stream->exchange->send_queue;
+    if (queue->files == 0) return size;
+    uint64_t rate = nb_send_queue_sent_by(queue).rate;
+    if (rate == 0) rate = connections->settings.send_rate;
+    return nb_connection_reserve(connections, stream->session->connection, &stream->paid_until_ns, rate, size);
+}
+
+static ssize_t defer(nb_http2_stream *stream, bool paced) {
+    stream->deferred = true;
+    stream->paced = paced;
+    if (paced) nb_http2_unsettled(stream);
+    return NGHTTP2_ERR_DEFERRED;
+}
+
 /* nghttp2 makes a frame for the stream: how much content may it have? */
 static ssize_t read_content(nghttp2_session *h2, int32_t id, uint8_t *bytes, size_t most, uint32_t *flags,
                             nghttp2_data_source *source, void *argument) {
@@ -102,12 +120,10 @@ static ssize_t read_content(nghttp2_session *h2, int32_t id, uint8_t *bytes, siz
     uint64_t size = exchange->send_queue.bytes;
     if (size > most) size = most;
     if (size > FRAME_BYTES_MAX) size = FRAME_BYTES_MAX;
-    bool last = exchange->ended && size == exchange->send_queue.bytes;
-    if (size == 0 && !last) {
-        stream->deferred = true;
-        return NGHTTP2_ERR_DEFERRED;
-    }
+    if (size == 0 && !exchange->ended) return defer(stream, false);
     if (size > 0 && nb_http2_pass_over(stream)) return NGHTTP2_ERR_DEFERRED;
+    if (size > 0 && (size = pace(stream, size)) == 0) return defer(stream, true);
+    bool last = exchange->ended && size == exchange->send_queue.bytes;
     if (size == 0 && exchange->truncated) { /* nghttp2 resets the stream with INTERNAL_ERROR */
         stream->end_sent = true;
         nb_http2_unsettled(stream);
@@ -145,7 +161,7 @@ int nb_http2_on_send_data(nghttp2_session *h2, nghttp2_frame *frame, const uint8
 }
 
 nb_status nb_http2_resume(nb_http2_stream *stream) {
-    if (!stream->deferred || !stream->open) return NB_OK;
+    if (!stream->deferred || stream->paced || !stream->open) return NB_OK;
     stream->deferred = false;
     return status_of(nghttp2_session_resume_data(stream->session->h2, stream->id));
 }

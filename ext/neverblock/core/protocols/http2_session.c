@@ -286,6 +286,7 @@ static void timed_out(nb_connections *connections, nb_connection *connection, nb
 const nb_protocol nb_http2 = {
     .name = "h2",
     .writer = &nb_http2_writer,
+    .paces = true,
     .open = open_session,
     .close = nb_http2_close,
     .wants_input = wants_input,

@@ -59,6 +59,7 @@ struct nb_http2_stream {
     nb_stream_timeout timeout;        /* armed while the client is waited for */
     uint64_t moved;                   /* bytes of the body and of content, since it was armed */
     uint64_t moved_before;            /* session->moved at that time */
+    int64_t paid_until_ns;            /* of its rate (send/pace.h) */
     int32_t id;
     nb_http2_priority priority;
     bool updated;        /* by PRIORITY_UPDATE, before its head */
@@ -73,6 +74,7 @@ struct nb_http2_stream {
     bool storing;        /* a worker writes a part of the body to its file */
     bool expects;        /* the client waits for 100 (Continue), which is not sent yet */
     bool deferred;       /* nghttp2 waits for content (nghttp2_session_resume_data) */
+    bool paced;          /* `deferred` until its rate allows more */
     bool end_sent;       /* nothing more is sent: END_STREAM, or a reset of ours */
 };
 

@@ -1,7 +1,8 @@
 /*
  * http2_timeouts.c - how long a stream may wait for its client: for bytes of its request's body, or
  * for a window that lets its response go on. Each stream is judged alone, by the bytes that have
- * moved on it within timeouts { body }, as a connection of HTTP/1.1 is.
+ * moved on it within timeouts { body }, as a connection of HTTP/1.1 is. One whose rate allows nothing
+ * waits for the clock, and its client is not judged.
  */
 #include "protocols/http2_session.h"
 
@@ -11,7 +12,7 @@
 #include "os/clock.h"
 
 bool nb_http2_is_held_back(const nb_http2_stream *stream) {
-    return stream->exchange && stream->exchange->send_queue.bytes > 0;
+    return stream->exchange && stream->exchange->send_queue.bytes > 0 && !stream->paced;
 }
 
 void nb_http2_retime(nb_http2_stream *stream) {
@@ -19,6 +20,7 @@ void nb_http2_retime(nb_http2_stream *stream) {
     nb_connections *connections = session->connections;
     bool waits = !session->closed && (nb_http2_awaits_body(stream) || nb_http2_is_held_back(stream));
     nb_timeout_class kind = waits ? NB_TIMEOUT_STREAM : NB_TIMEOUT_NONE;
+    if (stream->paced && stream->exchange && !session->closed) kind = NB_TIMEOUT_STREAM_RATE;
     if (stream->timeout.timeout.kind == kind) return;
     stream->moved = 0;
     stream->moved_before = session->moved;
@@ -71,19 +73,29 @@ static void end_response(nb_http2_stream *stream) {
     nb_http2_reset(stream, NGHTTP2_CANCEL);
 }
 
+/* Ends what moves too slowly. */
+static void judge(nb_http2_stream *stream) {
+    nb_http2_session *session = stream->session;
+    uint64_t least = least_of(session->connections);
+    bool little = stream->moved < least;
+    bool body = little && nb_http2_awaits_body(stream);
+    bool response = little && !body && nb_http2_is_held_back(stream) && response_is_slow(stream, least);
+    if (!body && !response) return;
+    NB_HTTP2_COUNT(session, timed_out, 1);
+    (body ? end_body : end_response)(stream);
+}
+
+static void go_on(nb_http2_stream *stream) {
+    stream->paced = false;
+    if (nb_http2_resume(stream) != NB_OK) stream->session->failed = true;
+}
+
 void nb_http2_stream_timed_out(nb_connections *connections, nb_stream_timeout *timeout) {
     nb_http2_stream *stream = nb_http2_stream_of_timeout(timeout);
     nb_http2_session *session = stream->session;
     nb_connection *connection = session->connection;
-    uint64_t least = least_of(connections);
-    bool little = stream->moved < least;
-    bool body = little && nb_http2_awaits_body(stream);
-    bool response = little && !body && nb_http2_is_held_back(stream) && response_is_slow(stream, least);
     nb_http2_enter(session);
-    if (body || response) {
-        NB_HTTP2_COUNT(session, timed_out, 1);
-        (body ? end_body : end_response)(stream);
-    }
+    (stream->paced ? go_on : judge)(stream);
     if (!session->closed) nb_http2_retime(stream);
     if (nb_http2_leave(session)) nb_connection_mark_dirty(connections, connection);
 }
