@@ -64,7 +64,7 @@ SOURCES = {
   "binding/state" => %w[
     children heap inbox loop_time object parked sleeper timeslice_state wait watches
   ],
-  "binding/fibers" => %w[frames pin resume root start transfer],
+  "binding/fibers" => %w[fork_locks frames pin resume root start transfer],
   "binding/scheduler" => %w[event_loop limit park scheduler],
   "binding/timeslices" => %w[interrupt timeslice timeslice_job timeslice_lock timeslice_look],
   "binding/hooks" => %w[closing fiber_hooks file_io hooks io mutex process resolve timeout],

@@ -2,6 +2,9 @@
 
 require_relative "../../support/scheduler_harness"
 require "io/wait"
+require "monitor"
+require "open3"
+require "rbconfig"
 require "socket"
 
 # Tests a process forked in a fiber, in a thread beside the loop, and by Process.daemon's way round
@@ -37,6 +40,50 @@ class SchedulerForkTest < Minitest::Test
     end
     w.close
     assert_equal %w[c p p], r.read.chars.sort # whoever comes first
+  end
+
+  # As a child has what its parent's other threads had locked.
+  def test_what_other_fibers_have_locked_is_free_in_a_child
+    locks = [Mutex.new, Monitor.new]
+    in_scheduler do
+      fiber { locks.first.synchronize { sleep(0.2) } }
+      fiber { locks.last.synchronize { sleep(0.2) } }
+      fiber { locks.first.synchronize { nil } }
+      fiber do
+        own = Mutex.new.lock
+        pid = fork do
+          locks.each { |lock| lock.synchronize { nil } }
+          exit!(own.owned? ? 6 : 7)
+        end
+        assert_equal 6, Process.wait2(pid).last.exitstatus
+      end
+    end
+  end
+
+  # ActiveRecord gives up its connections there, behind the lock of its pool.
+  def test_what_a_library_does_in_a_child_comes_after_it_whichever_was_loaded_first
+    program = <<~RUBY
+      LOCK = Monitor.new
+      forked = Module.new do
+        def _fork
+          super.tap { |pid| LOCK.synchronize { nil } if pid.zero? }
+        end
+      end
+      Process.singleton_class.prepend(forked)
+      require "neverblock/scheduler"
+      Process.singleton_class.prepend(forked.dup)
+      Thread.new do
+        Fiber.set_scheduler(NeverBlock::Scheduler.new)
+        Fiber.schedule { LOCK.synchronize { sleep(0.2) } }
+        Fiber.schedule { print Process.wait2(fork { exit!(6) }).last.exitstatus }
+        Fiber.scheduler.run
+      end.join
+    RUBY
+    out, status = Open3.capture2e(RbConfig.ruby, "-rmonitor",
+                                  "-I#{File.expand_path("../../../lib", __dir__)}", "-e", program)
+
+    assert_equal "6", out
+    assert_predicate status, :success?
   end
 
   def test_a_child_may_have_a_scheduler_of_its_own

@@ -6,6 +6,7 @@
 #include "binding/fibers/frames.h"
 #include "binding/fibers/pin.h"
 #include "binding/fibers/resume.h"
+#include "binding/fibers/fork_locks.h"
 #include "binding/fibers/root.h"
 #include "binding/fibers/start.h"
 #include "binding/hooks/closing.h"
@@ -42,5 +43,6 @@ void nb_hooks_define(VALUE module) {
     nb_process_define(klass);
     nb_timeout_define(klass);
     nb_root_define(klass);
+    nb_fork_locks_define(klass);
     nb_interrupt_define();
 }

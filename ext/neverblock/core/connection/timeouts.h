@@ -18,11 +18,11 @@ typedef enum nb_timeout_class {
     NB_TIMEOUT_HEADER,    /* a head is awaited or received: timeouts { header } */
     /* a body or a response is transferred: timeouts { body }, judged by the bytes that move */
     NB_TIMEOUT_TRANSFER,
-    NB_TIMEOUT_IDLE,   /* between requests: timeouts { idle } */
-    NB_TIMEOUT_ADMIN,  /* between requests of a connection to an admin listener */
-    NB_TIMEOUT_LINGER, /* all is sent; the client may still be sending */
-    NB_TIMEOUT_RATE,   /* the rate limit allows no more bytes now */
-    NB_TIMEOUT_STREAM, /* as TRANSFER, of one stream of a connection (nb_stream_timeout) */
+    NB_TIMEOUT_IDLE,        /* between requests: timeouts { idle } */
+    NB_TIMEOUT_ADMIN,       /* between requests of a connection to an admin listener */
+    NB_TIMEOUT_LINGER,      /* all is sent; the client may still be sending */
+    NB_TIMEOUT_RATE,        /* the rate limit allows no more bytes now */
+    NB_TIMEOUT_STREAM,      /* as TRANSFER, of one stream of a connection (nb_stream_timeout) */
     NB_TIMEOUT_STREAM_RATE, /* as RATE, of one stream */
     NB_TIMEOUT_CLASSES
 } nb_timeout_class;
