@@ -29,7 +29,7 @@ UnchangedHunt.kind :timeouts do
     sleeping: "sleep(8); :late", spinning: "Hunt.forever", popping: "Queue.new.pop",
     selecting: "IO.select(nil, nil, nil, 8); :late",
     reading: "IO.pipe.then { |reader, writer| reader.read(1).tap { writer.close } }",
-    commanding: "`sleep 8`; :late", joining: "Thread.new { sleep 8 }.join; :late",
+    commanding: "`sleep 8`; :late", joining: "Thread.new { sleep 1 }.join; sleep 8; :late",
     nexting: "Enumerator.new { |y| sleep 8; y << :late }.next",
     nexting_spinning: "Enumerator.new { |y| y << Hunt.forever }.next",
     resuming: "Fiber.new { sleep 8; :late }.resume",
