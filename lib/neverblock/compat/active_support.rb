@@ -4,8 +4,8 @@
 # and later): CurrentAttributes, Time.zone, the tags of a logger and, for ActiveRecord, the owner of
 # a connection. By thread, all running requests would share it. By fiber, an Enumerator inside a
 # request would have another transaction and no CurrentAttributes. So here the state belongs to the
-# request fiber, and the fibers that it resumes share it (Scheduler.root). A thread without a loop, as
-# a lane has, keeps it as a thread does: for all of its fibers.
+# request fiber, and the fibers that it resumes share it (Scheduler.root). A thread without a loop,
+# as a lane has, keeps it for all of its fibers.
 #
 # Our Railtie sets the level to :fiber. In other frameworks (Sinatra, Roda, Grape, Hanami) this
 # does.
