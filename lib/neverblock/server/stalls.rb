@@ -20,6 +20,7 @@ module NeverBlock
       return {} if config.stall_ms.zero?
 
       { stalls: { ms: config.stall_ms, json: config.log_format == :json, worker: worker,
+                  whole_trace: config.stall_trace == :whole,
                   routes: config.routes.map(&:pattern), places: places } }
     end
 
