@@ -3,8 +3,8 @@
 require "open3"
 require "rbconfig"
 
-# What `require "neverblock"` loads: a script that uses the verbs pays for nothing that only a server
-# or a database's driver needs.
+# What `require "neverblock"` loads: a script that uses the verbs pays for nothing that only a
+# server or a database's driver needs.
 class LibraryTest < Minitest::Test
   LIB = File.expand_path("../../lib", __dir__)
   # Of Ruby's own library, beyond what Ruby has loaded at its start.

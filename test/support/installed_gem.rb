@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+# The gem as a user gets it: built from this tree, and installed with rack into a GEM_HOME that has
+# nothing else. Its commands run without anything of this process's bundle.
+
+require "fileutils"
+require "open3"
+require "rbconfig"
+require "tmpdir"
+
+require_relative "server_process"
+
+class InstalledGem
+  ROOT = ServerProcess::ROOT
+
+  # @return [String] the GEM_HOME
+  attr_reader :home
+  # @return [String] what extconf.rb and make wrote
+  attr_reader :build_output
+
+  # @param file [String] path of the gem
+  # @param switches [Array<String>] of extconf.rb
+  def initialize(file, switches: [])
+    @home = Dir.mktmpdir("neverblock-gem-home")
+    rack = Gem.loaded_specs.fetch("rack").cache_file
+    said, status = run("gem", "install", "--local", "--no-document", rack, file, "--",
+                       *switches)
+    raise "the gem cannot be installed:\n#{said}" unless status.success?
+
+    logs = Dir[File.join(home, "extensions/**/gem_make.out")]
+    @build_output = logs.map { |path| File.read(path) }.join
+  end
+
+  # @param folder [String] where the gem's file goes
+  # @return [String] its path
+  def self.build(folder)
+    path = File.join(folder, "neverblock.gem")
+    said, status = Open3.capture2e(RbConfig.ruby, "-S", "gem", "build", "neverblock.gemspec",
+                                   "--output", path, chdir: ROOT)
+    raise "the gem cannot be built:\n#{said}" unless status.success?
+
+    path
+  end
+
+  # @return [Hash{String => String, nil}] of its commands; nil: not set
+  def environment
+    ENV.to_h.transform_values { nil }.merge(
+      ENV.slice("PATH", "LANG", "NB_TEST_WAIT_SECONDS"),
+      { "GEM_HOME" => home, "GEM_PATH" => home, "HOME" => home, "MAKEFLAGS" => "-j2" }
+    )
+  end
+
+  # @param words [Array<String>] a command of Ruby's or of the gem, and its arguments
+  # @return [Array(String, Process::Status)] with what it wrote
+  def run(*words, chdir: home)
+    Open3.capture2e(environment, *command(words), chdir: chdir)
+  end
+
+  # @return [Array<String>]
+  def command(words)
+    own = File.join(home, "bin", words.first)
+    return [RbConfig.ruby, own, *words.drop(1)] if File.exist?(own)
+    return [RbConfig.ruby, *words.drop(1)] if words.first == "ruby"
+
+    [RbConfig.ruby, "-S", *words]
+  end
+
+  # @return [String] where its files are
+  def folder
+    Dir[File.join(home, "gems/neverblock*-*")].first
+  end
+
+  # @yieldparam server [ServerProcess]
+  def serve(app, **options)
+    server = Server.new(self, app, **options).start
+    begin
+      yield server
+    ensure
+      server.stop
+    end
+  end
+
+  # @return [void]
+  def remove
+    FileUtils.rm_rf(home)
+  end
+
+  # Its own command.
+  class Server < ServerProcess
+    def initialize(gem, app, **options)
+      @gem = gem
+      super(app, env: gem.environment, **options)
+    end
+
+    private
+
+    def words(rackup)
+      @gem.command(["neverblock", rackup, *@binds.flat_map { |url| ["-b", url] }, *@options])
+    end
+  end
+end
