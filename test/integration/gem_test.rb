@@ -2,6 +2,7 @@
 
 require "minitest/autorun"
 require "net/http"
+require "rubygems/package"
 require "socket"
 require "tmpdir"
 require_relative "../support/installed_gem"
@@ -21,7 +22,7 @@ class GemCase < Minitest::Test
     end
 
     def installed
-      @installed ||= InstalledGem.new(InstalledGem.build(gem_folder), switches: switches)
+      @installed ||= InstalledGem.new(InstalledGem.build(gem_folder).first, switches: switches)
     end
 
     def run(...)
@@ -157,5 +158,48 @@ class GemWithoutLibrariesTest < GemCase
     refute status.success?
     assert_match(/OpenSSL/, out)
     assert_match(/libssl-dev/, out)
+  end
+end
+
+# The gem with the extension in it, for this platform. A folder without a compiler is its PATH.
+class PrecompiledGemTest < GemCase
+  VERSION = RUBY_VERSION[/\A\d+\.\d+/]
+  LIBRARY = "neverblock.#{RbConfig::CONFIG["DLEXT"]}".freeze
+
+  class << self
+    def installed
+      @installed ||= InstalledGem.new(precompiled, path: gem_folder)
+    end
+
+    # @return [String] path of the gem, with the extension that this tree has built
+    def precompiled
+      built = File.join(InstalledGem::ROOT, "lib/neverblock", LIBRARY)
+      options = ["--native", "--add", "#{VERSION}=#{built}", "--add", "3.9=#{built}"]
+      InstalledGem.build(gem_folder, options: options).last
+    end
+  end
+
+  def test_it_is_loaded_from_the_folder_of_this_version_of_ruby
+    loaded = run_ruby('require "neverblock"; puts $LOADED_FEATURES.grep(/\.(so|bundle)\z/)')
+    assert_includes loaded.lines(chomp: true),
+                    File.join(installed.folder, "lib/neverblock", VERSION, LIBRARY)
+    assert_empty installed.build_output
+  end
+
+  def test_it_serves
+    installed.serve(HELLO) do |server|
+      assert_equal "hello", Net::HTTP.get(URI("#{server.url}/"))
+    end
+  end
+
+  def test_it_is_for_this_platform_and_the_versions_of_ruby_it_has_and_has_no_sources
+    spec = Gem::Package.new(Dir[File.join(self.class.gem_folder, "*-*-*.gem")].first).spec
+    assert_equal Gem::Platform.local.os, spec.platform.os
+    assert_empty spec.extensions
+    assert_empty spec.files.grep(/\.c\z/)
+    assert_includes spec.files, "lib/neverblock/3.9/#{LIBRARY}"
+    versions = %w[3.0.9 3.1.0 3.9.5 4.0.0].map { |version| Gem::Version.new(version) }
+    satisfied = versions.map { |version| spec.required_ruby_version.satisfied_by?(version) }
+    assert_equal [false, VERSION == "3.1", true, false], satisfied
   end
 end

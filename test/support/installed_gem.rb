@@ -20,11 +20,13 @@ class InstalledGem
 
   # @param file [String] path of the gem
   # @param switches [Array<String>] of extconf.rb
-  def initialize(file, switches: [])
+  # @param path [String, nil] PATH of its commands
+  def initialize(file, switches: [], path: nil)
+    @path = path || ENV.fetch("PATH")
     @home = Dir.mktmpdir("neverblock-gem-home")
     rack = Gem.loaded_specs.fetch("rack").cache_file
-    said, status = run("gem", "install", "--local", "--no-document", rack, file, "--",
-                       *switches)
+    said, status = run("gem", "install", "--local", "--no-document", rack, file,
+                       *(["--", *switches] unless switches.empty?))
     raise "the gem cannot be installed:\n#{said}" unless status.success?
 
     logs = Dir[File.join(home, "extensions/**/gem_make.out")]
@@ -32,21 +34,21 @@ class InstalledGem
   end
 
   # @param folder [String] where the gem's file goes
-  # @return [String] its path
-  def self.build(folder)
-    path = File.join(folder, "neverblock.gem")
-    said, status = Open3.capture2e(RbConfig.ruby, "-S", "gem", "build", "neverblock.gemspec",
-                                   "--output", path, chdir: ROOT)
+  # @param options [Array<String>] of bin/build-gem
+  # @return [Array<String>] paths of the gems, that with sources first
+  def self.build(folder, options: [])
+    said, status = Open3.capture2e({ "RUBYOPT" => nil }, RbConfig.ruby,
+                                   File.join(ROOT, "bin/build-gem"), "--out", folder, *options)
     raise "the gem cannot be built:\n#{said}" unless status.success?
 
-    path
+    Dir[File.join(folder, "*.gem")].sort_by { |path| File.basename(path, ".gem").size }
   end
 
   # @return [Hash{String => String, nil}] of its commands; nil: not set
   def environment
     ENV.to_h.transform_values { nil }.merge(
-      ENV.slice("PATH", "LANG", "NB_TEST_WAIT_SECONDS"),
-      { "GEM_HOME" => home, "GEM_PATH" => home, "HOME" => home, "MAKEFLAGS" => "-j2" }
+      ENV.slice("LANG", "NB_TEST_WAIT_SECONDS"),
+      { "PATH" => @path, "GEM_HOME" => home, "GEM_PATH" => home, "HOME" => home, "MAKEFLAGS" => "-j2" }
     )
   end
 
@@ -62,7 +64,14 @@ class InstalledGem
     return [RbConfig.ruby, own, *words.drop(1)] if File.exist?(own)
     return [RbConfig.ruby, *words.drop(1)] if words.first == "ruby"
 
-    [RbConfig.ruby, "-S", *words]
+    [RbConfig.ruby, tool(words.first), *words.drop(1)]
+  end
+
+  # @param name [String] of a command that came with Ruby
+  # @return [String] its path
+  def tool(name)
+    folders = [RbConfig::CONFIG["bindir"], *ENV.fetch("PATH").split(":")]
+    folders.map { |folder| File.join(folder, name) }.find { |path| File.file?(path) }
   end
 
   # @return [String] where its files are
