@@ -186,6 +186,19 @@ class PrecompiledGemTest < GemCase
     assert_empty installed.build_output
   end
 
+  def test_one_for_another_platform_has_the_extensions_that_are_given
+    own = File.join(InstalledGem::ROOT, "lib/neverblock", LIBRARY)
+    options = ["--platform", "aarch64-linux", "--add", "3.4=#{own}"]
+    Dir.mktmpdir do |folder|
+      spec = Gem::Package.new(InstalledGem.build(folder, options: options).last).spec
+      assert_equal ["aarch64-linux", [">= 3.4", "< 3.5.dev"]],
+                   [spec.platform.to_s, spec.required_ruby_version.as_list.sort.reverse]
+      assert_equal ["lib/neverblock/3.4/#{LIBRARY}"], spec.files.grep(/\.(so|bundle)\z/)
+    end
+    error = assert_raises(RuntimeError) { InstalledGem.build("unused", options: options.first(2)) }
+    assert_match(/--platform needs --add/, error.message)
+  end
+
   def test_it_serves
     installed.serve(HELLO) do |server|
       assert_equal "hello", Net::HTTP.get(URI("#{server.url}/"))

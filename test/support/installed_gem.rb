@@ -41,7 +41,7 @@ class InstalledGem
                                    File.join(ROOT, "bin/build-gem"), "--out", folder, *options)
     raise "the gem cannot be built:\n#{said}" unless status.success?
 
-    Dir[File.join(folder, "*.gem")].sort_by { |path| File.basename(path, ".gem").size }
+    Dir[File.join(folder, "*.gem")].sort_by(&:length)
   end
 
   # @return [Hash{String => String, nil}] of its commands; nil: not set
