@@ -48,7 +48,8 @@ class InstalledGem
   def environment
     ENV.to_h.transform_values { nil }.merge(
       ENV.slice("LANG", "NB_TEST_WAIT_SECONDS"),
-      { "PATH" => @path, "GEM_HOME" => home, "GEM_PATH" => home, "HOME" => home, "MAKEFLAGS" => "-j2" }
+      { "PATH" => @path, "HOME" => home, "GEM_HOME" => home, "GEM_PATH" => home,
+        "MAKEFLAGS" => "-j2" }
     )
   end
 
