@@ -3,7 +3,7 @@
 require_relative "lib/neverblock/version"
 
 Gem::Specification.new do |spec|
-  spec.name = "neverblock"
+  spec.name = NeverBlock::GEM_NAME
   spec.version = NeverBlock::VERSION
   spec.authors = ["The NeverBlock developers"]
   spec.summary = "An application server in which nothing waits on I/O"
@@ -17,6 +17,10 @@ Gem::Specification.new do |spec|
     Dir["lib/**/*.rb", "ext/**/*.{c,h,rb}", "ext/neverblock/depend", "sig/**/*.rbs", "exe/*",
         "docs/**/*.md", "README.md", "CHANGELOG.md", "LICENSE"]
   end
+  # Bundler requires a file of the gem's name (docs/decisions/0019-the-name-of-the-gem.md).
+  entry = "lib/#{spec.name}.rb"
+  raise "#{entry} is missing: it has to require \"neverblock\"" unless spec.files.include?(entry)
+
   spec.bindir = "exe"
   spec.executables = ["neverblock"]
   spec.require_paths = ["lib"]

@@ -17,5 +17,5 @@ Gem::Specification.new do |spec|
   spec.require_paths = ["lib"]
   spec.metadata["rubygems_mfa_required"] = "true"
 
-  spec.add_runtime_dependency "neverblock", NeverBlock::VERSION
+  spec.add_runtime_dependency NeverBlock::GEM_NAME, NeverBlock::VERSION
 end

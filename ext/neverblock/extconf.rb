@@ -5,9 +5,13 @@
 # directory asks that basenames are unique across folders.
 #
 #   ruby extconf.rb --enable-debug                    -O0 and asserts for slow checks
-#   ruby extconf.rb --disable-tls                     without OpenSSL, also where it is there
-#   ruby extconf.rb --disable-http2                   without nghttp2, also where it is there
-#   ruby extconf.rb --disable-compression             without zlib, brotli and zstd
+#   ruby extconf.rb --without-openssl                 without TLS (also --disable-tls)
+#   ruby extconf.rb --without-nghttp2                 without HTTP/2 (also --disable-http2)
+#   ruby extconf.rb --without-zlib                    without gzip
+#   ruby extconf.rb --without-brotli --without-zstd   without br and zstd
+#   ruby extconf.rb --disable-compression             without gzip, br and zstd
+#   ruby extconf.rb --with-openssl-dir=DIR            where a library is (openssl, nghttp2, zlib,
+#                                                     brotli, zstd)
 #   ruby extconf.rb --enable-sanitize=address|thread  run it with the sanitizer's library preloaded
 
 require "mkmf"
@@ -114,29 +118,56 @@ have_func("epoll_pwait2", "sys/epoll.h")
 have_func("pipe2", "unistd.h")
 have_func("preadv2", "sys/uio.h")
 
-# OpenSSL: without it https:// is refused.
-if enable_config("tls", true) && have_header("openssl/ssl.h") &&
-   have_library("crypto", "OpenSSL_version", "openssl/crypto.h") &&
-   have_library("ssl", "SSL_CTX_set_ciphersuites", "openssl/ssl.h") # 1.1.1
+# What is built without a library that is not there, or not wanted.
+left_out = []
+
+# @param name [String] of the library, as in --without-NAME and --with-NAME-dir
+# @param feature [String] as in --disable-FEATURE
+# @param package [String] Debian's, with its headers
+# @param lost [String] what the server does without it
+# @yieldreturn [Boolean] whether it is there
+optional = lambda do |name, feature, package, lost, &probe|
+  dir_config(name)
+  unwanted = !enable_config(feature, true) || with_config(name) == false
+  next true if !unwanted && probe.call
+
+  left_out << "without #{name}: #{lost} (#{unwanted ? "as asked" : "it needs #{package}"})"
+  false
+end
+
+# 1.1.1
+if optional.call("openssl", "tls", "libssl-dev", "https:// addresses are refused") {
+     have_header("openssl/ssl.h") &&
+     have_library("crypto", "OpenSSL_version", "openssl/crypto.h") &&
+     have_library("ssl", "SSL_CTX_set_ciphersuites", "openssl/ssl.h")
+   }
   $defs << "-DNB_HAVE_TLS"
 end
 
-# nghttp2: without it HTTP/2 is not spoken.
-if enable_config("http2", true) && have_header("nghttp2/nghttp2.h") &&
-   have_library("nghttp2", "nghttp2_option_set_max_outbound_ack", "nghttp2/nghttp2.h") # 1.40
+# 1.40
+if optional.call("nghttp2", "http2", "libnghttp2-dev", "no HTTP/2") {
+     have_header("nghttp2/nghttp2.h") &&
+     have_library("nghttp2", "nghttp2_option_set_max_outbound_ack", "nghttp2/nghttp2.h")
+   }
   $defs << "-DNB_HAVE_HTTP2"
 end
 
-# Compression of responses, by any of these: zlib for gzip, libbrotlienc for br, libzstd for zstd.
-if enable_config("compression", true)
-  $defs << "-DNB_HAVE_ZLIB" if have_header("zlib.h") && have_library("z", "deflateInit2_", "zlib.h")
-  if have_header("brotli/encode.h") &&
+if optional.call("zlib", "compression", "zlib1g-dev", "no response is compressed as gzip") {
+     have_header("zlib.h") && have_library("z", "deflateInit2_", "zlib.h")
+   }
+  $defs << "-DNB_HAVE_ZLIB"
+end
+if optional.call("brotli", "compression", "libbrotli-dev", "no response is compressed as br") {
+     have_header("brotli/encode.h") &&
      have_library("brotlienc", "BrotliEncoderCompressStream", "brotli/encode.h")
-    $defs << "-DNB_HAVE_BROTLI"
-  end
-  if have_header("zstd.h") && have_library("zstd", "ZSTD_compressStream2", "zstd.h") # 1.4
-    $defs << "-DNB_HAVE_ZSTD"
-  end
+   }
+  $defs << "-DNB_HAVE_BROTLI"
+end
+# 1.4
+if optional.call("zstd", "compression", "libzstd-dev", "no response is compressed as zstd") {
+     have_header("zstd.h") && have_library("zstd", "ZSTD_compressStream2", "zstd.h")
+   }
+  $defs << "-DNB_HAVE_ZSTD"
 end
 
 $CFLAGS = "#{$CFLAGS.gsub(/(^| )-std=\S+/, "")} -std=c11"
@@ -167,3 +198,5 @@ $VPATH.concat(SOURCES.keys.map { |folder| "$(srcdir)/#{folder}" })
 $INCFLAGS << " -I$(srcdir) -I$(srcdir)/core"
 
 create_makefile("neverblock/neverblock")
+
+left_out.each { |line| message("neverblock: %s\n", line) }

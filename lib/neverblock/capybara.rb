@@ -7,6 +7,7 @@
 require "capybara"
 require "neverblock/config/environment"
 require "neverblock/library"
+require "neverblock/server"
 
 module NeverBlock
   module CapybaraServer

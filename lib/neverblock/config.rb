@@ -66,6 +66,10 @@ module NeverBlock
     #   limit
     attr_reader :stall_ms
 
+    # @return [Symbol] what the log has of a stall's backtrace: :own, lines of the application;
+    #   :whole
+    attr_reader :stall_trace
+
     # @return [Array<Route>] the first that matches wins
     attr_reader :routes
 
@@ -99,6 +103,7 @@ module NeverBlock
     # @param log_format [Symbol] :text (default) or :json
     # @param log_requests [Boolean, Symbol] default false
     # @param stall_ms [Integer] default 100
+    # @param stall_trace [Symbol] :own (default) or :whole
     # @param early_hints [Boolean] default false
     # @param own_lanes [Boolean] default true; false: the application is not safe on several threads
     # @param learn_lanes [Boolean] whether request classes that have stalled run on a lane; default
@@ -116,6 +121,7 @@ module NeverBlock
                    spares: DEFAULT_SPARES, backlog: DEFAULT_BACKLOG,
                    slice_ms: Catalog[:"executor.slice_ms"].default,
                    stall_ms: Catalog[:"executor.stall_ms"].default,
+                   stall_trace: Catalog[:"executor.stall_trace"].default,
                    spool_directory: nil, poller: nil,
                    log_fd: 2, log_format: :text, log_requests: false,
                    early_hints: false, own_lanes: true,
@@ -140,6 +146,7 @@ module NeverBlock
       @log_format = Catalog[:log_format].read(log_format)
       @log_requests = Catalog[:log_requests].read(log_requests)
       @stall_ms = Catalog[:"executor.stall_ms"].read(stall_ms)
+      @stall_trace = Catalog[:"executor.stall_trace"].read(stall_trace)
       @early_hints = Catalog[:early_hints].read(early_hints)
       @own_lanes = own_lanes
       @learn_lanes = learn_lanes

@@ -22,7 +22,11 @@ require "neverblock/legacy"
 require "neverblock/executor/report"
 require "neverblock/tls/peer"
 require "neverblock/boot/application"
-require "neverblock/server"
+
+module NeverBlock
+  # A program that uses the verbs alone serves nothing. What serves requires this file at its start.
+  autoload :Server, "neverblock/server"
+end
 
 # The short name, in use since 2008.
 NB = NeverBlock

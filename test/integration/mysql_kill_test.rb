@@ -3,6 +3,7 @@
 require "test_helper"
 require "mysql2"
 require "neverblock"
+require "neverblock/db/mysql_kill"
 require "trilogy"
 require "support/held_relay"
 require "support/patience"

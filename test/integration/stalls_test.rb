@@ -122,14 +122,27 @@ class StallCasesTest < StallsCase
     path = hold(place, kind) do |held|
       entry = server.await_stderr(/ warning: GET #{held} .*\n(?:    .*\n)+/)[0]
       so_far = /has kept its executor for \d+ ms so far: #{blame}/
-      assert_match(/ warning: GET #{held} \([\w-]+\) #{so_far}/, entry)
-      assert_match(/^    .*#{Regexp.escape(culprit[/\S+\z/])}:in /, entry)
+      route = ", route /lane/\\*" if place == "lane"
+      assert_match(/ warning: GET #{held} \([\w-]+#{route}\) #{so_far}/, entry)
+      assert_lines_of_the_application(entry, place, culprit)
       Patience.await("the stall in the figures") { counted("stalls_total", place, kind).positive? }
     end
     entry = server.await_stderr(/ info: .*GET #{path} .*$/)[0]
     assert_match(/ kept its executor for \d+ ms, which is over: #{blame}/, entry)
     Patience.await("its time in the figures") { counted("stall_seconds_total", place, kind) >= 0.1 }
     assert_equal 2, server.stderr.scan(path).size
+  end
+
+  # Files under a folder of gems belong to a gem.
+  def assert_lines_of_the_application(entry, place, culprit)
+    hint = /\A    \(\d+ more; executor \{ stall_trace :whole \} shows all\)\n\z/
+    others, lines = entry.lines.drop(1).partition { |line| line.match?(hint) }
+    assert_equal 1, others.size, entry if StallsApp::GEMS.key?(place)
+    assert_includes 1..5, lines.size, entry
+    assert_empty(lines.grep(%r{/gems/[^/]+/}))
+    return if StallsApp::GEMS.key?(place) || place == "native"
+
+    assert_match(/^    .*#{Regexp.escape(culprit[/\S+\z/])}:in /, entry)
   end
 end
 
@@ -301,6 +314,10 @@ class StallsOfWorkersTest < StallsCase
     %w[--cooperative -w 2 --log-format json]
   end
 
+  def self.stalls
+    @stalls ||= super.tap { |app| app.configure("executor { stall_trace :whole }\n") }
+  end
+
   def test_a_worker_tells_of_its_stall_while_it_lasts_and_the_front_has_the_figures
     path = hold("gem", "c_call") do |held|
       entry = entry_of(/"level":"warning".*#{held}/)
@@ -312,6 +329,9 @@ class StallsOfWorkersTest < StallsCase
         "in" => entry["backtrace"][0][/in .(.*)'\z/, 1]
       }
       assert_equal expected, entry.slice(*expected.keys)
+      gem, file = self.class.stalls.culprit("gem", "c_call").split
+      assert_match(%r{/#{gem}/#{file}:in }, entry["backtrace"].join("\n"))
+      refute_includes entry, "lines_left_out"
       assert_includes [0, 1], entry["worker"]
       assert_match(/\A[\w-]+\z/, entry["request_id"])
       Patience.await("the stall in the front's figures") do

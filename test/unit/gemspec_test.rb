@@ -3,6 +3,10 @@
 # The gem holds what building and running it needs, and nothing of the development tree.
 
 require "test_helper"
+require "fileutils"
+require "open3"
+require "rbconfig"
+require "tmpdir"
 
 class GemspecTest < Minitest::Test
   ROOT = File.expand_path("../..", __dir__)
@@ -35,7 +39,25 @@ class GemspecTest < Minitest::Test
     dependencies = BENCH.runtime_dependencies.map do |dependency|
       [dependency.name, dependency.requirement.to_s]
     end
-    assert_equal [["neverblock", "= #{SPEC.version}"]], dependencies
+    assert_equal [[NeverBlock::GEM_NAME, "= #{SPEC.version}"]], dependencies
+  end
+
+  def test_the_name_stands_in_one_place
+    assert_equal NeverBlock::GEM_NAME, SPEC.name
+    assert_includes SPEC.files, "lib/#{SPEC.name}.rb"
+    name = "GEM_NAME = \"neverblock\""
+    Dir.mktmpdir do |folder|
+      copy = File.join(folder, "lib/neverblock/version.rb")
+      FileUtils.mkdir_p(File.dirname(copy))
+      FileUtils.cp(File.join(ROOT, "neverblock.gemspec"), folder)
+      File.write(copy, File.read(File.join(ROOT, "lib/neverblock/version.rb"))
+                           .sub(name, "GEM_NAME = \"neverblock-server\""))
+      said, status = load_gemspec(folder)
+      refute status.success?
+      assert_match(%r{lib/neverblock-server.rb is missing: it has to require "neverblock"}, said)
+      FileUtils.touch(File.join(folder, "lib/neverblock-server.rb"))
+      assert_equal "neverblock-server", load_gemspec(folder).first
+    end
   end
 
   def test_what_it_asks_for
@@ -46,5 +68,14 @@ class GemspecTest < Minitest::Test
     versions = %w[2.2.4 3.1.0 3.2.8 4.0 2.2.3].map { |version| Gem::Version.new(version) }
     assert_equal [true, true, true, false, false],
                  versions.map { |version| rack.requirement.satisfied_by?(version) }
+  end
+
+  private
+
+  # In a Ruby that has not loaded this version.rb yet.
+  def load_gemspec(folder)
+    code = "file = File.expand_path('neverblock.gemspec')\n" \
+           "print eval(File.read(file), binding, file).name"
+    Open3.capture2e({ "RUBYOPT" => nil }, RbConfig.ruby, "-e", code, chdir: folder)
   end
 end

@@ -69,6 +69,7 @@ module NeverBlock
 
       def serve(config, name, lines, &load)
         require "neverblock/library"
+        require "neverblock/server"
         server = workers > 1 ? front(&load) : single(config, lines, &load)
         controlled(server) do |problem|
           banner = Notices.banner(config, name, workers)

@@ -14,6 +14,7 @@
 # application's at_exit blocks.
 
 require "neverblock/library"
+require "neverblock/server"
 require "neverblock/boot/heap"
 require "neverblock/boot/advice"
 require "neverblock/boot/notices"

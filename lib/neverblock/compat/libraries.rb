@@ -26,12 +26,16 @@ require "neverblock/compat/streamed_bodies"
 require "neverblock/compat/tilt"
 require "neverblock/compat/typhoeus"
 require "neverblock/db/active_record"
-require "neverblock/db/mysql2"
-require "neverblock/db/pg"
-require "neverblock/db/sqlite3"
-require "neverblock/db/trilogy"
 
 module NeverBlock
+  module DB
+    # Loaded where the driver is.
+    autoload :Mysql2, "neverblock/db/mysql2"
+    autoload :Pg, "neverblock/db/pg"
+    autoload :Sqlite3, "neverblock/db/sqlite3"
+    autoload :Trilogy, "neverblock/db/trilogy"
+  end
+
   module Compat
     module Libraries
       # Hooks of ActiveSupport for the adapters. ActiveRecord loads an adapter and its driver when
@@ -58,11 +62,11 @@ module NeverBlock
         Hiredis.apply
         NetHTTP.apply
         Sequel.apply
-        DB::Mysql2.apply
+        DB::Mysql2.apply if defined?(::Mysql2)
         DB::ActiveRecord.apply
-        DB::Pg.apply
-        DB::Sqlite3.apply
-        DB::Trilogy.apply
+        DB::Pg.apply if defined?(::PG)
+        DB::Sqlite3.apply if defined?(::SQLite3)
+        DB::Trilogy.apply if defined?(::Trilogy)
         Live.apply
         NewRelic.apply
         Nokogiri.apply

@@ -368,6 +368,10 @@ module NeverBlock
                group: :executor, default: 100, unit: "ms",
                help: "how long one fiber may occupy its executor before the log reports a " \
                      "stall, see stalls.md; 0: never"),
+        option(:stall_trace, EXECUTOR, Type::Choice.new(:own, :whole),
+               group: :executor, default: :own, env: %w[NEVERBLOCK_STALL_TRACE],
+               help: "what the log has of a stall's backtrace; own: the first five lines of the " \
+                     "application; whole: all"),
         option(:spares, EXECUTOR, whole(0..256),
                group: :executor, default: 4, unit: "threads",
                help: "threads that take over a process's requests while a call without Ruby's " \

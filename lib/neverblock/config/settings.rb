@@ -75,6 +75,7 @@ module NeverBlock
         { slice_ms: (self[:"executor.slice_ms"] unless cooperative),
           spares: cooperative ? 0 : self[:"executor.spares"],
           stall_ms: self[:"executor.stall_ms"],
+          stall_trace: self[:"executor.stall_trace"],
           own_lanes: !cooperative,
           learn_lanes: self[:learn_lanes] }
       end

@@ -20,6 +20,7 @@ module NeverBlock
       return {} if config.stall_ms.zero?
 
       { stalls: { ms: config.stall_ms, json: config.log_format == :json, worker: worker,
+                  whole_trace: config.stall_trace == :whole,
                   routes: config.routes.map(&:pattern), places: places } }
     end
 
@@ -30,7 +31,7 @@ module NeverBlock
       ruby = RbConfig::CONFIG.values_at("rubylibdir", "rubyarchdir", "sitelibdir")
       ours = [OWN, *ruby].compact.uniq
       gems = Gem.loaded_specs.values.reject do |spec|
-        spec.name == "neverblock" || spec.default_gem?
+        spec.name == GEM_NAME || spec.default_gem?
       end
       [*ours.map { |folder| [:ours, folder, ""] }, [:application, Dir.pwd, ""],
        *gems.map { |spec| [:gem, spec.full_gem_path, spec.full_name] }]

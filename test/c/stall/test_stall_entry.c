@@ -74,6 +74,57 @@ static void its_end_is_a_line(void **state) {
            "over: nobody says where: Ruby's lock is held, by this thread or another\n");
 }
 
+/* config.ru is the application's; of its calls of itself only the first five are shown. */
+static void see_the_application(nb_stall_places **places) {
+    assert_status(NB_OK, nb_stall_places_create(places));
+    assert_status(NB_OK, nb_stall_places_add(*places, NB_STALL_APPLICATION, "/srv", ""));
+    assert_status(NB_OK, nb_stall_places_add(*places, NB_STALL_OURS, "/usr/lib/ruby", ""));
+    stall.lines = stall.trace_bytes = 0;
+    const char *lines[] = {"/srv/gems/foo-1.0/lib/foo.rb:5:in `flock'",
+                           "/srv/a.rb:1:in `a'",
+                           "/usr/lib/ruby/set.rb:2:in `each'",
+                           "/srv/a.rb:2:in `b'",
+                           "/srv/a.rb:3:in `c'",
+                           "/srv/a.rb:4:in `d'",
+                           "/srv/a.rb:5:in `e'",
+                           "/srv/a.rb:6:in `f'",
+                           "no line of code"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        nb_stall_add_line(&stall, lines[i], (uint32_t)strlen(lines[i]));
+    voice.places = *places;
+    voice.route = "/a*";
+    strcpy(stall.request.path, "/a");
+}
+
+static void five_lines_of_the_application_are_shown_and_the_others_are_counted(void **state) {
+    (void)state;
+    nb_stall_places *places;
+    see_the_application(&places);
+    nb_stall_entry_begun(&text, &voice, &stall, &culprit);
+    expect("neverblock: 2026-11-21T18:03:26.123Z warning: GET /a (id7, route /a*) has kept its executor for 104 ms so "
+           "far: a blocking call, in flock, by foo-1.0 lib/foo.rb:5\n"
+           "    /srv/a.rb:1:in `a'\n"
+           "    /srv/a.rb:2:in `b'\n"
+           "    /srv/a.rb:3:in `c'\n"
+           "    /srv/a.rb:4:in `d'\n"
+           "    /srv/a.rb:5:in `e'\n"
+           "    (4 more; executor { stall_trace :whole } shows all)\n");
+    nb_stall_places_destroy(places);
+}
+
+static void programs_read_the_applications_lines_and_how_many_are_left_out(void **state) {
+    (void)state;
+    nb_stall_places *places;
+    see_the_application(&places);
+    voice.json = true;
+    nb_stall_entry_begun(&text, &voice, &stall, &culprit);
+    nb_text_add_bytes(&text, "", 1);
+    assert_non_null(strstr(text.bytes, ",\"backtrace\":[\"/srv/a.rb:1:in `a'\",\"/srv/a.rb:2:in `b'\","
+                                       "\"/srv/a.rb:3:in `c'\",\"/srv/a.rb:4:in `d'\",\"/srv/a.rb:5:in `e'\"],"
+                                       "\"lines_left_out\":4}\n"));
+    nb_stall_places_destroy(places);
+}
+
 static void programs_read_an_object(void **state) {
     (void)state;
     voice.json = true;
@@ -81,7 +132,7 @@ static void programs_read_an_object(void **state) {
     voice.route = "/a*";
     nb_stall_entry_begun(&text, &voice, &stall, &culprit);
     expect("{\"time\":\"2026-11-21T18:03:26.123Z\",\"level\":\"warning\",\"pid\":42,\"worker\":0,\"message\":\"GET "
-           "/a\\\\x1b\\\\xff\\\\xc2\\\\x9b\xc3\xa9z (id7) has kept its executor for "
+           "/a\\\\x1b\\\\xff\\\\xc2\\\\x9b\xc3\xa9z (id7, route /a*) has kept its executor for "
            "104 ms so far: a blocking call, in flock, by foo-1.0 "
            "lib/foo.rb:5\",\"stall\":\"blocking_call\",\"stall_ms\":104,\"culprit\":\"foo-1.0 "
            "lib/foo.rb:5\",\"in\":\"flock\",\"method\":\"GET\",\"path\":\"/a\\u001b?\xc2\x9b\xc3\xa9z\",\"route\":\"/"
@@ -113,6 +164,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(people_read_a_line_and_the_trace, make, drop),
         cmocka_unit_test_setup_teardown(a_worker_says_which_it_is_and_what_was_not_told, make, drop),
         cmocka_unit_test_setup_teardown(its_end_is_a_line, make, drop),
+        cmocka_unit_test_setup_teardown(five_lines_of_the_application_are_shown_and_the_others_are_counted, make, drop),
+        cmocka_unit_test_setup_teardown(programs_read_the_applications_lines_and_how_many_are_left_out, make, drop),
         cmocka_unit_test_setup_teardown(programs_read_an_object, make, drop),
         cmocka_unit_test_setup_teardown(a_full_trace_of_the_worst_bytes_fits, make, drop),
     };

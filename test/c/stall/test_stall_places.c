@@ -170,6 +170,21 @@ static void there_is_a_bound_and_memory_may_fail(void **state) {
     nb_stall_places_destroy(NULL);
 }
 
+static bool is_of_the_application(const char *line) {
+    return nb_stall_places_application(places, (nb_slice){line, strlen(line)});
+}
+
+static void a_line_is_the_applications_or_not(void **state) {
+    (void)state;
+    assert_true(is_of_the_application("/srv/app/app/models/user.rb:7:in `save'"));
+    assert_true(is_of_the_application("(eval at /srv/app/a.rb:3):1:in `b'"));
+    assert_false(is_of_the_application("/srv/app/vendor/ruby/3.1.0/gems/foo-1.0/lib/foo.rb:5:in `flock'"));
+    assert_false(is_of_the_application("/src/rails/lib/rails.rb:5:in `boot'"));
+    assert_false(is_of_the_application("/usr/lib/ruby/3.1.0/set.rb:5:in `each'"));
+    assert_false(is_of_the_application("no line of code"));
+    assert_false(is_of_the_application(""));
+}
+
 int main(void) {
     nb_test_alarm(60);
     const struct CMUnitTest tests[] = {
@@ -186,6 +201,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_long_path_is_cut_at_its_beginning, make, drop),
         cmocka_unit_test_setup_teardown(who_sits_at_a_prompt_stalls_nothing, make, drop),
         cmocka_unit_test_setup_teardown(there_is_a_bound_and_memory_may_fail, make, drop),
+        cmocka_unit_test_setup_teardown(a_line_is_the_applications_or_not, make, drop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

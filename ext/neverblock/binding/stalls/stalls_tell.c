@@ -23,6 +23,7 @@ static void write_entry(nb_watched *one, entry_fn *entry, int64_t lasted_ns) {
                             .wall_ns = nb_clock_wall_ns(),
                             .route = route >= 1 && route <= one->route_count ? one->routes[route - 1] : NULL,
                             .lasted_ns = lasted_ns,
+                            .places = one->whole_trace ? NULL : one->places,
                             .untold = one->untold[one->row]};
     nb_text text;
     nb_text_init(&text, NB_STALL_ENTRY_BYTES_MAX);

@@ -77,6 +77,7 @@ void nb_watched_prepare(nb_watched *one, VALUE options) {
     VALUE worker = option(options, "worker");
     one->log = nb_ruby_log_of(one->executor->log);
     one->json = RTEST(option(options, "json"));
+    one->whole_trace = RTEST(option(options, "whole_trace"));
     one->worker = NIL_P(worker) ? -1 : NUM2INT(worker);
     copy_routes(one, option(options, "routes"));
     copy_places(one, option(options, "places"));

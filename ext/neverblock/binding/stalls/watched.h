@@ -88,7 +88,7 @@ struct nb_watched {
 
     /* settings, from begin to end */
     nb_log *log;
-    bool json;
+    bool json, whole_trace;
     int worker; /* number of the worker process; -1: none */
     nb_stall_places *places;
     char **routes; /* patterns by number - 1 */

@@ -29,7 +29,7 @@ static void add_words(nb_text *text, const char *words) { add_plain(text, words,
 
 static long long milliseconds(const nb_stall_voice *voice) { return voice->lasted_ns / NB_NS_PER_MS; }
 
-static void add_who(nb_text *text, const nb_stall *stall) {
+static void add_who(nb_text *text, const nb_stall_voice *voice, const nb_stall *stall) {
     const nb_stall_request *request = &stall->request;
     if (!*request->method) {
         nb_text_add(text, stall->lines == 0 ? "a fiber" : "a fiber of no request");
@@ -40,6 +40,10 @@ static void add_who(nb_text *text, const nb_stall *stall) {
     add_words(text, request->path);
     nb_text_add(text, " (");
     add_words(text, request->id);
+    if (voice->route) {
+        nb_text_add(text, ", route ");
+        add_words(text, voice->route);
+    }
     nb_text_add(text, ")");
 }
 
@@ -56,7 +60,7 @@ static void add_blame(nb_text *text, const nb_stall *stall, const nb_stall_culpr
 
 static void add_begun(nb_text *text, const nb_stall_voice *voice, const nb_stall *stall,
                       const nb_stall_culprit *culprit) {
-    add_who(text, stall);
+    add_who(text, voice, stall);
     nb_text_format(text, " has kept its executor for %lld ms so far: ", milliseconds(voice));
     add_blame(text, stall, culprit);
     if (voice->untold) nb_text_format(text, " (and %" PRIu64 " such stalls since that was last told)", voice->untold);
@@ -64,23 +68,56 @@ static void add_begun(nb_text *text, const nb_stall_voice *voice, const nb_stall
 
 static void add_over(nb_text *text, const nb_stall_voice *voice, const nb_stall *stall,
                      const nb_stall_culprit *culprit) {
-    add_who(text, stall);
+    add_who(text, voice, stall);
     nb_text_format(text, " kept its executor for %lld ms, which is over: ", milliseconds(voice));
     add_blame(text, stall, culprit);
 }
 
+/* --- which lines of the trace are shown --- */
+
+typedef struct cursor {
+    const nb_stall_voice *voice;
+    const char *at, *end;
+    unsigned shown, left_out; /* lines */
+} cursor;
+
+static cursor cursor_of(const nb_stall_voice *voice, const nb_stall *stall) {
+    return (cursor){.voice = voice, .at = stall->trace, .end = stall->trace + stall->trace_bytes};
+}
+
+static bool is_shown(const cursor *lines, nb_slice line) {
+    const nb_stall_places *places = lines->voice->places;
+    if (!places) return true;
+    return lines->shown < NB_STALL_ENTRY_LINES_MAX && nb_stall_places_application(places, line);
+}
+
+/* Sets `line` to the next line that is shown, without its newline. False: there is none. */
+static bool next_line(cursor *lines, nb_slice *line) {
+    const char *end;
+    while (lines->at < lines->end && (end = memchr(lines->at, '\n', (size_t)(lines->end - lines->at)))) {
+        *line = (nb_slice){lines->at, (size_t)(end - lines->at)};
+        lines->at = end + 1;
+        if (is_shown(lines, *line)) {
+            lines->shown++;
+            return true;
+        }
+        lines->left_out++;
+    }
+    return false;
+}
+
 /* --- text --- */
 
-static void add_trace(nb_text *text, const nb_stall *stall) {
-    const char *at = stall->trace, *end = stall->trace + stall->trace_bytes;
-    while (at < end) {
-        const char *next = memchr(at, '\n', (size_t)(end - at));
-        if (!next) return;
+static void add_trace(nb_text *text, const nb_stall_voice *voice, const nb_stall *stall) {
+    cursor lines = cursor_of(voice, stall);
+    nb_slice line;
+    while (next_line(&lines, &line)) {
         nb_text_add(text, "    ");
-        add_plain(text, at, (size_t)(next - at));
+        add_plain(text, line.data, line.size);
         nb_text_add(text, "\n");
-        at = next + 1;
     }
+    if (lines.left_out)
+        nb_text_format(text, "    (%u more; executor { stall_trace :whole } shows all)\n", lines.left_out);
 }
 
 static void begin_line(nb_text *text, const nb_stall_voice *voice, const char *level) {
@@ -100,17 +137,18 @@ static void add_string(nb_text *text, const char *name, const char *value) {
     nb_text_json(text, sound);
 }
 
-static void add_json_trace(nb_text *text, const nb_stall *stall) {
-    const char *at = stall->trace, *end = stall->trace + stall->trace_bytes, *next;
-    char line[NB_STALL_LINE_BYTES_MAX];
+static void add_json_trace(nb_text *text, const nb_stall_voice *voice, const nb_stall *stall) {
+    cursor lines = cursor_of(voice, stall);
+    nb_slice line;
+    char sound[NB_STALL_LINE_BYTES_MAX];
     nb_text_add(text, ",\"backtrace\":[");
-    while (at < end && (next = memchr(at, '\n', (size_t)(end - at)))) {
-        nb_utf8_scrub(line, sizeof(line), at, (size_t)(next - at));
-        if (at > stall->trace) nb_text_add(text, ",");
-        nb_text_json(text, line);
-        at = next + 1;
+    while (next_line(&lines, &line)) {
+        nb_utf8_scrub(sound, sizeof(sound), line.data, line.size);
+        if (lines.shown > 1) nb_text_add(text, ",");
+        nb_text_json(text, sound);
     }
     nb_text_add(text, "]");
+    if (lines.left_out) nb_text_format(text, ",\"lines_left_out\":%u", lines.left_out);
 }
 
 /* The message is written first, since it has to be escaped as a JSON string. */
@@ -148,14 +186,14 @@ static void write_entry(nb_text *text, const nb_stall_voice *voice, const nb_sta
         begin_line(text, voice, level);
         words(text, voice, stall, culprit);
         nb_text_add(text, "\n");
-        if (trace) add_trace(text, stall);
+        if (trace) add_trace(text, voice, stall);
         return;
     }
     nb_text message;
     nb_text_init(&message, NB_STALL_ENTRY_BYTES_MAX);
     words(&message, voice, stall, culprit);
     add_json(text, voice, level, &message, stall, culprit);
-    if (trace) add_json_trace(text, stall);
+    if (trace) add_json_trace(text, voice, stall);
     nb_text_add(text, "}\n");
     nb_text_deinit(&message);
 }

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/slice.h"
 
 typedef struct place {
     nb_stall_owner owner;
@@ -221,4 +220,11 @@ void nb_stall_places_blame(const nb_stall_places *places, const nb_stall *stall,
         blamed = blamed || guilty;
         first = false;
     }
+}
+
+bool nb_stall_places_application(const nb_stall_places *places, nb_slice text) {
+    line parsed;
+    if (!parse(text, &parsed)) return false;
+    look_into_eval(&parsed);
+    return whose_is(places, parsed.path).owner == NB_STALL_APPLICATION;
 }

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/slice.h"
 #include "base/status.h"
 #include "stall/stall.h"
 
@@ -46,5 +47,8 @@ typedef struct nb_stall_culprit {
 /* Finds the culprit: the innermost line that belongs to the application or a gem. If there is none,
    it is the innermost line. */
 void nb_stall_places_blame(const nb_stall_places *places, const nb_stall *stall, nb_stall_culprit *culprit);
+
+/* Whether a line of a trace, without its newline, belongs to the application. */
+bool nb_stall_places_application(const nb_stall_places *places, nb_slice line);
 
 #endif
