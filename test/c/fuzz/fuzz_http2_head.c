@@ -1,10 +1,12 @@
 /*
- * fuzz_http2_head.c - any fields as those of a request of HTTP/2 (http2/http2_head.h). Oracles: a
- * head that is accepted has each field as it came, cookies that follow each other joined, within
- * one block and within the limits; its path, host and length are those of a plain reading.
+ * fuzz_http2_head.c - any fields as those of a request of HTTP/2 (http2/http2_message.h,
+ * http2/http2_head.h). Oracles: a message that is well formed has its pseudo-fields first, once
+ * each, and no byte in it that would end a line of HTTP/1.1. A head that is accepted has each field
+ * as it came, cookies that follow each other joined, within one block and within the limits; its
+ * path, host and length are those of a plain reading.
  *
  * An input is a byte that says which compliance and limits hold, then fields: a byte of length each
- * for name and value, then both. Pseudo-fields come first, once each, as the caller has checked.
+ * for name and value, then both. What is malformed goes no further, as with the caller.
  */
 #include "fuzz/fuzz.h"
 
@@ -12,6 +14,7 @@
 
 #include "http/host.h"
 #include "http2/http2_head.h"
+#include "http2/http2_message.h"
 
 #ifndef NB_FUZZ_ENTRY
 #define NB_FUZZ_ENTRY LLVMFuzzerTestOneInput
@@ -25,24 +28,36 @@ typedef struct http2_head_input {
     size_t count, pseudo; /* all; how many of them are pseudo-fields */
 } http2_head_input;
 
-/* False: not as the caller of http2_head gives it. */
-static bool http2_head_take(http2_head_input *input, const uint8_t *data, size_t size) {
+/* False: it is no input, or malformed. */
+static bool http2_head_take(http2_head_input *input, nb_http2_message *message, const uint8_t *data, size_t size) {
     input->count = input->pseudo = 0;
+    nb_http2_message_begin(message, false);
     for (size_t at = 1; at + 2 <= size && input->count < HTTP2_HEAD_FIELDS_MAX; input->count++) {
         const size_t name = data[at], value = data[at + 1];
         at += 2;
-        if (name + value > size - at || name == 0) return false;
-        const nb_slice the_name = nb_slice_of((const char *)data + at, name);
-        if (the_name.data[0] == ':') {
-            for (size_t i = 0; i < input->count; i++)
-                if (nb_slice_equal(input->names[i], the_name)) return false;
-            if (input->pseudo++ < input->count) return false;
-        }
-        input->names[input->count] = the_name;
+        if (name + value > size - at) return false;
+        input->names[input->count] = nb_slice_of((const char *)data + at, name);
         input->values[input->count] = nb_slice_of((const char *)data + at + name, value);
+        if (!nb_http2_message_field(message, input->names[input->count], input->values[input->count])) return false;
+        input->pseudo += data[at] == ':';
         at += name + value;
     }
-    return input->count > 0;
+    return nb_http2_message_end(message, false);
+}
+
+/* What was taken of a message, by a plain reading. */
+static void http2_head_well_formed(const http2_head_input *input) {
+    for (size_t i = 0; i < input->count; i++) {
+        const nb_slice name = input->names[i], value = input->values[i];
+        FUZZ_CHECK(name.size > 0 && (name.data[0] == ':') == (i < input->pseudo));
+        for (size_t k = 0; k < i && i < input->pseudo; k++)
+            FUZZ_CHECK(!nb_slice_equal(input->names[k], name));
+        for (size_t k = 0; k < name.size; k++)
+            FUZZ_CHECK(name.data[k] > ' ' && (name.data[k] < 'A' || name.data[k] > 'Z') &&
+                       (name.data[k] != ':' || k == 0));
+        for (size_t k = 0; k < value.size; k++)
+            FUZZ_CHECK(value.data[k] != '\0' && value.data[k] != '\r' && value.data[k] != '\n');
+    }
 }
 
 static nb_slice http2_head_pseudo(const http2_head_input *input, const char *name) {
@@ -112,10 +127,13 @@ static void http2_head_accepted(const http2_head_input *input, const nb_head *he
     http2_head_inside(facts->raw, head->target);
     http2_head_inside(facts->raw, head->method_text);
     http2_head_fields(input, head, facts->raw);
-    for (uint16_t i = 0; i < head->header_count; i++) {
-        if (head->headers[i].field != NB_FIELD_CONTENT_LENGTH) continue;
-        FUZZ_CHECK(facts->content_length != NB_CONTENT_LENGTH_UNKNOWN);
-    }
+}
+
+static void http2_head_length(const nb_http2_message *message, const nb_head *head) {
+    bool said = false;
+    for (uint16_t i = 0; i < head->header_count; i++)
+        said = said || head->headers[i].field == NB_FIELD_CONTENT_LENGTH;
+    FUZZ_CHECK(said == (message->content_length != NB_CONTENT_LENGTH_UNKNOWN));
 }
 
 int NB_FUZZ_ENTRY(const uint8_t *data, size_t size) {
@@ -124,7 +142,9 @@ int NB_FUZZ_ENTRY(const uint8_t *data, size_t size) {
     static nb_pool pool;
     static nb_head head;
     static bool made;
-    if (size < 1 || size > FUZZ_SIZE_MAX || !http2_head_take(&input, data, size)) return 0;
+    nb_http2_message message;
+    if (size < 1 || size > FUZZ_SIZE_MAX || !http2_head_take(&input, &message, data, size)) return 0;
+    http2_head_well_formed(&input);
     if (!made) nb_pool_init(&pool);
     made = true;
     nb_head_limits limits = message_limits_usual.head;
@@ -138,6 +158,7 @@ int NB_FUZZ_ENTRY(const uint8_t *data, size_t size) {
     FUZZ_CHECK(status == NB_OK || status == NB_INVALID);
     FUZZ_CHECK((status == NB_INVALID) == (refusal.http_status >= 400));
     if (status == NB_OK) http2_head_accepted(&input, &head, &facts, &limits);
+    if (status == NB_OK) http2_head_length(&message, &head);
     nb_http2_head_clear(&collected, &pool);
     return 0;
 }

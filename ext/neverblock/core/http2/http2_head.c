@@ -178,27 +178,12 @@ static nb_refusal judge_line(nb_head *request, nb_compliance compliance) {
     return reason ? (nb_refusal){400, reason} : (nb_refusal){0, ""};
 }
 
-static bool parse_length(nb_slice text, uint64_t *length) {
-    uint64_t number = 0;
-    if (text.size == 0 || text.size > 19) return false;
-    for (size_t i = 0; i < text.size; i++) {
-        if (!nb_byte_is(text.data[i], NB_BYTE_DIGIT)) return false;
-        number = number * 10 + (unsigned)(text.data[i] - '0');
-    }
-    *length = number;
-    return true;
-}
-
 /* What one field says of the request. */
 static nb_refusal judge_field(const nb_header *header, nb_http2_facts *facts, nb_slice *host, unsigned *hosts) {
     switch (header->field) {
     case NB_FIELD_HOST:
         *host = header->value;
         (*hosts)++;
-        break;
-    case NB_FIELD_CONTENT_LENGTH:
-        if (!parse_length(header->value, &facts->content_length))
-            return (nb_refusal){400, "a Content-Length that is no number"};
         break;
     case NB_FIELD_EXPECT:
         if (!nb_slice_equal_lower(header->value, NB_SLICE("100-continue")))
@@ -272,7 +257,7 @@ nb_status nb_http2_head_end(nb_http2_head *head, nb_pool *pool, const nb_head_li
                             nb_http2_facts *facts, nb_refusal *refusal) {
     if (!head->line_written && write_line(head, pool) != NB_OK) return NB_NO_MEMORY;
     take_line(head, request);
-    *facts = (nb_http2_facts){.host = {"", 0}, .content_length = NB_CONTENT_LENGTH_UNKNOWN};
+    *facts = (nb_http2_facts){.host = {"", 0}};
     facts->raw = nb_slice_of(at(head, head->raw), head->block.end - head->raw);
     *refusal = head->refusal;
     if (refusal->http_status == 0) *refusal = judge_line(request, limits->compliance);

@@ -4,9 +4,8 @@
  * does not know frames.
  *
  * Life: zeroed; nb_http2_head_add for each field; nb_http2_head_end; nb_http2_head_clear. The
- * caller has checked what makes a request malformed by RFC 9113: order and number of
- * pseudo-fields, names, control bytes in values, fields of one connection. This module answers
- * what remains, with an HTTP status: limits, and values that HTTP/1.1 refuses as well.
+ * caller has checked that the request is not malformed (http2_message.h). This module answers what
+ * remains, with an HTTP status: limits, and values that HTTP/1.1 refuses as well.
  *
  * The block: the request line ("GET /path HTTP/2", LF), the authority and the scheme, then names
  * and values, all without gaps. It is the one block of bytes that intake/request.h asks for.
@@ -47,9 +46,8 @@ typedef struct nb_http2_head {
 
 /* What the head says beside its fields. */
 typedef struct nb_http2_facts {
-    nb_slice raw;            /* the block */
-    nb_slice host;           /* the authority, from :authority or else from Host */
-    uint64_t content_length; /* NB_CONTENT_LENGTH_UNKNOWN: not said */
+    nb_slice raw;  /* the block */
+    nb_slice host; /* the authority, from :authority or else from Host */
     bool expect_continue;
 } nb_http2_facts;
 

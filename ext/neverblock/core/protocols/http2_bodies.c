@@ -180,6 +180,15 @@ static void refuse_too_large(nb_connections *connections, nb_http2_stream *strea
     }
 }
 
+/* RFC 9113 section 8.1.1. */
+static bool is_longer_than_said(const nb_http2_stream *stream) {
+    return stream->content_length != NB_CONTENT_LENGTH_UNKNOWN && stream->received > stream->content_length;
+}
+
+static bool is_shorter_than_said(const nb_http2_stream *stream) {
+    return stream->content_length != NB_CONTENT_LENGTH_UNKNOWN && stream->received < stream->content_length;
+}
+
 int nb_http2_on_data(nghttp2_session *h2, uint8_t flags, int32_t id, const uint8_t *bytes, size_t size,
                      void *argument) {
     (void)flags;
@@ -193,6 +202,7 @@ int nb_http2_on_data(nghttp2_session *h2, uint8_t flags, int32_t id, const uint8
     stream->moved += size;
     nb_http2_unsettled(stream);
     stream->expects = false;
+    if (is_longer_than_said(stream)) nb_http2_malformed(stream);
     if (is_too_large(session->connections, stream)) refuse_too_large(session->connections, stream);
     if (session->closed) return NGHTTP2_ERR_CALLBACK_FAILURE;
     size_t used = 0;
@@ -206,6 +216,7 @@ int nb_http2_on_data(nghttp2_session *h2, uint8_t flags, int32_t id, const uint8
 
 void nb_http2_input_ended(nb_http2_session *session, nb_http2_stream *stream) {
     stream->input_ended = true;
+    if (is_shorter_than_said(stream)) nb_http2_malformed(stream);
     nb_http2_unsettled(stream);
     pump(session, stream);
 }

@@ -45,7 +45,6 @@ static void set_callbacks(nghttp2_session_callbacks *callbacks) {
     nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, nb_http2_on_begin_frame);
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, nb_http2_on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(callbacks, nb_http2_on_header);
-    nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks, nb_http2_on_invalid_header);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, nb_http2_on_frame_recv);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, nb_http2_on_data);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, nb_http2_on_stream_close);
@@ -60,6 +59,7 @@ static void set_callbacks(nghttp2_session_callbacks *callbacks) {
 static void set_options(nghttp2_option *options, const nb_connection_settings *settings) {
     nghttp2_option_set_no_auto_window_update(options, 1);
     nghttp2_option_set_no_closed_streams(options, 1);
+    nghttp2_option_set_no_http_messaging(options, 1); /* http2/http2_message.h looks */
     /* Of SETTINGS and PING (CVE-2019-9512, CVE-2019-9515). */
     nghttp2_option_set_max_outbound_ack(options, settings->http2_frames_max);
     nghttp2_option_set_max_send_header_block_length(options, RESPONSE_HEAD_BYTES_MAX);

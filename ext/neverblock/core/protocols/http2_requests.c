@@ -1,6 +1,6 @@
 /*
- * http2_requests.c - requests of HTTP/2 (RFC 9113 sections 8.1 to 8.5). nghttp2 checks what makes a
- * request malformed, and resets its stream. A valid one becomes an exchange and is delivered.
+ * http2_requests.c - requests of HTTP/2 (RFC 9113 sections 8.1 to 8.5). One that is malformed
+ * resets its stream (http2/http2_message.h). A valid one becomes an exchange and is delivered.
  */
 #include "protocols/http2_session.h"
 
@@ -42,6 +42,7 @@ static void begin_head(nb_connections *connections, nb_connection *connection) {
 int nb_http2_on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, void *argument) {
     nb_http2_session *session = argument;
     session->list_bytes = 0;
+    nb_http2_message_begin(&session->message, !is_request(frame));
     if (!is_request(frame)) return 0;
     int32_t id = frame->hd.stream_id;
     nb_http2_head_clear(&session->head, session->connections->pool);
@@ -58,6 +59,7 @@ int nb_http2_on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, v
     nb_timeout_init(&stream->timeout.timeout);
     stream->timeout.connection = session->connection;
     stream->open = true;
+    stream->content_length = NB_CONTENT_LENGTH_UNKNOWN;
     NB_HTTP2_COUNT(session, http2_streams, 1);
     nb_http2_begin_priority(stream);
     stream->next = session->streams;
@@ -66,13 +68,6 @@ int nb_http2_on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, v
     begin_head(session->connections, session->connection);
     take_turns(h2, id);
     return nghttp2_session_set_stream_user_data(h2, id, stream) == 0 ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
-}
-
-static bool is_blank(uint8_t byte) { return byte == ' ' || byte == '\t'; }
-
-/* RFC 9113 section 8.2.1. Only newer versions of nghttp2 look at it. */
-static bool has_blank_end(const uint8_t *value, size_t bytes) {
-    return bytes > 0 && (is_blank(value[0]) || is_blank(value[bytes - 1]));
 }
 
 /* Nothing more of the head is called back. */
@@ -87,7 +82,7 @@ static bool is_excessive(nb_http2_session *session, size_t name_bytes, size_t va
     return session->list_bytes / NB_HTTP2_HEAD_EXCESS_MAX > session->connections->head_limits.head_bytes;
 }
 
-/* Trailers are checked by nghttp2 and dropped, as those of HTTP/1.1 are. */
+/* Trailers are checked and dropped, as those of HTTP/1.1 are. */
 int nb_http2_on_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint8_t *name, size_t name_bytes,
                        const uint8_t *value, size_t value_bytes, uint8_t flags, void *argument) {
     (void)flags;
@@ -97,18 +92,13 @@ int nb_http2_on_header(nghttp2_session *h2, const nghttp2_frame *frame, const ui
         nb_http2_count_bound(session, NB_HTTP2_BOUND_head);
         return reset(h2, frame->hd.stream_id, NGHTTP2_ENHANCE_YOUR_CALM);
     }
-    if (has_blank_end(value, value_bytes)) return reset(h2, frame->hd.stream_id, NGHTTP2_PROTOCOL_ERROR);
-    if (!is_request(frame) || !session->heading || session->heading->id != frame->hd.stream_id) return 0;
     nb_slice field = nb_slice_of((const char *)name, name_bytes), said = nb_slice_of((const char *)value, value_bytes);
+    if (!nb_http2_message_field(&session->message, field, said))
+        return reset(h2, frame->hd.stream_id, NGHTTP2_PROTOCOL_ERROR);
+    if (!is_request(frame) || !session->heading || session->heading->id != frame->hd.stream_id) return 0;
     if (nb_slice_equal(field, NB_SLICE("priority"))) nb_http2_priority_field(session->heading, said);
     nb_status status = nb_http2_head_add(&session->head, connections->pool, &connections->head_limits, field, said);
     return status == NB_OK ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
-}
-
-int nb_http2_on_invalid_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint8_t *name, size_t name_bytes,
-                               const uint8_t *value, size_t value_bytes, uint8_t flags, void *argument) {
-    (void)h2, (void)frame, (void)name, (void)name_bytes, (void)value, (void)value_bytes, (void)flags, (void)argument;
-    return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 }
 
 /* --- the request --- */
@@ -150,7 +140,7 @@ static void deliver(nb_http2_session *session, nb_http2_stream *stream, const nb
     nb_request_facts request = {.head = &connections->head,
                                 .raw = facts->raw,
                                 .host = facts->host,
-                                .body_bytes = facts->content_length,
+                                .body_bytes = stream->content_length,
                                 .has_body = has_body};
     stream->input_ended = stream->input_complete = !has_body;
     stream->expects = has_body && facts->expect_continue;
@@ -171,8 +161,8 @@ static void deliver(nb_http2_session *session, nb_http2_stream *stream, const nb
 static void accept_request(nb_http2_session *session, nb_http2_stream *stream, const nb_http2_facts *facts,
                            bool has_body) {
     nb_connections *connections = session->connections;
-    bool known = facts->content_length != NB_CONTENT_LENGTH_UNKNOWN;
-    if (known && facts->content_length > connections->settings.body_bytes_max) {
+    bool known = stream->content_length != NB_CONTENT_LENGTH_UNKNOWN;
+    if (known && stream->content_length > connections->settings.body_bytes_max) {
         nb_http2_count_bound(session, NB_HTTP2_BOUND_body);
         refuse(connections, stream->exchange, facts, (nb_refusal){413, "a request body larger than the limit"});
     } else if (session->connection->admin) {
@@ -187,6 +177,7 @@ void nb_http2_begin_request(nb_http2_session *session, nb_http2_stream *stream, 
     nb_http2_facts facts;
     nb_refusal refusal;
     session->heading = NULL;
+    stream->content_length = session->message.content_length;
     nb_status status = nb_http2_head_end(&session->head, connections->pool, &connections->head_limits,
                                          &connections->head, &facts, &refusal);
     if (status == NB_NO_MEMORY) session->failed = true;

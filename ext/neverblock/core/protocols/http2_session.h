@@ -31,6 +31,7 @@ const nb_protocol *nb_http2_protocol(void);
 #include <nghttp2/nghttp2.h>
 
 #include "http2/http2_head.h"
+#include "http2/http2_message.h"
 #include "http2/http2_priority.h"
 
 /* PRIORITY_UPDATE (RFC 9218 section 7.1), which older versions of nghttp2 do not name. */
@@ -56,6 +57,7 @@ struct nb_http2_stream {
     nb_exchange *exchange;            /* NULL: none yet, or it has left */
     nb_buffer waiting;                /* bytes of the body that found no room yet */
     uint64_t received;                /* bytes of the body */
+    uint64_t content_length;          /* that are announced; NB_CONTENT_LENGTH_UNKNOWN: not said */
     nb_stream_timeout timeout;        /* armed while the client is waited for */
     uint64_t moved;                   /* bytes of the body and of content, since it was armed */
     uint64_t moved_before;            /* session->moved at that time */
@@ -102,6 +104,7 @@ struct nb_http2_session {
     nb_http2_stream *settling;              /* whose state has changed */
     nb_http2_stream *heading;               /* whose head is received; NULL: none */
     nb_http2_head head;                     /* of `heading` */
+    nb_http2_message message;               /* whose fields are received: a head, or trailers */
     uint64_t moved;                         /* bytes of content, of all streams */
     uint16_t urgencies[NB_HTTP2_URGENCIES]; /* open streams, by urgency */
     uint16_t passed_over;                   /* of them */
@@ -192,6 +195,8 @@ void nb_http2_settle(nb_http2_session *session);
 void nb_http2_free_stream(nb_http2_session *session, nb_http2_stream *stream);
 /* nghttp2 does not know the stream any more. */
 void nb_http2_stream_closed(nb_http2_stream *stream);
+/* The request is malformed (RFC 9113 section 8.1.1): nothing more of it is looked at. */
+void nb_http2_malformed(nb_http2_stream *stream);
 /* Ends the stream towards the client. */
 void nb_http2_reset(nb_http2_stream *stream, uint32_t error_code);
 /* GOAWAY with the last stream that is served (RFC 9113 section 6.8). */
@@ -207,8 +212,6 @@ void nb_http2_terminate(nb_connections *connections, nb_connection *connection, 
 int nb_http2_on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, void *session);
 int nb_http2_on_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint8_t *name, size_t name_bytes,
                        const uint8_t *value, size_t value_bytes, uint8_t flags, void *session);
-int nb_http2_on_invalid_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint8_t *name, size_t name_bytes,
-                               const uint8_t *value, size_t value_bytes, uint8_t flags, void *session);
 /* The head of the stream's request is complete. */
 void nb_http2_begin_request(nb_http2_session *session, nb_http2_stream *stream, bool has_body);
 

@@ -107,6 +107,14 @@ void nb_http2_reset(nb_http2_stream *stream, uint32_t error_code) {
     if (nghttp2_submit_rst_stream(session->h2, NGHTTP2_FLAG_NONE, stream->id, error_code) != 0) session->failed = true;
 }
 
+void nb_http2_malformed(nb_http2_stream *stream) {
+    nb_http2_session *session = stream->session;
+    if (session->heading == stream) session->heading = NULL;
+    nb_http2_drop_body(stream);
+    nb_http2_reset(stream, NGHTTP2_PROTOCOL_ERROR);
+    nb_http2_unsettled(stream);
+}
+
 /* --- what nghttp2 tells --- */
 
 /* What nghttp2 does not check: the size of CONTINUATION (RFC 9113 section 4.2), in older versions
@@ -135,7 +143,9 @@ int nb_http2_on_frame_recv(nghttp2_session *h2, const nghttp2_frame *frame, void
     if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
     nb_http2_stream *stream = nghttp2_session_get_stream_user_data(h2, frame->hd.stream_id);
     if (!stream) return 0;
-    if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
+    if (frame->hd.type == NGHTTP2_HEADERS && !nb_http2_message_end(&session->message, last)) {
+        nb_http2_malformed(stream);
+    } else if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
         nb_http2_begin_request(session, stream, !last);
     } else if (last) {
         nb_http2_input_ended(session, stream);

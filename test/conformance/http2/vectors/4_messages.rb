@@ -181,7 +181,7 @@ row "8.3.1", "a request has one :method, :scheme and :path" do
 end
 
 # A valid value is one of its grammar. Where it is not, section 8.1.1 allows an answer with 400
-# before the reset; older versions of nghttp2 leave more of it to the server.
+# before the reset.
 row "8.3.1", ":method, :scheme and :path are valid" do
   refused = { 1 => ->(response) {
     "status #{response.status}, code #{response.code}" unless
