@@ -3,6 +3,7 @@
  */
 #include "binding/state/wait.h"
 
+#include "binding/state/fiber_record.h"
 #include "binding/state/loop_time.h"
 #include "binding/state/timeslice_state.h"
 #include "os/clock.h"
@@ -29,6 +30,7 @@ void nb_wait_init(nb_wait *wait, nb_scheduler *scheduler, nb_wait_kind kind) {
                       .resumes = scheduler->resumes,
                       .alarm = {.fire = wait_expired}};
     nb_list_init(&wait->link);
+    nb_fiber_wait_about(wait);
 }
 
 void nb_wait_defer(nb_scheduler *scheduler, VALUE exception) {
@@ -75,6 +77,7 @@ bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome) {
     nb_list_append(&scheduler->ready, &wait->link);
     wait->counted = true;
     scheduler->ready_count++;
+    nb_fiber_record_ready(wait);
     if (scheduler->sleeper.sleeping) nb_sleeper_wake(&scheduler->sleeper);
     if (scheduler->timeslices) nb_timeslices_work_comes(scheduler->timeslices);
     return true;

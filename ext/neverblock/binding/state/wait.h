@@ -31,6 +31,15 @@ typedef enum nb_wait_state {
 
 typedef enum nb_wait_outcome { NB_WOKEN, NB_TIMED_OUT, NB_RAISES } nb_wait_outcome;
 
+/* What a wait is for, for those who look at the server. */
+typedef struct nb_wait_about {
+    nb_slice text;    /* borrowed until the fiber parks */
+    uint64_t subject; /* nb_fiber_wait */
+    int32_t number;   /* a descriptor, a process; -1: none */
+    uint8_t kind;     /* nb_fiber_wait_kind */
+    uint8_t direction;
+} nb_wait_about;
+
 typedef struct nb_wait nb_wait;
 struct nb_wait {
     nb_list link; /* ready queue or spawners; linked to itself when in neither */
@@ -58,6 +67,9 @@ struct nb_wait {
     uint8_t question; /* the scheduler's, while this fiber does not run, as are all of these */
     unsigned preempt_disabled;
     nb_resume *resumes;
+    nb_serving serving;
+    nb_wait_about about;
+    uint32_t record; /* state/fiber_record.h; NB_FIBER_NONE */
 };
 
 void nb_wait_init(nb_wait *wait, nb_scheduler *scheduler, nb_wait_kind kind);
