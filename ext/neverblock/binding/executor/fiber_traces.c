@@ -40,10 +40,11 @@ static void add_lines(nb_stall *trace, VALUE lines) {
 /* The first line is the application's or a gem's, as the stall watch finds it; it may be empty. */
 static void put(nb_executor *executor, uint32_t wait, int64_t now_ns) {
     char text[NB_STALL_CULPRIT_BYTES + NB_STALL_TRACE_BYTES + 2];
-    nb_stall_culprit culprit = {.at = ""};
+    nb_stall_culprit culprit = {.at = "", .application = ""};
     if (executor->watched && executor->watched->places)
         nb_stall_places_blame(executor->watched->places, executor->trace, &culprit);
-    int size = snprintf(text, sizeof(text), "%s\n%.*s", culprit.at, (int)executor->trace->trace_bytes,
+    const char *line = *culprit.application ? culprit.application : culprit.at;
+    int size = snprintf(text, sizeof(text), "%s\n%.*s", line, (int)executor->trace->trace_bytes,
                         executor->trace->trace);
     if (size > 0) nb_fiber_trace_put(memory_of(executor), wait, now_ns, nb_slice_of(text, strlen(text)));
 }

@@ -137,6 +137,7 @@ static void source_awake(void *owner) {
 /* A message that a drain has in hand belongs to the running fiber. */
 static bool source_waits(void *owner) {
     nb_executor *executor = owner;
+    if (nb_executor_traces_asked(executor)) return true;
     for (uint16_t i = 0; i < executor->port_count; i++) {
         if (nb_ring_more(&executor->ports[i].requests, executor->ports[i].in_hand)) return true;
     }

@@ -61,7 +61,8 @@ static void decide(nb_watched *one, int64_t now_ns) {
 /* For those who look at the server while the stall lasts. */
 static void show(nb_watched *one, int64_t now_ns) {
     char text[NB_STALL_CULPRIT_BYTES + NB_STALL_TRACE_BYTES + 2];
-    (void)snprintf(text, sizeof(text), "%s\n%.*s", one->culprit.at, (int)one->stall.trace_bytes, one->stall.trace);
+    const char *line = *one->culprit.application ? one->culprit.application : one->culprit.at;
+    (void)snprintf(text, sizeof(text), "%s\n%.*s", line, (int)one->stall.trace_bytes, one->stall.trace);
     nb_fiber_stall_put(one->executor->link->fibers, (uint16_t)one->stall.kind, one->watch.burst_began_ns, now_ns,
                        nb_slice_of(text, strlen(text)));
 }

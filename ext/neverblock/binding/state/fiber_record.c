@@ -52,10 +52,10 @@ static bool is_shown(const nb_wait *wait) {
     return wait->kind != NB_WAIT_PARK || wait->serving.record != NB_FIBER_NONE || wait->about.kind != 0;
 }
 
-/* The clock is read where the next switch would read it. */
+/* The clock is read here, so that the next switch does not. */
 static int64_t count_run(nb_fiber_memory *memory, const nb_wait *wait) {
     nb_scheduler *scheduler = wait->scheduler;
-    int64_t now_ns = nb_event_loop_now(scheduler);
+    int64_t now_ns = nb_event_loop_clock(scheduler);
     if (!nb_fiber_request_is(memory, wait->serving.record, wait->serving.exchange)) return now_ns;
     if (!scheduler->source.switched_ns) return now_ns;
     int64_t began_ns = atomic_load_explicit(scheduler->source.switched_ns, memory_order_relaxed);

@@ -270,17 +270,22 @@ static void add_wait(view *view, const shown_executor *executor, uint32_t record
     if (nb_fiber_trace_read(executor->memory, record, wait, &trace)) add_trace(view, &trace);
 }
 
-static void add_stall(view *view, const shown_executor *executor) {
+/* False: it is not known to stall. */
+static bool add_stall(view *view, const shown_executor *executor) {
     nb_fiber_trace trace;
-    if (!executor->busy_since_ns || !nb_fiber_stall_read(executor->memory, executor->busy_since_ns, &trace)) return;
+    if (!executor->busy_since_ns || !nb_fiber_stall_read(executor->memory, executor->busy_since_ns, &trace))
+        return false;
     nb_json_string(view->text, "stalls_in", nb_stall_kind_name((nb_stall_kind)trace.kind));
     add_trace(view, &trace);
+    return true;
 }
 
 /* One that neither waits nor runs is in the run queue: it was preempted, or has started another. */
-static void add_no_wait(view *view, const shown_executor *executor, bool runs) {
+static void add_no_wait(view *view, const shown_executor *executor, const nb_fiber_request *request, bool runs) {
+    nb_fiber_trace trace;
     nb_json_string(view->text, "state", runs ? "running" : "ready");
-    if (runs) add_stall(view, executor);
+    if (runs && add_stall(view, executor)) return;
+    if (nb_fiber_preempted_read(executor->memory, request, &trace)) add_trace(view, &trace);
 }
 
 /* --- fibers --- */
@@ -309,7 +314,7 @@ static bool add_request(view *view, const nb_fiber_chosen *chosen) {
     if (waits) {
         add_wait(view, executor, request.wait, &wait);
     } else {
-        add_no_wait(view, executor, runs);
+        add_no_wait(view, executor, &request, runs);
     }
     nb_text_add(text, "}");
     return true;

@@ -125,6 +125,7 @@ uint32_t nb_fiber_request_begin(nb_fiber_memory *memory, const nb_fiber_request 
     set(&record->words[REQUEST_ID], 0);
     atomic_store_explicit(&record->ran_ns, 0, memory_order_relaxed);
     atomic_store_explicit(&record->wait, 0, memory_order_relaxed);
+    atomic_store_explicit(&record->trace, 0, memory_order_relaxed);
     write_end(&record->sequence);
     return number;
 }
@@ -170,6 +171,8 @@ static bool copy_request(const nb_fiber_request_record *record, nb_fiber_request
     request->ran_ns = atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&record->ran_ns, memory_order_acquire);
     uint32_t wait = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&record->wait, memory_order_acquire);
     request->wait = wait >= 1 && wait <= NB_FIBER_WAITS_MAX ? wait - 1 : NB_FIBER_NONE;
+    uint32_t trace = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&record->trace, memory_order_acquire);
+    request->trace = trace >= 1 && trace <= NB_FIBER_TRACES_MAX ? trace - 1 : NB_FIBER_NONE;
     return read_end(&record->sequence, number);
 }
 
@@ -301,7 +304,7 @@ bool nb_fiber_request_of(const nb_fiber_memory *memory, uint64_t fiber, nb_fiber
 
 /* --- traces --- */
 
-enum { TRACE_WAIT, TRACE_SEQUENCE, TRACE_TAKEN, TRACE_SINCE, TRACE_SIZES, TRACE_TEXT };
+enum { TRACE_WAIT, TRACE_SEQUENCE, TRACE_EXCHANGE, TRACE_TAKEN, TRACE_SINCE, TRACE_SIZES, TRACE_TEXT };
 
 /* Whole lines only. */
 static size_t whole_lines(nb_slice text) {
@@ -317,6 +320,7 @@ static void put(nb_fiber_trace_record *record, const nb_fiber_trace *facts, nb_s
     write_begin(&record->sequence);
     set(&record->words[TRACE_WAIT], facts->wait);
     set(&record->words[TRACE_SEQUENCE], facts->wait_sequence);
+    set(&record->words[TRACE_EXCHANGE], facts->exchange);
     set(&record->words[TRACE_TAKEN], (uint64_t)facts->taken_ns);
     set(&record->words[TRACE_SINCE], (uint64_t)facts->since_ns);
     set(&record->words[TRACE_SIZES], (uint64_t)size | (uint64_t)facts->kind << 32);
@@ -338,6 +342,14 @@ int64_t nb_fiber_trace_taken_ns(const nb_fiber_memory *memory, uint32_t wait) {
     return is_of(&trace, wait, get(&record->sequence)) ? (int64_t)get(&words[TRACE_TAKEN]) : 0;
 }
 
+/* The record of the request whose own fiber was preempted; NB_FIBER_NONE: it waits for something. */
+static uint32_t preempted_request(const nb_fiber_wait_record *record) {
+    uint64_t facts = get(&record->words[WAIT_FACTS]);
+    bool own = facts >> 24 & 1;
+    return own && (uint8_t)(facts >> 8) == NB_FIBER_WAIT_turn ? (uint32_t)get(&record->words[WAIT_NUMBERS])
+                                                               : NB_FIBER_NONE;
+}
+
 void nb_fiber_trace_put(nb_fiber_memory *memory, uint32_t wait, int64_t taken_ns, nb_slice text) {
     nb_fiber_wait_record *record = &memory->waits[wait];
     uint32_t number = atomic_load_explicit(&record->trace, memory_order_relaxed);
@@ -347,9 +359,13 @@ void nb_fiber_trace_put(nb_fiber_memory *memory, uint32_t wait, int64_t taken_ns
     }
     nb_fiber_trace facts = {.wait = wait,
                             .wait_sequence = atomic_load_explicit(&record->sequence, memory_order_relaxed),
+                            .exchange = get(&record->words[WAIT_EXCHANGE]),
                             .taken_ns = taken_ns};
     put(&memory->traces[number - 1], &facts, text);
     atomic_store_explicit(&record->trace, number, memory_order_release);
+    uint32_t request = preempted_request(record);
+    if (nb_fiber_request_is(memory, request, facts.exchange))
+        atomic_store_explicit(&memory->requests[request].trace, number, memory_order_release);
 }
 
 static bool copy_trace(const nb_fiber_trace_record *record, nb_fiber_trace *trace) {
@@ -358,6 +374,7 @@ static bool copy_trace(const nb_fiber_trace_record *record, nb_fiber_trace *trac
     uint64_t sizes = get(&record->words[TRACE_SIZES]);
     trace->wait = (uint32_t)get(&record->words[TRACE_WAIT]);
     trace->wait_sequence = get(&record->words[TRACE_SEQUENCE]);
+    trace->exchange = get(&record->words[TRACE_EXCHANGE]);
     trace->taken_ns = (int64_t)get(&record->words[TRACE_TAKEN]);
     trace->since_ns = (int64_t)get(&record->words[TRACE_SINCE]);
     trace->text_bytes = (uint32_t)sizes <= NB_FIBER_TRACE_BYTES ? (uint32_t)sizes : NB_FIBER_TRACE_BYTES;
@@ -371,6 +388,14 @@ bool nb_fiber_trace_read(const nb_fiber_memory *memory, uint32_t record, const n
     if (wait->trace >= NB_FIBER_TRACES_MAX) return false;
     for (int i = 0; i < TRIES; i++) {
         if (copy_trace(&memory->traces[wait->trace], trace)) return is_of(trace, record, wait->sequence);
+    }
+    return false;
+}
+
+bool nb_fiber_preempted_read(const nb_fiber_memory *memory, const nb_fiber_request *request, nb_fiber_trace *trace) {
+    if (request->trace >= NB_FIBER_TRACES_MAX) return false;
+    for (int i = 0; i < TRIES; i++) {
+        if (copy_trace(&memory->traces[request->trace], trace)) return trace->exchange == request->exchange;
     }
     return false;
 }

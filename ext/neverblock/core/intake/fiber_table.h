@@ -58,7 +58,7 @@ nb_fiber_wait_kind nb_fiber_wait_named(const char *name);
 enum {
     NB_FIBER_REQUEST_WORDS = 5 + (NB_FIBER_LINE_BYTES + NB_FIBER_ID_BYTES) / 8,
     NB_FIBER_WAIT_WORDS = 7 + NB_FIBER_TEXT_BYTES / 8,
-    NB_FIBER_TRACE_WORDS = 5 + NB_FIBER_TRACE_BYTES / 8,
+    NB_FIBER_TRACE_WORDS = 6 + NB_FIBER_TRACE_BYTES / 8,
 };
 
 /* --- the memory --- */
@@ -67,6 +67,7 @@ typedef struct nb_fiber_request_record {
     _Atomic uint64_t sequence;
     _Atomic uint64_t ran_ns; /* time its fibers have run, up to their last wait */
     _Atomic uint32_t wait;   /* record of its own fiber's wait, + 1; 0: it does not wait */
+    _Atomic uint32_t trace;  /* taken when it was last preempted, + 1; 0: none */
     uint32_t next_free;      /* the writer's */
     _Atomic uint64_t words[NB_FIBER_REQUEST_WORDS];
 } nb_fiber_request_record;
@@ -108,7 +109,8 @@ typedef struct nb_fiber_request {
     uint64_t fiber; /* names its fiber, as `subject` of a lock does */
     uint16_t route; /* number in the table of routes; 0: none */
     uint16_t path_bytes; /* of `line`, up to the query */
-    uint32_t wait; /* record; NB_FIBER_NONE */
+    uint32_t wait;  /* record; NB_FIBER_NONE */
+    uint32_t trace; /* of where it was preempted; NB_FIBER_NONE */
     char line[NB_FIBER_LINE_BYTES + 1]; /* "GET /path?query" */
     char id[NB_FIBER_ID_BYTES + 1];
 } nb_fiber_request;
@@ -135,6 +137,7 @@ typedef struct nb_fiber_wait {
 typedef struct nb_fiber_trace {
     uint32_t wait; /* record */
     uint64_t wait_sequence;
+    uint64_t exchange; /* of the request; 0: none */
     int64_t taken_ns;
     int64_t since_ns;
     uint32_t text_bytes;
@@ -203,6 +206,8 @@ bool nb_fiber_wait_read(const nb_fiber_memory *memory, uint32_t record, nb_fiber
 /* The trace of this wait. False: there is none, or it is another's by now. */
 bool nb_fiber_trace_read(const nb_fiber_memory *memory, uint32_t record, const nb_fiber_wait *wait,
                          nb_fiber_trace *trace);
+/* Where the request was preempted last, and a trace was asked for. False: that is not known. */
+bool nb_fiber_preempted_read(const nb_fiber_memory *memory, const nb_fiber_request *request, nb_fiber_trace *trace);
 /* The trace of the stall that began at `since_ns`. False: that is not known. */
 bool nb_fiber_stall_read(const nb_fiber_memory *memory, int64_t since_ns, nb_fiber_trace *trace);
 
