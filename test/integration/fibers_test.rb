@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# /fibers.json and `neverblock fibers`: each request that is held is found with what it waits for and
-# the application's line, also while its executor is stuck.
+# /fibers.json and `neverblock fibers`: each request that is held is found with what it waits for
+# and the application's line, also while its executor is stuck.
 
 require "json"
 require "open3"
@@ -27,7 +27,7 @@ class FibersCase < ServerProcessCase
     "pool" => "POOL.hold { gate(tag).pop }",
     "process" => "system(\"cat\", fifo(tag), out: File::NULL)",
     "io" => "PIPES[tag].first.gets",
-    "http" => 'Net::HTTP.get(URI("http://127.0.0.1:#{tag}/silent"))',
+    "http" => "Net::HTTP.get(URI(\"http://127.0.0.1:\#{tag}/silent\"))",
     "c_call" => "HOLDS_LOCK.call(File.open(fifo(tag), File::RDWR).fileno, +\" \", 1)",
     "ruby" => "file = File.open(fifo(tag), File::RDWR | File::NONBLOCK); " \
               "nil while file.read_nonblock(1, exception: false) == :wait_readable"
@@ -317,7 +317,9 @@ class FibersTest < FibersCase
     under_way("queue") do |tag|
       waiting("queue", tag, kind: "queue")
       found = JSON.parse(command("--json", "--route", "/queue", "--query").first)["fibers"]
-      assert_equal [["/queue/#{tag}", "secret=1"]], found.map { |one| one.values_at("path", "query") }
+      assert_equal [["/queue/#{tag}", "secret=1"]], found.map { |one|
+        one.values_at("path", "query")
+      }
       assert_empty JSON.parse(command("--json", "--state", "ready").first)["fibers"]
     end
   end
@@ -342,7 +344,9 @@ class FibersOfWorkersTest < FibersCase
         under_way("c_call", tags[1], release: go[1]) do
           found("c_call", tags[1]) { |fiber| fiber["stalls_in"] == "c_call" }
           shown = document["fibers"]
-          assert_equal [0, 1], shown.select { |one| one["stalls_in"] }.map { |one| one["worker"] }.sort
+          assert_equal [0, 1], shown.select { |one|
+            one["stalls_in"]
+          }.map { |one| one["worker"] }.sort
           assert_equal 2, shown.map { |one| one["pid"] }.uniq.size
           assert_match line_of("process"), waiting("process", waits, kind: "process")["line"]
         end

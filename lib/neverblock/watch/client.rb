@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Requests a document (/status.json, /fibers.json) from an admin address: one connection for each request, HTTP/1.0 so that the
-# response is never chunked, and one deadline for all of it. Every failure is one line that tells
+# Requests a document (/status.json, /fibers.json) from an admin address: one connection for each
+# request, HTTP/1.0 so that the response is never chunked, and one deadline for all of it. Every failure is one line that tells
 # what was tried and what to check.
 
 require "socket"
@@ -131,7 +131,7 @@ module NeverBlock
       end
 
       def too_old
-        raise Unreachable, "the NeverBlock at #{address} has no #{path}: it is older than this " \
+        raise Unreachable, "no #{path} at #{address}: that NeverBlock is older than this " \
                            "command (#{VERSION}). Reload does not change that: stop the server " \
                            "and start it with this version"
       end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # /fibers.json of a server: what each request does. Backtraces are made by the executors between two
-# of their turns. So they are asked for, and shown when all have answered. One that is stuck does not
-# answer; then the backtraces that were taken earlier are shown.
+# of their turns. So they are asked for, and shown when all have answered. One that is stuck does
+# not answer; then the backtraces that were taken earlier are shown.
 
 require "neverblock/verbs/deadline"
 require "neverblock/watch/document"

@@ -1,6 +1,6 @@
 /*
- * test_fiber_table.c - what the executor records is read whole, by another thread at any moment, and
- * damage by another process does no harm.
+ * test_fiber_table.c - what the executor records is read whole, by another thread at any moment,
+ * and damage by another process does no harm.
  */
 #include "intake/fiber_table.h"
 
@@ -28,8 +28,7 @@ static int teardown(void **state) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 static uint32_t begin(uint64_t exchange, const char *path, const char *query) {
-    nb_fiber_request facts = {
-        .exchange = exchange, .arrived_ns = 100, .taken_ns = 200, .fiber = 77, .route = 3};
+    nb_fiber_request facts = {.exchange = exchange, .arrived_ns = 100, .taken_ns = 200, .fiber = 77, .route = 3};
     return nb_fiber_request_begin(memory, &facts, NB_SLICE("GET"), nb_slice_of(path, strlen(path)),
                                   nb_slice_of(query, strlen(query)));
 }

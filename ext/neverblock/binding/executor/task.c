@@ -23,7 +23,7 @@
 #include "binding/fibers/root.h"
 #include "binding/fibers/start.h"
 #include "binding/scheduler/scheduler.h"
-#include "binding/state/fiber_record.h"
+#include "binding/state/serving.h"
 
 /* Where NB.deadline finds the nearest one (lib/neverblock/verbs/deadline.rb). */
 #define DEADLINE_LOCAL "__neverblock_deadline"

@@ -14,7 +14,7 @@
 #include <sys/un.h>
 
 #include "binding/base/protect.h"
-#include "binding/state/fiber_record.h"
+#include "binding/state/serving.h"
 
 /* Frames that are looked at; a driver is nearer to its wait. */
 #define FRAMES_MAX 24
@@ -98,8 +98,8 @@ static void learn(nb_descriptor *descriptor, int fd) {
     if (answer == 0) show(&peer, size, shown, sizeof(shown));
     const char *driver = error == ENOTSOCK || error == EBADF ? "" : client_here(&kind);
     int length = snprintf(text, sizeof(text), "%s%s", driver, shown);
-    descriptor->about_bytes =
-        (uint8_t)(length < (int)NB_DESCRIPTOR_ABOUT_BYTES ? length : (int)NB_DESCRIPTOR_ABOUT_BYTES);
+    descriptor->about_bytes = (uint8_t)(length < (int)NB_DESCRIPTOR_ABOUT_BYTES ? length
+                                                                                : (int)NB_DESCRIPTOR_ABOUT_BYTES);
     memcpy(descriptor->about, text, descriptor->about_bytes);
     descriptor->about_kind = (uint8_t)kind;
     descriptor->about_whole = error != ENOTCONN;

@@ -10,7 +10,7 @@
 #include "binding/scheduler/event_loop.h"
 #include "binding/scheduler/park.h"
 #include "binding/state/children.h"
-#include "binding/state/fiber_record.h"
+#include "binding/state/serving.h"
 #include "binding/state/loop_time.h"
 #include "binding/state/object.h"
 #include "binding/state/wait.h"

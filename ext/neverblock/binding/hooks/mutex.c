@@ -8,7 +8,7 @@
 #include <ruby/version.h>
 #include <stdbool.h>
 
-#include "binding/state/fiber_record.h"
+#include "binding/state/serving.h"
 
 /* The first word of a locked mutex points to its fiber (thread_sync.c, rb_mutex_t). That is tried
    with a mutex of our own. */

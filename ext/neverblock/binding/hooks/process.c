@@ -10,7 +10,7 @@
 
 #include "binding/fibers/pin.h"
 #include "binding/hooks/io.h"
-#include "binding/state/fiber_record.h"
+#include "binding/state/serving.h"
 #include "binding/state/object.h"
 #include "binding/state/watches.h"
 

@@ -9,7 +9,7 @@
 #include "binding/fibers/transfer.h"
 #include "binding/scheduler/event_loop.h"
 #include "binding/scheduler/park.h"
-#include "binding/state/fiber_record.h"
+#include "binding/state/serving.h"
 #include "binding/state/loop_time.h"
 #include "binding/state/object.h"
 #include "binding/state/timeslice_state.h"

@@ -3,48 +3,7 @@
  */
 #include "binding/state/fiber_record.h"
 
-#include <string.h>
-
 #include "binding/state/loop_time.h"
-
-#ifndef RTYPEDDATA_GET_DATA /* from Ruby 3.3 on */
-#define RTYPEDDATA_GET_DATA(value) RTYPEDDATA_DATA(value)
-#endif
-
-uint64_t nb_fiber_name(VALUE fiber) {
-    return RB_TYPE_P(fiber, T_DATA) ? (uint64_t)(uintptr_t)RTYPEDDATA_GET_DATA(fiber) : 0;
-}
-
-void nb_fiber_serves(nb_scheduler *scheduler, uint32_t record, uint64_t exchange) {
-    nb_fiber_memory *memory = nb_fiber_memory_of(scheduler);
-    scheduler->serving = (nb_serving){.exchange = exchange, .record = record, .own = record != NB_FIBER_NONE};
-    if (memory) nb_fiber_runs(memory, record);
-}
-
-void nb_fiber_next_wait(nb_scheduler *scheduler, nb_fiber_wait_kind kind, int32_t number, nb_slice text) {
-    nb_next_wait *next = &scheduler->next_wait;
-    next->switches = scheduler->switches;
-    next->kind = (uint8_t)kind;
-    next->number = number;
-    next->text_bytes = (uint8_t)(text.size < NB_FIBER_TEXT_BYTES ? text.size : NB_FIBER_TEXT_BYTES);
-    if (next->text_bytes) memcpy(next->text, text.data, next->text_bytes);
-}
-
-void nb_fiber_wait_about(nb_wait *wait) {
-    nb_scheduler *scheduler = wait->scheduler;
-    nb_next_wait *next = &scheduler->next_wait;
-    wait->record = NB_FIBER_NONE;
-    wait->serving = scheduler->serving;
-    wait->about = (nb_wait_about){.number = -1};
-    if (wait->kind == NB_WAIT_SLEEP) wait->about.kind = NB_FIBER_WAIT_sleep;
-    if (next->kind == 0) return;
-    if (next->switches == scheduler->switches) {
-        wait->about.kind = next->kind;
-        wait->about.number = next->number;
-        wait->about.text = nb_slice_of(next->text, next->text_bytes);
-    }
-    next->kind = 0;
-}
 
 /* A pooled fiber between two requests is not shown. A fiber that starts another goes on at once. */
 static bool is_shown(const nb_wait *wait) {
@@ -79,7 +38,7 @@ void nb_fiber_record_park(nb_wait *wait, int64_t deadline_ns) {
     if (wait->kind == NB_WAIT_PREEMPTED || (wait->kind == NB_WAIT_SLEEP && deadline_ns <= facts.since_ns))
         facts.kind = NB_FIBER_WAIT_turn;
     wait->record = nb_fiber_wait_begin(memory, &facts, wait->about.text);
-    if (wait->state == NB_READY) nb_fiber_record_ready(wait);
+    if (wait->state == NB_READY) nb_wait_tell_ready(wait);
 }
 
 void nb_fiber_record_end(nb_wait *wait) {

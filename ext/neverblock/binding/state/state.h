@@ -33,7 +33,7 @@ typedef struct nb_resume nb_resume;
    the thread? May it not be preempted there? */
 typedef enum nb_resume_question { NB_ASKS_NOTHING, NB_ASKS_PIN, NB_ASKS_PREEMPT } nb_resume_question;
 
-/* The request that a fiber works for, as the loops are told of it (state/fiber_record.h). */
+/* The request that a fiber works for, as the loops are told of it (state/serving.h). */
 typedef struct nb_serving {
     uint64_t exchange; /* 0: none */
     uint32_t record;   /* NB_FIBER_NONE */
@@ -72,7 +72,7 @@ struct nb_scheduler {
     nb_resume *resumes;
     /* nb_resume_question: what the resumed fiber that has yielded asks */
     uint8_t question;
-    bool answer;       /* to that question */
+    bool answer; /* to that question */
     nb_serving serving;
     nb_next_wait next_wait;
     uint64_t switches; /* to fibers, since it was made */

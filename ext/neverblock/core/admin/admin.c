@@ -82,12 +82,8 @@ static writer *find(const nb_head *head) {
     static const struct {
         const char *path;
         writer *write;
-    } pages[] = {{"/", write_list},
-                 {"/health", write_health},
-                 {"/ready", write_ready},
-                 {"/metrics", write_metrics},
-                 {"/status.json", write_status},
-                 {"/fibers.json", write_fibers}};
+    } pages[] = {{"/", write_list},           {"/health", write_health},      {"/ready", write_ready},
+                 {"/metrics", write_metrics}, {"/status.json", write_status}, {"/fibers.json", write_fibers}};
     if (head->method != NB_METHOD_GET && head->method != NB_METHOD_HEAD) return write_method;
     for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
         nb_slice path = nb_slice_of(pages[i].path, strlen(pages[i].path));

@@ -1,6 +1,6 @@
 /*
- * admin_fibers.c - /fibers.json: what each fiber does and waits for, the oldest first, read from the
- * records of all executors (intake/fiber_table.h). docs/guides/fibers.md has the fields. Fields are
+ * admin_fibers.c - /fibers.json: what each fiber does and waits for, the oldest first, read from
+ * the records of all executors (intake/fiber_table.h). docs/guides/fibers.md has the fields. Fields are
  * added, never renamed.
  *
  * The records are read here, whatever the executors do. Backtraces are made by the executors: a
@@ -43,7 +43,7 @@ typedef struct wanted {
     bool asks, traces, query;
 } wanted;
 
-typedef struct view {
+typedef struct fibers_view {
     nb_loop *loop;
     nb_text *text;
     wanted wanted;
@@ -59,7 +59,7 @@ typedef struct view {
     bool holder_known;
     int holders_looked_for;
     nb_fiber_request holder_request;
-} view;
+} fibers_view;
 
 #define LOAD(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
@@ -106,20 +106,20 @@ static wanted wanted_by(nb_slice query) {
 
 /* --- the executors --- */
 
-static void add_executor(view *view, const nb_dispatch_channel *channel) {
+static void add_executor(fibers_view *view, const nb_dispatch_channel *channel) {
     if (!channel->channel || view->executor_count == EXECUTORS_MAX) return;
     nb_board *board = channel->channel->board;
     nb_fiber_memory *memory = channel->channel->link->fibers;
     int64_t switched_ns = LOAD(board->pulse.switched_ns);
-    view->executors[view->executor_count++] =
-        (shown_executor){.channel = channel,
-                         .memory = memory,
-                         .busy_since_ns = switched_ns,
-                         .running = switched_ns ? LOAD(memory->running) - 1 : NB_FIBER_NONE};
+    view->executors[view->executor_count++] = (shown_executor){.channel = channel,
+                                                               .memory = memory,
+                                                               .busy_since_ns = switched_ns,
+                                                               .running = switched_ns ? LOAD(memory->running) - 1
+                                                                                      : NB_FIBER_NONE};
     view->requests += LOAD(board->figures.running);
 }
 
-static void find_executors(view *view) {
+static void find_executors(fibers_view *view) {
     for (const nb_dispatch *lane = &view->loop->dispatch; lane; lane = lane->next_lane) {
         for (uint16_t i = 0; i < lane->count; i++) {
             add_executor(view, &lane->channels[i]);
@@ -127,7 +127,7 @@ static void find_executors(view *view) {
     }
 }
 
-static void choose_requests(view *view, uint16_t number) {
+static void choose_requests(fibers_view *view, uint16_t number) {
     const nb_fiber_memory *memory = view->executors[number].memory;
     int64_t since_ns;
     for (uint32_t i = 0, used = nb_fiber_requests_used(memory); i < used; i++) {
@@ -138,7 +138,7 @@ static void choose_requests(view *view, uint16_t number) {
 }
 
 /* Each wait counts; those of a request's own fiber are shown with the request. */
-static void choose_waits(view *view, uint16_t number) {
+static void choose_waits(fibers_view *view, uint16_t number) {
     const nb_fiber_memory *memory = view->executors[number].memory;
     nb_fiber_wait_kind kind;
     int64_t since_ns;
@@ -150,7 +150,7 @@ static void choose_waits(view *view, uint16_t number) {
     }
 }
 
-static void ask(view *view, const shown_executor *executor) {
+static void ask(fibers_view *view, const shown_executor *executor) {
     nb_fiber_memory *memory = executor->memory;
     int64_t asked_ns = LOAD(memory->asked_ns);
     if (asked_ns != LOAD(memory->answered_ns) && view->now_ns - asked_ns < ASK_AGAIN_NS) return;
@@ -162,7 +162,7 @@ static void ask(view *view, const shown_executor *executor) {
 
 /* --- pieces --- */
 
-static void add_whose(view *view, const shown_executor *executor) {
+static void add_whose(fibers_view *view, const shown_executor *executor) {
     const nb_dispatch_channel *channel = executor->channel;
     nb_text *text = view->text;
     nb_json_number(text, "worker", channel->number);
@@ -171,7 +171,7 @@ static void add_whose(view *view, const shown_executor *executor) {
     if (channel->helped != NB_CHANNEL_NONE) nb_json_flag(text, "spare", true);
 }
 
-static void add_request_words(view *view, const nb_fiber_request *request) {
+static void add_request_words(fibers_view *view, const nb_fiber_request *request) {
     nb_text *text = view->text;
     const char *space = strchr(request->line, ' ');
     size_t method = space ? (size_t)(space - request->line) : 0, path = space ? method + 1 : 0;
@@ -184,7 +184,7 @@ static void add_request_words(view *view, const nb_fiber_request *request) {
         nb_json_bytes(text, "query", nb_slice_of(request->line + path_end + 1, size - path_end - 1));
 }
 
-static void add_route(view *view, uint16_t number) {
+static void add_route(fibers_view *view, uint16_t number) {
     const nb_routes *routes = &view->loop->routes;
     if (number == NB_ROUTE_NONE || number > routes->count) return;
     const nb_route_entry *entry = &routes->entries[number - 1];
@@ -195,7 +195,7 @@ static void add_route(view *view, uint16_t number) {
     nb_json_bytes(view->text, "route", nb_slice_of(pattern, size));
 }
 
-static void add_trace(view *view, const nb_fiber_trace *trace) {
+static void add_trace(fibers_view *view, const nb_fiber_trace *trace) {
     nb_text *text = view->text;
     const char *at = trace->text, *end;
     nb_json_seconds(text, "backtrace_age_s", view->now_ns - trace->taken_ns);
@@ -209,7 +209,7 @@ static void add_trace(view *view, const nb_fiber_trace *trace) {
 }
 
 /* Who holds the lock, as far as that is a request of the same executor. */
-static void add_holder(view *view, const nb_fiber_memory *memory, uint64_t fiber) {
+static void add_holder(fibers_view *view, const nb_fiber_memory *memory, uint64_t fiber) {
     if (view->holder != fiber || view->holder_memory != memory) {
         if (view->holders_looked_for++ >= HOLDERS_MAX) return;
         view->holder = fiber;
@@ -230,7 +230,7 @@ static void add_database(nb_text *text, const char *words) {
     if (space && space[1]) nb_json_bytes(text, "address", nb_slice_of(space + 1, strlen(space + 1)));
 }
 
-static void add_subject(view *view, const nb_fiber_memory *memory, const nb_fiber_wait *wait) {
+static void add_subject(fibers_view *view, const nb_fiber_memory *memory, const nb_fiber_wait *wait) {
     nb_text *text = view->text;
     bool descriptor = wait->kind == NB_FIBER_WAIT_io || wait->kind == NB_FIBER_WAIT_file;
     switch (wait->kind) {
@@ -255,7 +255,7 @@ static void add_subject(view *view, const nb_fiber_memory *memory, const nb_fibe
         nb_json_string(text, "direction", wait->direction == NB_FIBER_READS ? "read" : "write");
 }
 
-static void add_wait(view *view, const shown_executor *executor, uint32_t record, const nb_fiber_wait *wait) {
+static void add_wait(fibers_view *view, const shown_executor *executor, uint32_t record, const nb_fiber_wait *wait) {
     nb_text *text = view->text;
     nb_fiber_trace trace;
     nb_json_string(text, "state", wait->ready || wait->kind == NB_FIBER_WAIT_turn ? "ready" : "waiting");
@@ -271,7 +271,7 @@ static void add_wait(view *view, const shown_executor *executor, uint32_t record
 }
 
 /* False: it is not known to stall. */
-static bool add_stall(view *view, const shown_executor *executor) {
+static bool add_stall(fibers_view *view, const shown_executor *executor) {
     nb_fiber_trace trace;
     if (!executor->busy_since_ns || !nb_fiber_stall_read(executor->memory, executor->busy_since_ns, &trace))
         return false;
@@ -281,7 +281,7 @@ static bool add_stall(view *view, const shown_executor *executor) {
 }
 
 /* One that neither waits nor runs is in the run queue: it was preempted, or has started another. */
-static void add_no_wait(view *view, const shown_executor *executor, const nb_fiber_request *request, bool runs) {
+static void add_no_wait(fibers_view *view, const shown_executor *executor, const nb_fiber_request *request, bool runs) {
     nb_fiber_trace trace;
     nb_json_string(view->text, "state", runs ? "running" : "ready");
     if (runs && add_stall(view, executor)) return;
@@ -295,7 +295,7 @@ static bool own_wait(const nb_fiber_memory *memory, const nb_fiber_request *requ
            wait->exchange == request->exchange;
 }
 
-static bool add_request(view *view, const nb_fiber_chosen *chosen) {
+static bool add_request(fibers_view *view, const nb_fiber_chosen *chosen) {
     const shown_executor *executor = &view->executors[chosen->executor];
     nb_text *text = view->text;
     nb_fiber_request request;
@@ -321,7 +321,7 @@ static bool add_request(view *view, const nb_fiber_chosen *chosen) {
 }
 
 /* A fiber of its own: it works for a request, or for none. */
-static bool add_other(view *view, const nb_fiber_chosen *chosen) {
+static bool add_other(fibers_view *view, const nb_fiber_chosen *chosen) {
     const shown_executor *executor = &view->executors[chosen->executor];
     nb_text *text = view->text;
     nb_fiber_request request;
@@ -340,9 +340,9 @@ static bool add_other(view *view, const nb_fiber_chosen *chosen) {
     return true;
 }
 
-static bool is_full(const view *view) { return view->text->size + LAST_BYTES > NB_ADMIN_BODY_BYTES_MAX; }
+static bool is_full(const fibers_view *view) { return view->text->size + LAST_BYTES > NB_ADMIN_BODY_BYTES_MAX; }
 
-static uint64_t add_fibers(view *view) {
+static uint64_t add_fibers(fibers_view *view) {
     uint64_t shown = 0, vanished = 0;
     nb_json_begin(view->text, "fibers", '[');
     for (uint32_t i = 0; i < view->choice->count && !is_full(view); i++) {
@@ -354,7 +354,7 @@ static uint64_t add_fibers(view *view) {
     return view->choice->offered - shown - vanished;
 }
 
-static void add_executors(view *view) {
+static void add_executors(fibers_view *view) {
     nb_text *text = view->text;
     nb_json_begin(text, "executors", '[');
     for (uint16_t i = 0; i < view->executor_count && !is_full(view); i++) {
@@ -370,7 +370,7 @@ static void add_executors(view *view) {
     nb_text_add(text, "]");
 }
 
-static void add_kinds(view *view) {
+static void add_kinds(fibers_view *view) {
     nb_json_begin(view->text, "waits", '{');
     for (unsigned kind = 0; kind < NB_FIBER_WAIT_KINDS; kind++) {
         if (view->kinds[kind]) nb_json_number(view->text, nb_fiber_wait_name(kind), view->kinds[kind]);
@@ -378,7 +378,7 @@ static void add_kinds(view *view) {
     nb_text_add(view->text, "}");
 }
 
-static void write(view *view) {
+static void write(fibers_view *view) {
     nb_text *text = view->text;
     find_executors(view);
     for (uint16_t i = 0; i < view->executor_count; i++) {
@@ -398,12 +398,12 @@ static void write(view *view) {
 }
 
 void nb_admin_write_fibers(nb_loop *loop, nb_text *text) {
-    view view = {.loop = loop,
-                 .text = text,
-                 .wanted = wanted_by(loop->connections.head.query),
-                 .now_ns = nb_clock_monotonic_ns(),
-                 .executors = nb_alloc(EXECUTORS_MAX * sizeof(*view.executors)),
-                 .choice = nb_alloc(sizeof(*view.choice))};
+    fibers_view view = {.loop = loop,
+                        .text = text,
+                        .wanted = wanted_by(loop->connections.head.query),
+                        .now_ns = nb_clock_monotonic_ns(),
+                        .executors = nb_alloc(EXECUTORS_MAX * sizeof(*view.executors)),
+                        .choice = nb_alloc(sizeof(*view.choice))};
     text->failed = !view.executors || !view.choice;
     if (!text->failed) {
         nb_fiber_choice_init(view.choice, view.wanted.limit);

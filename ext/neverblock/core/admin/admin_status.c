@@ -158,13 +158,15 @@ static void add_http2(nb_text *text, const nb_loop *loop) {
     nb_json_number(text, "reset_by_server_total", NB_SUM(loop, counters.http2_resets_sent));
     nb_json_begin(text, "goaways", '{');
     for (size_t i = 0; i < NB_HTTP2_CODES; i++)
-        nb_json_number(text, codes[i],
-                   nb_loops_sum(loop->all, offsetof(nb_loop, counters.http2_goaways) + i * sizeof(_Atomic uint64_t)));
+        nb_json_number(
+            text, codes[i],
+            nb_loops_sum(loop->all, offsetof(nb_loop, counters.http2_goaways) + i * sizeof(_Atomic uint64_t)));
     nb_text_add(text, "}");
     nb_json_begin(text, "bounds", '{');
     for (size_t i = 0; i < NB_HTTP2_BOUNDS; i++)
-        nb_json_number(text, bounds[i],
-                   nb_loops_sum(loop->all, offsetof(nb_loop, counters.http2_bounds) + i * sizeof(_Atomic uint64_t)));
+        nb_json_number(
+            text, bounds[i],
+            nb_loops_sum(loop->all, offsetof(nb_loop, counters.http2_bounds) + i * sizeof(_Atomic uint64_t)));
     nb_text_add(text, "}}");
 }
 

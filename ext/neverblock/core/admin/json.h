@@ -1,6 +1,6 @@
 /*
- * json.h - objects of the admin pages, piece by piece. A comma comes before what is not the first of
- * its object or array. name NULL: an element of an array.
+ * json.h - objects of the admin pages, piece by piece. A comma comes before what is not the first
+ * of its object or array. name NULL: an element of an array.
  */
 #ifndef NB_ADMIN_JSON_H
 #define NB_ADMIN_JSON_H

@@ -1,7 +1,7 @@
 /*
- * fiber_table.c - see fiber_table.h. The seqlock has no fences: fields are stored with release after
- * the odd number, and loaded with acquire before the number is read again (Boehm, "Can seqlocks get
- * along with programming language memory models?", MSPC 2012).
+ * fiber_table.c - see fiber_table.h. The seqlock has no fences: fields are stored with release
+ * after the odd number, and loaded with acquire before the number is read again (Boehm, "Can
+ * seqlocks get along with programming language memory models?", MSPC 2012).
  */
 #include "intake/fiber_table.h"
 
@@ -99,8 +99,8 @@ static size_t append(char *line, size_t size, const char *bytes, size_t count) {
     return size + count;
 }
 
-uint32_t nb_fiber_request_begin(nb_fiber_memory *memory, const nb_fiber_request *facts, nb_slice method,
-                                nb_slice path, nb_slice query) {
+uint32_t nb_fiber_request_begin(nb_fiber_memory *memory, const nb_fiber_request *facts, nb_slice method, nb_slice path,
+                                nb_slice query) {
     uint32_t first = memory->request_free;
     uint32_t *next = first ? &memory->requests[first - 1].next_free : NULL;
     uint32_t number = take(&memory->request_free, &memory->requests_used, NB_FIBER_REQUESTS_MAX, next);
@@ -342,12 +342,13 @@ int64_t nb_fiber_trace_taken_ns(const nb_fiber_memory *memory, uint32_t wait) {
     return is_of(&trace, wait, get(&record->sequence)) ? (int64_t)get(&words[TRACE_TAKEN]) : 0;
 }
 
-/* The record of the request whose own fiber was preempted; NB_FIBER_NONE: it waits for something. */
+/* The record of the request whose own fiber was preempted; NB_FIBER_NONE: it waits for
+   something. */
 static uint32_t preempted_request(const nb_fiber_wait_record *record) {
     uint64_t facts = get(&record->words[WAIT_FACTS]);
     bool own = facts >> 24 & 1;
     return own && (uint8_t)(facts >> 8) == NB_FIBER_WAIT_turn ? (uint32_t)get(&record->words[WAIT_NUMBERS])
-                                                               : NB_FIBER_NONE;
+                                                              : NB_FIBER_NONE;
 }
 
 void nb_fiber_trace_put(nb_fiber_memory *memory, uint32_t wait, int64_t taken_ns, nb_slice text) {

@@ -30,18 +30,35 @@
 /* Traces kept at once; a new one takes the place of the oldest. */
 #define NB_FIBER_TRACES_MAX 256u
 
-#define NB_FIBER_LINE_BYTES 96u   /* method and target of a request; the rest is cut off */
-#define NB_FIBER_ID_BYTES 40u     /* of a request's id; a UUID has 36 */
-#define NB_FIBER_TEXT_BYTES 48u   /* what names the thing that is waited for */
+#define NB_FIBER_LINE_BYTES 96u /* method and target of a request; the rest is cut off */
+#define NB_FIBER_ID_BYTES 40u   /* of a request's id; a UUID has 36 */
+#define NB_FIBER_TEXT_BYTES 48u /* what names the thing that is waited for */
 #define NB_FIBER_TRACE_BYTES 2000u
 
 /* No record. */
 #define NB_FIBER_NONE UINT32_MAX
 
 /* What a fiber waits for: name in JSON. docs/guides/fibers.md says what each means. */
-#define NB_FIBER_WAIT_LIST(X)                                                                          \
-    X(other) X(sleep) X(lock) X(condition) X(queue) X(thread) X(fibers) X(database) X(http) X(io) \
-    X(file) X(dns) X(pool) X(process) X(client_body) X(client) X(connection) X(offload) X(turn)
+#define NB_FIBER_WAIT_LIST(X) \
+    X(other)                  \
+    X(sleep)                  \
+    X(lock)                   \
+    X(condition)              \
+    X(queue)                  \
+    X(thread)                 \
+    X(fibers)                 \
+    X(database)               \
+    X(http)                   \
+    X(io)                     \
+    X(file)                   \
+    X(dns)                    \
+    X(pool)                   \
+    X(process)                \
+    X(client_body)            \
+    X(client)                 \
+    X(connection)             \
+    X(offload)                \
+    X(turn)
 
 typedef enum nb_fiber_wait_kind {
 #define NB_FIBER_WAIT(name) NB_FIBER_WAIT_##name,
@@ -87,11 +104,11 @@ typedef struct nb_fiber_trace_record {
 
 typedef struct nb_fiber_memory {
     _Atomic uint32_t requests_used, waits_used; /* records with a higher number are unused */
-    _Atomic uint32_t running; /* record of the request whose fiber runs, + 1; 0: none */
+    _Atomic uint32_t running;                   /* record of the request that runs, + 1; 0: none */
     /* the writer's: first free record of each kind, + 1; the next trace */
     uint32_t request_free, wait_free, trace_next;
     _Atomic int64_t answered_ns; /* the last `asked_ns` that was answered by traces of all waits */
-    _Atomic int64_t asked_ns; /* a loop's: when traces were last asked for; 0: never */
+    _Atomic int64_t asked_ns;    /* a loop's: when traces were last asked for; 0: never */
     /* The trace of a stall that lasts: its wait number is the record of the request, its `since`
        the beginning (nb_pulse.switched_ns). */
     nb_fiber_trace_record stall;
@@ -106,11 +123,11 @@ typedef struct nb_fiber_request {
     uint64_t exchange;
     int64_t arrived_ns, taken_ns; /* its first byte came; its fiber began with it */
     uint64_t ran_ns;
-    uint64_t fiber; /* names its fiber, as `subject` of a lock does */
-    uint16_t route; /* number in the table of routes; 0: none */
-    uint16_t path_bytes; /* of `line`, up to the query */
-    uint32_t wait;  /* record; NB_FIBER_NONE */
-    uint32_t trace; /* of where it was preempted; NB_FIBER_NONE */
+    uint64_t fiber;                     /* names its fiber, as `subject` of a lock does */
+    uint16_t route;                     /* number in the table of routes; 0: none */
+    uint16_t path_bytes;                /* of `line`, up to the query */
+    uint32_t wait;                      /* record; NB_FIBER_NONE */
+    uint32_t trace;                     /* of where it was preempted; NB_FIBER_NONE */
     char line[NB_FIBER_LINE_BYTES + 1]; /* "GET /path?query" */
     char id[NB_FIBER_ID_BYTES + 1];
 } nb_fiber_request;
@@ -123,10 +140,11 @@ typedef struct nb_fiber_wait {
     int64_t until_ns; /* INT64_MAX: it has no end */
     uint64_t subject; /* of a lock: the fiber that holds it; 0: not known */
     uint64_t fiber;   /* that waits */
-    uint64_t exchange; /* of the request that it works for; 0: none. Another's by now in the record: that is over */
+    /* Of the request that it works for; 0: none. Where its record has another, it is over. */
+    uint64_t exchange;
     uint32_t request;  /* its record; NB_FIBER_NONE */
-    int32_t number;   /* a descriptor, a process; -1: none */
-    uint8_t kind;     /* nb_fiber_wait_kind */
+    int32_t number;    /* a descriptor, a process; -1: none */
+    uint8_t kind;      /* nb_fiber_wait_kind */
     uint8_t direction; /* of a descriptor: nb_fiber_direction */
     bool own;          /* it is the request's own fiber */
     bool ready;
@@ -150,8 +168,8 @@ typedef struct nb_fiber_trace {
 
 /* Records a request. The line is "METHOD PATH?QUERY", cut off. NB_FIBER_NONE: there is no free
    record. facts: line and id are not read. */
-uint32_t nb_fiber_request_begin(nb_fiber_memory *memory, const nb_fiber_request *facts, nb_slice method,
-                                nb_slice path, nb_slice query);
+uint32_t nb_fiber_request_begin(nb_fiber_memory *memory, const nb_fiber_request *facts, nb_slice method, nb_slice path,
+                                nb_slice query);
 /* Its id is known. NB_FIBER_NONE is fine, also below. */
 void nb_fiber_request_name(nb_fiber_memory *memory, uint32_t record, const char *id);
 void nb_fiber_request_end(nb_fiber_memory *memory, uint32_t record);
@@ -192,13 +210,13 @@ static inline void nb_fiber_ask_traces(nb_fiber_memory *memory, int64_t now_ns) 
 /* Records to look at; each may be unused. */
 uint32_t nb_fiber_requests_used(const nb_fiber_memory *memory);
 uint32_t nb_fiber_waits_used(const nb_fiber_memory *memory);
-/* Is the record in use, and since when? Of a request: since it arrived. Cheaper than a copy, and may
-   be out of date at once. */
+/* Is the record in use, and since when? Of a request: since it arrived. Cheaper than a copy, and
+   may be out of date at once. */
 bool nb_fiber_request_peek(const nb_fiber_memory *memory, uint32_t record, int64_t *since_ns);
 bool nb_fiber_wait_peek(const nb_fiber_memory *memory, uint32_t record, int64_t *since_ns, nb_fiber_wait_kind *kind,
                         bool *own);
-/* The request of the fiber with this name, itself or a fiber that works for it. False: there is none.
-   Looks at all records. */
+/* The request of the fiber with this name, itself or a fiber that works for it. False: there is
+   none. Looks at all records. */
 bool nb_fiber_request_of(const nb_fiber_memory *memory, uint64_t fiber, nb_fiber_request *request);
 /* Copies a record. False: it is unused, or is being written. */
 bool nb_fiber_request_read(const nb_fiber_memory *memory, uint32_t record, nb_fiber_request *request);
