@@ -33,7 +33,7 @@ SOURCES = {
   "core/http1" => %w[body_decoder chunked framing head_parser head_writer],
   "core/mysql" => %w[answer],
   "core/stall" => %w[stall stall_entry stall_places stall_watch],
-  "core/intake" => %w[body channel message path_pattern request stalled throttle],
+  "core/intake" => %w[body channel fiber_table message path_pattern request stalled throttle],
   "core/files" => %w[
     accept_encoding cache_rules conditional etag file_request mime multipart open_file open_files
     path ranges top_names
@@ -60,18 +60,20 @@ SOURCES = {
     http2_response http2_session http2_streams http2_timeouts
   ],
   "core/loop" => %w[accepting lease listener loop loops parts snapshot],
-  "core/admin" => %w[admin admin_metrics admin_status],
+  "core/admin" => %w[admin admin_fibers admin_metrics admin_status fiber_choice json],
   "core/server" => %w[server],
   "binding/base" => %w[exit_limit forks module process_watchdog protect ruby_log],
   "binding/mysql" => %w[mysql mysql_handles mysql_unlock],
   "binding/engine" => %w[engine engine_algorithms engine_files engine_reports engine_tls link],
   "binding/state" => %w[
-    children heap inbox loop_time object parked sleeper timeslice_state wait watches
+    children fiber_record heap inbox loop_time object parked serving sleeper timeslice_state wait watches
   ],
   "binding/fibers" => %w[fork_locks frames pin resume root start transfer],
   "binding/scheduler" => %w[event_loop limit park scheduler],
   "binding/timeslices" => %w[interrupt timeslice timeslice_job timeslice_lock timeslice_look],
-  "binding/hooks" => %w[closing fiber_hooks file_io hooks io mutex process resolve timeout],
+  "binding/hooks" => %w[
+    closing descriptor_about fiber_hooks file_io hooks io mutex process resolve timeout
+  ],
   "binding/ports" => %w[port running writing],
   "binding/rack" => %w[
     body_writer env env_keys hijack hints input response response_file response_head response_parts
@@ -80,7 +82,9 @@ SOURCES = {
   "binding/stalls" => %w[
     blockers stalls stalls_answer stalls_reporter stalls_signal stalls_tell stalls_trace watched
   ],
-  "binding/executor" => %w[entry executor executor_figures messages requests source spare task],
+  "binding/executor" => %w[
+    entry executor executor_figures fiber_traces messages requests source spare task
+  ],
   "binding" => %w[neverblock]
 }.freeze
 

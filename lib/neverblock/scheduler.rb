@@ -176,6 +176,13 @@ module NeverBlock
     #   time. Alias: lend
     #   @return what the block returns
 
+    # @!method self.next_wait(kind, text = nil)
+    #   Says what the next wait of the running fiber is for, to those who look at the server
+    #   (docs/guides/fibers.md). Nothing happens where no server with an admin address runs.
+    #   @param kind [Symbol] as in /fibers.json: :pool, :database, ...; another one is :other
+    #   @param text [String, nil] a name; 48 bytes are kept
+    #   @return [nil]
+
     # @!method slice_ms=(milliseconds)
     #   Sets the length of time slices. A fiber that has run for so long without a wait, while
     #   another could run, is preempted and goes on in its turn: docs/guides/slices.md. An executor

@@ -83,7 +83,11 @@ class WatchTest < Minitest::Test
     %w[status --jsn] => "has no option --jsn; did you mean --json?",
     %w[status --interval 2] => "neverblock status has no option --interval",
     %w[status --json=yes] => "--json takes no value; got --json=yes",
-    %w[top --json] => "neverblock top has no option --json",
+    %w[fibers --state asleep] => "--state takes one of running, ready, waiting; got \"asleep\"",
+    %w[fibers --waits-for coffee] => "--waits-for takes one of sleep, lock, ",
+    %w[fibers --older-than long] => "--older-than must be a number of seconds from 0.0 to",
+    %w[fibers --rout /] => "has no option --rout; did you mean --route?",
+    %w[fibers --admin unix:///no/such.sock] => "there is no such socket",
     %w[top --interval 0] => "--interval must be a number of seconds from 0.1 to 3600; got \"0\"",
     %w[top --interval soon] => "got \"soon\"",
     %w[top --interval NaN] => "got \"NaN\"",
@@ -101,7 +105,7 @@ class WatchTest < Minitest::Test
   end
 
   def test_help_teaches
-    %w[status top].each do |command|
+    %w[status top fibers].each do |command|
       status, out, err = invoke(command, "--help")
       assert_equal [0, ""], [status, err]
       ["Usage: neverblock #{command}", "--admin", "-C", "Examples:"].each do |words|
@@ -201,6 +205,50 @@ class WatchTest < Minitest::Test
     end
   end
 
+  def test_requests_are_shown_sorted_and_scrolled_by_keys
+    serve_fibers
+    on_terminal do |terminal|
+      terminal.await("Tab: requests")
+      terminal.type("\t")
+      terminal.await("age \u25be", "GET /orders/7", "waits for pg")
+      terminal.type("s")
+      terminal.await("ran \u25be", "POST /pay")
+      terminal.type("r")
+      terminal.await("ran \u25b4")
+      terminal.resize(5, 60)
+      terminal.await("1 to 2 of 4")
+      terminal.type("\e[B")
+      terminal.await("2 to 3 of 4")
+      terminal.type("\t")
+      terminal.await("Tab: requests")
+      terminal.type("q")
+      assert_given_back(terminal, 0)
+    end
+  end
+
+  def test_a_server_that_is_too_old_for_requests_says_so_and_goes_on
+    serve_fibers(fibers: Figures.answer("404 Not Found: there are / /health /ready\n",
+                                        status: "404 Not Found"))
+    on_terminal do |terminal|
+      terminal.await("Tab: requests")
+      terminal.type("\t")
+      terminal.await("no /fibers.json at")
+      terminal.type("\tq")
+      assert_given_back(terminal, 0)
+    end
+  end
+
+  def test_top_as_json_is_an_object_for_each_reading
+    serve_fibers
+    status, out, err = invoke("top", "--json", "-n", "2", "--interval", "0.1", "--admin", @admin)
+    assert_equal [0, ""], [status, err]
+    readings = out.lines.map { |line| JSON.parse(line) }
+    assert_equal 2, readings.size
+    assert_equal %w[time status fibers], readings.first.keys
+    assert_equal "running", readings.last.dig("status", "state")
+    assert_equal 4, readings.last.dig("fibers", "fibers").size
+  end
+
   def test_colours_are_left_out_where_they_are_unwelcome
     serve
     coloured = /\e\[(1;7;)?3\dm/
@@ -230,6 +278,14 @@ class WatchTest < Minitest::Test
       uptime_s = 7_980 + (number * 0.5)
       requests = { total: 1_000 + (number * 50) }
       answer || Figures.answer(Figures.document(uptime_s: uptime_s, requests: requests, **changes))
+    end
+  end
+
+  # Also what the requests do.
+  def serve_fibers(fibers: Figures.answer(Figures::FIBERS))
+    status = Figures.answer(Figures.document)
+    @server = Figures::Server.open(listener: UNIXServer.new(@path)) do |number|
+      @server.asked[number].start_with?("GET /fibers.json") ? fibers : status
     end
   end
 

@@ -98,6 +98,29 @@ module Figures
   end
 
   # Answers every connection with what its block returns, until closed.
+  # A /fibers.json.
+  FIBERS = {
+    "neverblock" => "2.0.9",
+    "fibers" => [
+      { "fiber" => "request", "worker" => 0, "id" => "a1", "method" => "GET", "path" => "/orders/7",
+        "query" => "x=1", "route" => "/orders/*", "age_s" => 12.5, "ran_s" => 0.002,
+        "state" => "waiting",
+        "waits_for" => { "kind" => "database", "for_s" => 12.4, "driver" => "pg",
+                         "address" => "10.0.0.5:5432" },
+        "line" => "app/models/order.rb:40", "backtrace_age_s" => 0.1,
+        "backtrace" => ["/srv/app/models/order.rb:40:in `load'", "/srv/config.ru:3:in `call'"] },
+      { "fiber" => "request", "worker" => 1, "id" => "b2", "method" => "POST", "path" => "/pay",
+        "age_s" => 2, "ran_s" => 1.9, "state" => "running", "stalls_in" => "c_call",
+        "line" => "lib/ledger.rb:11" },
+      { "fiber" => "helper", "worker" => 1, "lane" => 2, "id" => "c3", "method" => "GET",
+        "path" => "/all", "age_s" => 1, "state" => "ready" },
+      { "fiber" => "background", "worker" => 1, "spare" => true, "state" => "waiting",
+        "waits_for" => { "kind" => "sleep", "for_s" => 3, "left_s" => 7 } }
+    ],
+    "left_out" => 3, "unrecorded" => 1, "waits" => { "database" => 1, "sleep" => 1 },
+    "executors" => [{ "worker" => 0, "running" => 1, "backtraces_complete" => true }]
+  }.freeze
+
   class Server
     # @yieldparam server [Server]
     def self.open(answer = nil, listener: TCPServer.new("127.0.0.1", 0), &answering)

@@ -12,7 +12,7 @@ require "neverblock/config/suggestion"
 
 module NeverBlock
   module CLI
-    COMMANDS = %w[serve init check files stop reload status top bench].freeze
+    COMMANDS = %w[serve init check files stop reload status fibers top bench].freeze
     OK = 0
     FAILED = 1
     INTERRUPTED = 130 # 128 + SIGINT, as shells report it
@@ -64,6 +64,7 @@ module NeverBlock
       when "stop" then return stop(argv, env, out)
       when "reload" then return reload(argv, env, out)
       when "status" then return status(argv, out)
+      when "fibers" then return fibers(argv, out)
       when "top" then return top(argv, env, out)
       end
       NotYet.check_command(argv.first)
@@ -128,6 +129,11 @@ module NeverBlock
     def reload(argv, env, out)
       require "neverblock/cli/reload"
       Reload.new(argv, env: env, out: out).run
+    end
+
+    def fibers(argv, out)
+      require "neverblock/cli/fibers"
+      Fibers.new(argv, out: out).run
     end
 
     def status(argv, out)

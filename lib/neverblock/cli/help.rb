@@ -53,7 +53,8 @@ module NeverBlock
             neverblock stop                      stop a running server
             neverblock reload                    load new code without closing a connection
             neverblock status                    figures of a running server
-            neverblock top                       the same, live
+            neverblock fibers                    what each of its requests does and waits for
+            neverblock top                       figures and requests, live
             neverblock bench hello               reproduce a benchmark
       TEXT
 

@@ -3,10 +3,12 @@
 # `neverblock top`: a running server's figures, live on a terminal, or one line for each reading
 # into a pipe. Keys, signals and readings are events, which one loop handles.
 
+require "json"
 require "neverblock/cli/watch_options"
 require "neverblock/watch/client"
 require "neverblock/watch/dashboard"
 require "neverblock/watch/poller"
+require "neverblock/watch/requests_view"
 require "neverblock/watch/terminal"
 
 module NeverBlock
@@ -18,6 +20,9 @@ module NeverBlock
       # ^C and ^D count where the terminal makes no signal of them.
       QUIT = ["q", "Q", "\x03", "\x04"].freeze
       KEYS_BYTES = 64
+      # A key: an escape sequence (ECMA-48), or a character.
+      KEY = /\e\[[0-9;]*[A-Za-z~]|./m
+      SWITCH = "\t"
 
       # @param argv [Array<String>] what follows the command
       # @param env [Hash, ENV]
@@ -39,10 +44,12 @@ module NeverBlock
         @address = @options.address
         @trend = Watch::Trend.new
         @dashboard = Watch::Dashboard.new(@address, @trend)
-        @poller = Watch::Poller.new(Watch::Client.new(@address), @options.interval_s) do |reading|
+        @poller = Watch::Poller.new(Watch::Client.new(@address), @options.interval_s) do |*reading|
           push([:reading, reading])
         end
         @trend.add(@poller.ask)
+        return in_json if @options.json
+
         Watch::Terminal.usable?(@out, @env) ? on_screen : in_lines
       rescue Errno::EPIPE
         OK # the reader has closed the pipe
@@ -57,8 +64,31 @@ module NeverBlock
 
       def on_screen
         @terminal = Watch::Terminal.new(@input, @out, @env)
-        @show = -> { @terminal.draw(@dashboard.screen(*@terminal.size, problem: @problem)) }
+        @requests = Watch::RequestsView.new
+        @show = -> { @terminal.draw(screen) }
         watch(%w[WINCH TSTP CONT]) { @terminal.borrow { handle_events } }
+      end
+
+      def screen
+        size = @terminal.size
+        return @dashboard.screen(*size, problem: @problem) unless @poller.with_fibers
+
+        @dashboard.requests_screen(@requests, *size, problem: @problem)
+      end
+
+      # One document for each reading: the server's own two.
+      def in_json
+        @poller.with_fibers = true
+        @fibers = @poller.ask_fibers
+        @show = lambda do
+          raise @fibers if @fibers.is_a?(Watch::Unreachable)
+
+          @out.puts(JSON.generate("time" => Time.now.utc.strftime("%FT%TZ"),
+                                  "status" => @trend.document.to_h,
+                                  "fibers" => @fibers.document.to_h))
+          @out.flush
+        end
+        watch([]) { handle_events }
       end
 
       def in_lines
@@ -111,30 +141,57 @@ module NeverBlock
         return nil unless ready.include?(input)
 
         keys = input.read_nonblock(KEYS_BYTES, exception: false)
-        return OK if keys.nil? || (keys.is_a?(String) && keys.chars.intersect?(QUIT))
+        return OK if keys.nil?
 
-        nil
+        keys.is_a?(String) ? press(keys.scan(KEY)) : nil
       rescue EOFError, Errno::EIO
         OK # the terminal is closed
+      end
+
+      # @param keys [Array<String>]
+      # @return [Integer, nil] exit status when one ends the program
+      def press(keys)
+        return OK if keys.intersect?(QUIT)
+
+        changes = keys.map { |key| key == SWITCH ? switch : on_requests?(key) }
+        @show.call if changes.any?
+        nil
+      end
+
+      def on_requests?(key)
+        @poller.with_fibers && @requests.press(key)
+      end
+
+      # To the requests, or back to the figures.
+      def switch
+        @poller.with_fibers = !@poller.with_fibers
+        @problem = nil
+        @poller.hurry if @poller.with_fibers
+        true
       end
 
       def next_event
         until @events.empty?
           kind, value = @events.pop
-          status = kind == :reading ? take(value) : signalled(value)
+          status = kind == :reading ? take(*value) : signalled(value)
           return status if status
         end
       end
 
-      def take(reading)
-        @problem = nil
-        @problem = reading.message if reading.is_a?(Watch::Unreachable)
+      def take(reading, fibers)
+        @problem = [reading, fibers].grep(Watch::Unreachable).first&.message
         raise reading if reading.is_a?(Exception) && !@problem
 
-        @trend.add(@problem ? nil : reading)
+        take_fibers(fibers)
+        @trend.add(reading.is_a?(Exception) ? nil : reading)
         @show.call
         @readings += 1
         OK if @readings == @options.count
+      end
+
+      def take_fibers(fibers)
+        @fibers = fibers if fibers
+        @requests.fibers = fibers if @requests && fibers.is_a?(Watch::Fibers)
       end
 
       def signalled(name)

@@ -50,18 +50,25 @@ module NeverBlock
         "top" => <<~TEXT
           Usage: neverblock top [options]
 
-          Figures of a running server, live: rates between two readings, latency, executors.
-          Into a pipe or a file it writes one line for each reading.
+          Figures of a running server, live: rates between two readings, latency, executors; and
+          its requests, with what each waits for. Into a pipe or a file it writes one line for
+          each reading.
 
           #{WHERE}
               --interval S      seconds between two readings, 0.1 to 3600; default 1
           -n, --count N         end after N readings; default: run until told to end
+              --json            one JSON object for each reading: time, status (/status.json),
+                                fibers (/fibers.json)
           -h, --help            show this help
 
-          q or Ctrl-C ends it. "now" is the mean between two readings; p50, p90, p99 and max
-          cover the server's whole life (neverblock status --help explains them). An executor
-          that has run one fiber for over 100 ms is marked: its other requests wait. When the
-          server is not reachable, top says so and tries again. NO_COLOR=1: no colours.
+          Keys: Tab switches between figures and requests. Among requests s sorts by the next
+          column, r reverses, Up, Down, PgUp and PgDn scroll. q or Ctrl-C ends it.
+
+          "now" is the mean between two readings; p50, p90, p99 and max cover the server's whole
+          life (neverblock status --help explains them, neverblock fibers --help the columns of
+          requests). An executor that has run one fiber for over 100 ms is marked: its other
+          requests wait. When the server is not reachable, top says so and tries again.
+          NO_COLOR=1: no colours.
 
           Examples:
               neverblock --admin http://127.0.0.1:9293       start a server with its figures on
@@ -98,7 +105,8 @@ module NeverBlock
       def declare
         option("--admin URL") { |url| @admin = url }
         option("-C", "--config FILE") { |file| @config = file }
-        return option("--json") { @json = true } if @command == "status"
+        option("--json") { @json = true }
+        return if @command == "status"
 
         option("--interval S") do |text|
           @interval_s =

@@ -464,8 +464,8 @@ module NeverBlock
                help: "how requests to some paths are served; see Routes"),
         option(:admin, ROUTES, ADMIN_ADDRESS,
                flags: %w[--admin], argument: "URL",
-               help: "where /health, /ready, /metrics and /status.json are answered, even while " \
-                     "the application does not respond; off unless given")
+               help: "where /health, /ready, /metrics, /status.json and /fibers.json are " \
+                     "answered, even while the application does not respond; off unless given")
       ].freeze
 
       INTERNALS = [

@@ -13,6 +13,8 @@ module NeverBlock
       # Most threads at once, more than a server allows connections (MariaDB's default is 151). Each
       # is made on demand.
       THREADS = 2048
+      # The driver that needs them, as those see it who look at the server.
+      DRIVER = "mysql2"
       # Seconds without a call after which a thread ends.
       IDLE_S = 10.0
 
@@ -31,13 +33,13 @@ module NeverBlock
         # @return [Outcome] what became of the block
         # @raise what the fiber was cancelled with, after the block has ended; with :leave at once
         def call(on_cancel, &block)
-          @pool.call(Offload::Job.new(-> { Outcome.of(&block) }), on_cancel)
+          @pool.call(Offload::Job.new(-> { Outcome.of(&block) }, driver: DRIVER), on_cancel)
         end
 
         # Calls the block on a thread. The job tells its end.
         # @return [Offload::Job]
         def begin(&block)
-          Offload::Job.new(block).tap { |job| @pool.submit(job) }
+          Offload::Job.new(block, driver: DRIVER).tap { |job| @pool.submit(job) }
         end
       end
     end

@@ -76,7 +76,7 @@ module NeverBlock
 
         place = queue.enter(request_class)
         begin
-          place.pop until turn_of?(place, queue)
+          wait(place) until turn_of?(place, queue)
         ensure
           queue.leave(place)
           wake(queue)
@@ -101,6 +101,11 @@ module NeverBlock
           @queues = { Thread.current => ExecutorQueue.new, **@queues }
           @queues.fetch(Thread.current)
         end
+      end
+
+      def wait(place)
+        Scheduler.next_wait(:pool)
+        place.pop
       end
 
       # Removes the wake-up that led here, then asks for room.

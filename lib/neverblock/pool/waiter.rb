@@ -29,6 +29,7 @@ module NeverBlock
       # @param lock [Thread::Mutex] the pool's
       # @param seconds [Numeric, nil] nil: no limit
       def wait(lock, seconds = nil)
+        Scheduler.next_wait(:pool)
         @condition.wait(lock, seconds)
       ensure
         # Ruby 3.1 to 3.3 return without the lock when the wait was interrupted (Bug #20907).

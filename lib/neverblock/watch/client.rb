@@ -1,12 +1,13 @@
 # frozen_string_literal: true
 
-# Requests /status.json from an admin address: one connection for each request, HTTP/1.0 so that the
-# response is never chunked, and one deadline for all of it. Every failure is one line that tells
+# Requests a document (/status.json, /fibers.json) from an admin address: one connection for each
+# request, HTTP/1.0 so that the response is never chunked, and one deadline for all of it. Every failure is one line that tells
 # what was tried and what to check.
 
 require "socket"
 require "neverblock/verbs/deadline"
 require "neverblock/errors"
+require "neverblock/version"
 require "neverblock/watch/address"
 
 module NeverBlock
@@ -21,6 +22,8 @@ module NeverBlock
       BYTES_MAX = 1 << 20
       PIECE_BYTES = 16_384
       HEAD_END = "\r\n\r\n"
+      # How the list of pages begins with which NeverBlock answers 404 (core/admin/admin.c).
+      PAGES = "404 Not Found: there are / /health "
 
       # @return [Config::Bind]
       attr_reader :address
@@ -33,9 +36,11 @@ module NeverBlock
       end
 
       # Blocks until the response is complete, at most timeout_s.
+      # @param target [String] path and query
       # @return [String] the document as the server wrote it
       # @raise [Unreachable]
-      def fetch
+      def fetch(target = PATH)
+        @target = target
         @limit = Deadline.now + @timeout_s
         socket = connect
         begin
@@ -52,7 +57,7 @@ module NeverBlock
 
       def request
         host = address.unix? ? "localhost" : address.url.delete_prefix("http://")
-        "GET #{PATH} HTTP/1.0\r\nHost: #{host}\r\nConnection: close\r\n\r\n"
+        "GET #{@target} HTTP/1.0\r\nHost: #{host}\r\nConnection: close\r\n\r\n"
       end
 
       def connect
@@ -110,14 +115,25 @@ module NeverBlock
         head, separator, body = answer.partition(HEAD_END)
         status = head[%r{\AHTTP/1\.[01] (\d{3})}, 1]
         refuse("does not speak HTTP") if status.nil?
-        refuse("answered GET #{PATH} with #{status}") unless status == "200"
-        refuse("answered GET #{PATH} with over #{BYTES_MAX} bytes") if answer.bytesize > BYTES_MAX
+        too_old if status == "404" && body.start_with?(PAGES)
+        refuse("answered GET #{path} with #{status}") unless status == "200"
+        refuse("answered GET #{path} with over #{BYTES_MAX} bytes") if answer.bytesize > BYTES_MAX
         length = head[/^content-length: *(\d+)/i, 1]
         if separator.empty? || (length && body.bytesize < length.to_i)
           raise EOFError, "the response is incomplete"
         end
 
         body.force_encoding(Encoding::UTF_8)
+      end
+
+      def path
+        @target[/\A[^?]*/]
+      end
+
+      def too_old
+        raise Unreachable, "no #{path} at #{address}: that NeverBlock is older than this " \
+                           "command (#{VERSION}). Reload does not change that: stop the server " \
+                           "and start it with this version"
       end
 
       def refuse(seen)

@@ -17,7 +17,7 @@ module NeverBlock
       LABEL_WIDTH = 12
       RATE_WIDTH = 12
       SPARKLINE_MAX = 120
-      KEYS = "q quits"
+      KEYS = "q quits  Tab: requests"
 
       # @param address [Config::Bind]
       # @param trend [Trend]
@@ -36,6 +36,21 @@ module NeverBlock
         lines.reject!(&:empty?) if lines.size + 1 > rows
         lines = shortened(lines, rows - 1)
         [*lines, footer(problem)].last([rows, 1].max).map { |spans| clip(spans, columns) }
+      end
+
+      # The screen of requests: the most important figures above them.
+      # @param view [RequestsView]
+      # @param rows [Integer] of the screen
+      # @param columns [Integer]
+      # @param problem [String, nil]
+      # @return [Array<Array<Array(String, Symbol)>>] as #screen
+      def requests_screen(view, rows, columns, problem: nil)
+        above = [head, rates(columns).first, requests, []]
+        above = [] if above.size + 6 > rows
+        lines = [*above, *view.lines(rows - above.size - 1)]
+        [*lines, requests_footer(problem, view.keys)].last([rows, 1].max).map { |spans|
+          clip(spans, columns)
+        }
       end
 
       # @param problem [String, nil]
@@ -180,9 +195,13 @@ module NeverBlock
       end
 
       def footer(problem)
-        return [[" #{@address}  #{KEYS}", :dim]] unless problem
+        return [[" #{KEYS}  #{@address}", :dim]] unless problem
 
         [[" trying again: #{problem} ", :bad], [" #{KEYS}", :dim]]
+      end
+
+      def requests_footer(problem, keys)
+        problem ? [[" #{problem} ", :bad], [" #{keys}", :dim]] : [[" #{keys}", :dim]]
       end
 
       def shortened(lines, rows)

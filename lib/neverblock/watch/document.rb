@@ -73,6 +73,16 @@ module NeverBlock
         (value.is_a?(Hash) || value.is_a?(Array)) && !value.empty?
       end
 
+      # @return [Boolean] whether there is true at this path
+      def true?(*path)
+        dig(path) == true
+      end
+
+      # @return [Hash] the object as it was parsed
+      def to_h
+        @values
+      end
+
       # @return [Integer, String, nil] id of an executor
       def id
         number("id") || text("id")

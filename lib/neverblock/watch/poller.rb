@@ -6,17 +6,26 @@
 require "neverblock/verbs/deadline"
 require "neverblock/watch/client"
 require "neverblock/watch/document"
+require "neverblock/watch/fibers"
 
 module NeverBlock
   module Watch
     class Poller
+      # Whether what requests do is asked for too (Fibers).
+      # @return [Boolean]
+      attr_accessor :with_fibers
+
       # @param client [#fetch]
       # @param interval_s [Numeric] seconds from the start of one request to the start of the next
       # @yieldparam reading [Document, StandardError] called on the poller's thread
+      # @yieldparam fibers [Fibers, Unreachable, nil]
       def initialize(client, interval_s, &receive)
         @client = client
         @interval_s = interval_s
         @receive = receive
+        @lock = Thread::Mutex.new
+        @change = Thread::ConditionVariable.new
+        @hurried = false
       end
 
       # @return [self]
@@ -36,14 +45,39 @@ module NeverBlock
         Document.parse(@client.fetch)
       end
 
+      # @return [Fibers, Unreachable, nil] nil: they are not asked for
+      def ask_fibers
+        Fibers.ask(@client) if with_fibers
+      rescue Unreachable => e
+        e
+      end
+
+      # The next reading comes at once.
+      # @return [void]
+      def hurry
+        @lock.synchronize do
+          @hurried = true
+          @change.signal
+        end
+      end
+
       private
 
       def poll
         next_at = Deadline.now
         loop do
           next_at = [next_at + @interval_s, Deadline.now].max
-          sleep([next_at - Deadline.now, 0].max)
-          @receive.call(answer)
+          pause(next_at)
+          @receive.call(answer, ask_fibers)
+        end
+      end
+
+      def pause(until_s)
+        @lock.synchronize do
+          until @hurried || (left = until_s - Deadline.now) <= 0
+            @change.wait(@lock, left)
+          end
+          @hurried = false
         end
       end
 

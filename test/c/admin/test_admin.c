@@ -75,13 +75,13 @@ static void each_thread_of_a_lane_is_in_the_figures(void **state) {
 }
 
 static void pages_answer_while_the_executors_thread_is_kept(void **state) {
-    static const char *const paths[] = {"/", "/health", "/ready", "/metrics", "/status.json"};
+    static const char *const paths[] = {"/", "/health", "/ready", "/metrics", "/status.json", "/fibers.json"};
     nb_test_world *w = *state;
     nb_test_world_open(w, 1);
     nb_test_client *client = nb_test_world_client(w);
     assert_true(nb_test_get(client, "/block"));
     nb_test_executor_await(w->executors[0], NB_TEST_BLOCKED, 1);
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 6; i++)
         (void)page(w, paths[i], 200);
     assert_string_equal("ok\n", page(w, "/health", 200));
     nb_test_executor_unblock(w->executors[0]);
@@ -102,6 +102,96 @@ static void a_server_whose_executors_have_not_asked_for_anything_is_not_ready(vo
     assert_string_equal("ok\n", page(w, "/health", 200));
     nb_server_stop_now(w->server);
     w->ended = true;
+    nb_test_world_close(w);
+}
+
+/* As an executor records them. */
+static uint32_t record_request(nb_fiber_memory *memory, uint64_t exchange, const char *path, int64_t arrived_ns) {
+    nb_fiber_request facts = {.exchange = exchange, .arrived_ns = arrived_ns, .fiber = exchange};
+    uint32_t record = nb_fiber_request_begin(memory, &facts, NB_SLICE("GET"), nb_slice_of(path, strlen(path)),
+                                             NB_SLICE("secret=1"));
+    nb_fiber_request_name(memory, record, "id");
+    return record;
+}
+
+static uint32_t record_wait(nb_fiber_memory *memory, uint32_t request, uint64_t exchange, nb_fiber_wait_kind kind,
+                            const char *text) {
+    nb_fiber_wait facts = {.since_ns = 1,
+                           .until_ns = INT64_MAX,
+                           .fiber = exchange,
+                           .exchange = exchange,
+                           .request = request,
+                           .number = -1,
+                           .kind = (uint8_t)kind,
+                           .own = request != NB_FIBER_NONE};
+    return nb_fiber_wait_begin(memory, &facts, nb_slice_of(text, strlen(text)));
+}
+
+static bool shows(const nb_test_world *w, const char *text) { return strstr(w->response.body, text) != NULL; }
+
+static void fibers_are_shown_by_their_records(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_fiber_memory *memory = w->channels[0]->link->fibers;
+    (void)page(w, "/fibers.json", 200);
+    assert_true(shows(w, "\"fibers\":[],\"left_out\":0,\"unrecorded\":0,\"waits\":{}"));
+    uint32_t first = record_request(memory, 7, "/a\xff", 1), second = record_request(memory, 8, "/b", 2);
+    uint32_t wait = record_wait(memory, first, 7, NB_FIBER_WAIT_database, "pg 10.0.0.1:5432");
+    (void)record_wait(memory, NB_FIBER_NONE, 0, NB_FIBER_WAIT_dns, "example.org");
+    nb_fiber_trace_put(memory, wait, 1, NB_SLICE("app.rb:7\n/srv/app.rb:7:in `x'\n"));
+
+    (void)page(w, "/fibers.json", 200);
+    assert_true(shows(w, "\"id\":\"id\",\"method\":\"GET\",\"path\":\"/a?\",\"age_s\":"));
+    assert_true(shows(w, "\"waits_for\":{\"kind\":\"database\",\"for_s\":"));
+    assert_true(shows(w, "\"driver\":\"pg\",\"address\":\"10.0.0.1:5432\""));
+    assert_true(shows(w, "\"line\":\"app.rb:7\""));
+    assert_true(shows(w, "\"path\":\"/b\",\"age_s\":"));
+    assert_true(shows(w, "\"state\":\"ready\""));
+    assert_true(shows(w, "\"fiber\":\"background\""));
+    assert_true(shows(w, "\"name\":\"example.org\""));
+    assert_true(shows(w, "\"waits\":{\"database\":1,\"dns\":1}"));
+    assert_false(shows(w, "secret"));
+    assert_false(shows(w, "\"backtrace\""));
+
+    (void)page(w, "/fibers.json?limit=1&query&backtrace=kept", 200);
+    assert_true(shows(w, "\"query\":\"secret=1\""));
+    assert_true(shows(w, "\"backtrace\":[\"/srv/app.rb:7:in `x'\"]"));
+    assert_true(shows(w, "\"left_out\":2"));
+    assert_true(shows(w, "\"backtraces_complete\":true"));
+    assert_int_equal(0, atomic_load(&memory->asked_ns));
+    (void)page(w, "/fibers.json?backtrace=1", 200);
+    assert_true(atomic_load(&memory->asked_ns) > 0);
+    assert_true(shows(w, "\"backtraces_complete\":false"));
+    nb_fiber_wait_end(memory, wait, first);
+    nb_fiber_request_end(memory, first);
+    nb_fiber_request_end(memory, second);
+    nb_test_world_close(w);
+}
+
+/* Each entry is as large as it gets: more than fit into one answer are left out. */
+static void an_answer_of_fibers_has_a_bound(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_fiber_memory *memory = w->channels[0]->link->fibers;
+    char path[NB_FIBER_LINE_BYTES], trace[NB_FIBER_TRACE_BYTES + 1];
+    memset(path, '"', sizeof path);
+    path[0] = '/';
+    path[sizeof path - 1] = '\0';
+    for (size_t i = 0; i < NB_FIBER_TRACE_BYTES; i++)
+        trace[i] = i % 400 == 399 ? '\n' : '"';
+    trace[NB_FIBER_TRACE_BYTES] = '\0';
+    for (uint64_t i = 1; i <= 5000; i++) {
+        uint32_t request = record_request(memory, i, path, (int64_t)i);
+        uint32_t wait = record_wait(memory, request, i, NB_FIBER_WAIT_io, path);
+        nb_fiber_trace_put(memory, wait, 1, nb_slice_of(trace, NB_FIBER_TRACE_BYTES));
+    }
+    (void)page(w, "/fibers.json?limit=1000&query=1&backtrace=kept", 200);
+    assert_true(w->response.body_bytes <= NB_ADMIN_BODY_BYTES_MAX);
+    assert_true(shows(w, "\"waits\":{\"io\":5000}"));
+    double left_out = strtod(strstr(w->response.body, "\"left_out\":") + strlen("\"left_out\":"), NULL);
+    assert_true(left_out >= 4000);
+    for (uint32_t i = 0; i < 5000; i++)
+        nb_fiber_request_end(memory, i);
     nb_test_world_close(w);
 }
 
@@ -246,6 +336,9 @@ int main(void) {
         CASE(pages_answer_while_the_executors_thread_is_kept),
         GUEST_CASE(pages_answer_while_the_executors_thread_is_kept),
         CASE(a_server_whose_executors_have_not_asked_for_anything_is_not_ready),
+        CASE(fibers_are_shown_by_their_records),
+        GUEST_CASE(fibers_are_shown_by_their_records),
+        CASE(an_answer_of_fibers_has_a_bound),
         CASE(readiness_ends_with_drain_and_the_pages_stay),
         CASE(every_stage_of_a_request_is_taken_down_once),
         GUEST_CASE(every_stage_of_a_request_is_taken_down_once),

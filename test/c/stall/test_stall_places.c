@@ -82,6 +82,17 @@ static void the_longest_folder_counts(void **state) {
     assert_string_equal("activejob-7.1.0 lib/job.rb:3", culprit.at);
 }
 
+static void the_applications_line_is_known_also_where_a_gem_is_to_blame(void **state) {
+    (void)state;
+    BLAME("/g/gems/bcrypt-3.1.20/lib/bcrypt/engine.rb:53:in `x'", "/srv/app/models/user.rb:7:in `digest'",
+          "/srv/app/main.rb:1:in `<main>'");
+    assert_string_equal("models/user.rb:7", culprit.application);
+    assert_string_equal("bcrypt-3.1.20 lib/bcrypt/engine.rb:53", culprit.at);
+    memset(&stall, 0, sizeof stall);
+    BLAME("/g/gems/bcrypt-3.1.20/lib/bcrypt/engine.rb:53:in `x'");
+    assert_string_equal("", culprit.application);
+}
+
 static void where_none_is_to_blame_the_innermost_is_shown(void **state) {
     (void)state;
     BLAME("/usr/lib/ruby/3.1.0/json.rb:4:in `parse'", "/g/gems/neverblock-2.0/lib/x.rb:4:in `y'");
@@ -194,6 +205,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_bundler_has_from_git_is_a_gem, make, drop),
         cmocka_unit_test_setup_teardown(an_application_in_a_folder_named_gems_is_none, make, drop),
         cmocka_unit_test_setup_teardown(the_longest_folder_counts, make, drop),
+        cmocka_unit_test_setup_teardown(the_applications_line_is_known_also_where_a_gem_is_to_blame, make, drop),
         cmocka_unit_test_setup_teardown(where_none_is_to_blame_the_innermost_is_shown, make, drop),
         cmocka_unit_test_setup_teardown(evaluated_code_is_where_it_was_called, make, drop),
         cmocka_unit_test_setup_teardown(relative_paths_are_the_applications, make, drop),

@@ -43,6 +43,18 @@ class WatchClientTest < WatchCase
     assert_match(/with over 1048576 bytes/, refused(Figures.answer("x" * 1_100_000)))
   end
 
+  def test_a_server_without_that_page_is_too_old
+    pages = "404 Not Found: there are / /health /ready /metrics /status.json\n"
+    server = Figures::Server.open(Figures.answer(pages, status: "404 Not Found"))
+    client = Client.new(bind(server.url))
+    error = assert_raises(Unreachable) { client.fetch("/fibers.json?limit=1") }
+    assert_match(%r{\Ano /fibers\.json at http://127\.0\.0\.1:\d+: that NeverBlock is older},
+                 error.message)
+    assert_equal ["GET /fibers.json?limit=1 HTTP/1.0"], server.asked
+  ensure
+    server&.close
+  end
+
   def test_a_cut_answer_is_no_document
     assert_match(
       /the response is incomplete/, refused("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{}")

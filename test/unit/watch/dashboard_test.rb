@@ -23,7 +23,7 @@ class WatchDashboardTest < WatchCase
     assert_match(/^requests +1,234\/s .*█$/, lines[2])
     [
       "NeverBlock 2.0.9  running", "open 512 of 10,000", "running 29, queued 2", "p99", "executor",
-      "80.1 MB resident", "http://127.0.0.1:9293  q quits"
+      "80.1 MB resident", "q quits  Tab: requests  http://127.0.0.1:9293"
     ].each do |words|
       assert(lines.any? { |line| line.include?(words) }, words)
     end

@@ -13,6 +13,7 @@
 #include "binding/engine/link.h"
 #include "binding/executor/entry.h"
 #include "binding/executor/executor_figures.h"
+#include "binding/executor/fiber_traces.h"
 #include "binding/executor/messages.h"
 #include "binding/executor/source.h"
 #include "binding/executor/task.h"
@@ -57,6 +58,7 @@ static void executor_mark(void *pointer) {
 static void executor_free(void *pointer) {
     nb_executor *executor = pointer;
     nb_free(executor->scratch);
+    nb_executor_traces_free(executor);
     for (uint32_t i = 0; i < executor->task_count; i++) {
         nb_hijack_drop(executor->tasks[i]);
         nb_free(executor->tasks[i]);

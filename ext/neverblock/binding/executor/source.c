@@ -5,6 +5,7 @@
 
 #include "binding/executor/entry.h"
 #include "binding/executor/executor_figures.h"
+#include "binding/executor/fiber_traces.h"
 #include "binding/executor/messages.h"
 #include "binding/ports/port.h"
 #include "binding/scheduler/scheduler.h"
@@ -28,6 +29,7 @@ static void ring_loops(nb_executor *executor) {
 /* Each turn begins with another port, so that no loop is always the first. */
 static bool source_drain(void *owner) {
     nb_executor *executor = owner;
+    nb_executor_traces_take(executor);
     unsigned messages = 0;
     uint64_t received = executor->received;
     int64_t began_ns = nb_scheduler_now(executor->scheduler);
@@ -135,6 +137,7 @@ static void source_awake(void *owner) {
 /* A message that a drain has in hand belongs to the running fiber. */
 static bool source_waits(void *owner) {
     nb_executor *executor = owner;
+    if (nb_executor_traces_asked(executor)) return true;
     for (uint16_t i = 0; i < executor->port_count; i++) {
         if (nb_ring_more(&executor->ports[i].requests, executor->ports[i].in_hand)) return true;
     }
@@ -168,7 +171,7 @@ static bool source_prepare_sleep(void *owner) {
     nb_doorbell_announce(&executor->board->executor_bell);
     /* after the fence: credit was stored before it, and the loop's flag is read after it */
     ring_if_starved(executor);
-    bool something = nb_executor_is_called(executor);
+    bool something = nb_executor_is_called(executor) || nb_executor_traces_asked(executor);
     for (uint16_t i = 0; i < executor->port_count && !something; i++) {
         something = nb_port_has_something(&executor->ports[i]);
     }
@@ -199,6 +202,7 @@ void nb_executor_attach(nb_executor *executor) {
         .switched_ns = &executor->board->pulse.switched_ns,
         .parked = &executor->board->figures.parked,
         .ready = &executor->board->figures.ready,
+        .fibers = executor->figures ? executor->link->fibers : NULL,
     };
     nb_scheduler_attach(executor->scheduler, &source);
     executor->guest = executor->server && NIL_P(executor->helped) && executor->lane == 0 &&

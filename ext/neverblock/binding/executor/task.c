@@ -23,6 +23,7 @@
 #include "binding/fibers/root.h"
 #include "binding/fibers/start.h"
 #include "binding/scheduler/scheduler.h"
+#include "binding/state/serving.h"
 
 /* Where NB.deadline finds the nearest one (lib/neverblock/verbs/deadline.rb). */
 #define DEADLINE_LOCAL "__neverblock_deadline"
@@ -70,6 +71,32 @@ static void copy_words(char *out, size_t room, const nb_request_message *request
     out[size] = '\0';
 }
 
+static nb_slice slice_of(const nb_request_message *request, nb_span span) {
+    return nb_slice_of((const char *)request + span.offset, span.size);
+}
+
+/* Where there is an admin address the loops are told which request the fiber serves. */
+static void tell_begun(nb_task *task, const nb_request_message *request) {
+    nb_executor *executor = task->executor;
+    if (!executor->figures) return;
+    nb_fiber_request facts = {.exchange = task->exchange,
+                              .arrived_ns = request->arrived_ns,
+                              .taken_ns = task->taken_ns,
+                              .fiber = nb_fiber_name(task->fiber),
+                              .route = request->route};
+    task->record = nb_fiber_request_begin(executor->link->fibers, &facts, slice_of(request, request->method_text),
+                                          slice_of(request, request->path), slice_of(request, request->query));
+    nb_scheduler_serves(executor->scheduler, task->record, task->exchange);
+}
+
+static void tell_ended(nb_task *task) {
+    nb_executor *executor = task->executor;
+    if (!executor->figures || executor->over || nb_executor_in_child(executor)) return;
+    nb_fiber_request_end(executor->link->fibers, task->record);
+    task->record = NB_FIBER_NONE;
+    nb_scheduler_serves(executor->scheduler, NB_FIBER_NONE, 0);
+}
+
 /* Copies the request's words for reports that are made while Ruby cannot be asked. */
 static void note(nb_task *task, const nb_request_message *request) {
     nb_stall_request *words = &task->words;
@@ -77,6 +104,7 @@ static void note(nb_task *task, const nb_request_message *request) {
     copy_words(words->method, sizeof(words->method), request, request->method_text);
     copy_words(words->path, sizeof(words->path), request, request->path);
     words->id[0] = '\0';
+    tell_begun(task, request);
 }
 
 /* The name of a header field that was dropped, or nil. */
@@ -99,6 +127,7 @@ static VALUE build_env(nb_task *task) {
     note(task, request);
     task->env = nb_env_build(task->executor->env, request);
     strcpy(task->words.id, task->executor->env->request_id);
+    if (task->executor->figures) nb_fiber_request_name(task->executor->link->fibers, task->record, task->words.id);
     VALUE dropped = dropped_name(task->executor->env);
     task->request = NULL;
     if (streams) {
@@ -311,6 +340,7 @@ static void forget(nb_task *task) {
     nb_executor *executor = task->executor;
     nb_executor_end_wait(task);
     nb_executor_unindex_task(task);
+    tell_ended(task);
     task->env = task->body = task->status = task->headers = task->error = task->input = task->writer = task->socket =
         Qnil;
     task->deadline = Qnil;
@@ -441,6 +471,7 @@ static nb_task *new_task(nb_executor *executor) {
     }
     task->executor = executor;
     task->throttle_slot = NB_THROTTLE_NO_SLOT;
+    task->record = NB_FIBER_NONE;
     task->fiber = task->env = task->body = task->status = task->headers = task->error = Qnil;
     task->input = task->writer = task->socket = task->deadline = task->limit.late.raises = Qnil;
     tasks[executor->task_count++] = task;

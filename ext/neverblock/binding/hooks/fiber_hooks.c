@@ -10,6 +10,7 @@
 #include "binding/scheduler/event_loop.h"
 #include "binding/scheduler/park.h"
 #include "binding/state/children.h"
+#include "binding/state/serving.h"
 #include "binding/state/loop_time.h"
 #include "binding/state/object.h"
 #include "binding/state/wait.h"
@@ -22,7 +23,7 @@
 #define NB_THREAD_END_NS 50000
 
 static size_t ended_fibers;
-static VALUE fiber_class, fiber_error;
+static VALUE fiber_class, fiber_error, mutex_class, queue_class, sized_queue_class;
 static ID id_new, id_call, id_full_message, id_write, id_thread_status;
 
 /* --- Fibers --- */
@@ -167,8 +168,24 @@ static VALUE scheduler_kernel_sleep(int argc, VALUE *argv, VALUE self) {
     int64_t deadline_ns = nb_wait_deadline(scheduler, argc == 0 ? Qnil : argv[0]);
     nb_wait wait;
     nb_wait_init(&wait, scheduler, NB_WAIT_SLEEP);
+    if (wait.about.kind == NB_FIBER_WAIT_sleep && expects_wake(scheduler, wait.fiber))
+        wait.about.kind = NB_FIBER_WAIT_condition;
     nb_wait_park(&wait, deadline_ns);
     return Qtrue;
+}
+
+/* Scheduler.next_wait(kind, text = nil): what the next wait of the running fiber is for, for those
+   who look at the server; nothing happens elsewhere. Unknown kinds are `other`. */
+static VALUE scheduler_next_wait(int argc, VALUE *argv, VALUE klass) {
+    (void)klass;
+    rb_check_arity(argc, 1, 2);
+    nb_scheduler *scheduler = nb_scheduler_of_thread();
+    if (scheduler == NULL || nb_fiber_memory_of(scheduler) == NULL) return Qnil;
+    VALUE name = rb_sym2str(argv[0]), text = argc == 2 && !NIL_P(argv[1]) ? StringValue(argv[1]) : Qnil;
+    nb_fiber_wait_kind kind = nb_fiber_wait_named(StringValueCStr(name));
+    nb_slice words = NIL_P(text) ? nb_slice_of(NULL, 0) : nb_slice_of(RSTRING_PTR(text), (size_t)RSTRING_LEN(text));
+    nb_fiber_next_wait(scheduler, kind < NB_FIBER_WAIT_KINDS ? kind : NB_FIBER_WAIT_other, -1, words);
+    return Qnil;
 }
 
 static VALUE scheduler_switches(VALUE self) { return ULL2NUM(nb_scheduler_get(self)->switches); }
@@ -203,6 +220,7 @@ static nb_wait_outcome await_thread(join *self, nb_scheduler *scheduler, VALUE t
     nb_wait_init(&self->wait, scheduler, NB_WAIT_BLOCK);
     scheduler->lock_yielders++;
     self->wait.leave = leave_thread;
+    if (self->wait.about.kind == 0) self->wait.about.kind = NB_FIBER_WAIT_thread;
     return nb_wait_park(&self->wait, deadline_ns);
 }
 
@@ -220,6 +238,15 @@ static bool join_thread(nb_scheduler *scheduler, VALUE thread, int64_t deadline_
     return true;
 }
 
+/* What a fiber waits for that is blocked by this. */
+static void about_blocker(nb_wait *wait, VALUE blocker) {
+    if (!RB_TYPE_P(blocker, T_DATA)) return;
+    VALUE klass = RBASIC_CLASS(blocker);
+    if (klass == 0 || klass == mutex_class) wait->about.kind = NB_FIBER_WAIT_lock;
+    if (klass == mutex_class) wait->about.subject = nb_mutex_holder(blocker);
+    if (klass == queue_class || klass == sized_queue_class) wait->about.kind = NB_FIBER_WAIT_queue;
+}
+
 static VALUE scheduler_block(int argc, VALUE *argv, VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     rb_check_arity(argc, 1, 2);
@@ -227,6 +254,7 @@ static VALUE scheduler_block(int argc, VALUE *argv, VALUE self) {
     if (is_thread(argv[0])) return join_thread(scheduler, argv[0], deadline_ns) ? Qtrue : Qfalse;
     nb_wait wait;
     nb_wait_init(&wait, scheduler, NB_WAIT_BLOCK);
+    if (wait.about.kind == 0) about_blocker(&wait, argv[0]);
     return nb_wait_park(&wait, deadline_ns) == NB_WOKEN ? Qtrue : Qfalse;
 }
 
@@ -346,6 +374,13 @@ void nb_fiber_hooks_define(VALUE klass) {
     fiber_class = rb_path2class("Fiber");
     rb_gc_register_address(&fiber_error);
     fiber_error = rb_path2class("FiberError");
+    mutex_class = rb_path2class("Thread::Mutex");
+    rb_gc_register_mark_object(mutex_class);
+    queue_class = rb_path2class("Thread::Queue");
+    rb_gc_register_mark_object(queue_class);
+    sized_queue_class = rb_path2class("Thread::SizedQueue");
+    rb_gc_register_mark_object(sized_queue_class);
+    rb_define_singleton_method(klass, "next_wait", scheduler_next_wait, -1);
     rb_define_method(klass, "fiber", scheduler_fiber, -1);
     rb_define_method(klass, "kernel_sleep", scheduler_kernel_sleep, -1);
     rb_define_method(klass, "expect_wake", scheduler_expect_wake, 0);

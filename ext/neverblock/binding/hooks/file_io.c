@@ -175,6 +175,8 @@ static void job_wait(nb_scheduler *scheduler, nb_file_job *job, nb_file_job **an
     nb_file_wait file = {.job = job, .answered = answered};
     nb_wait_init(&file.wait, scheduler, NB_WAIT_ASK);
     file.wait.leave = leave_job;
+    file.wait.about = (nb_wait_about){
+        .number = job->fd, .kind = NB_FIBER_WAIT_file, .direction = job->writes ? NB_FIBER_WRITES : NB_FIBER_READS};
     job->parcel.wait = &file.wait;
     nb_scheduler_open(scheduler);
     nb_inbox_expect(&scheduler->inbox, &scheduler->sleeper, &job->parcel);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "binding/hooks/descriptor_about.h"
 #include "binding/hooks/file_io.h"
 #include "binding/scheduler/park.h"
 #include "binding/state/object.h"
@@ -61,6 +62,7 @@ static uint32_t watch_wait(nb_scheduler *scheduler, nb_watch *watch, int64_t dea
     nb_status status = nb_watch_enter(scheduler, watch);
     if (status == NB_SYSTEM) rb_syserr_fail(errno, "waiting for a descriptor");
     if (status != NB_OK) rb_memerror();
+    if (watch->ready == 0) nb_descriptor_about(&io_wait.wait, watch);
     if (watch->ready == 0 && nb_wait_park(&io_wait.wait, deadline_ns) == NB_TIMED_OUT)
         return ready_now(watch->fd, watch->interest);
     return watch->ready;
@@ -148,6 +150,7 @@ static VALUE any_body(VALUE argument) {
     any_enter(call, call->writables, NB_POLL_WRITE, &ready);
     any_enter(call, call->exceptables, NB_POLL_PRIORITY, &ready);
     if (ready) return Qtrue;
+    if (call->io_wait.count > 0) nb_descriptor_about(&call->io_wait.wait, call->io_wait.watches);
     return nb_wait_park(&call->io_wait.wait, call->deadline_ns) == NB_WOKEN ? Qtrue : Qfalse;
 }
 

@@ -6,10 +6,34 @@
 
 #include <ruby.h>
 #include <ruby/version.h>
+#include <stdbool.h>
+
+#include "binding/state/serving.h"
+
+/* The first word of a locked mutex points to its fiber (thread_sync.c, rb_mutex_t). That is tried
+   with a mutex of our own. */
+static bool holder_known;
+
+#ifdef RTYPEDDATA_GET_DATA
+static const uintptr_t *first_word(VALUE mutex) { return RTYPEDDATA_GET_DATA(mutex); }
+#else
+static const uintptr_t *first_word(VALUE mutex) { return RTYPEDDATA_DATA(mutex); }
+#endif
+
+static void learn_holder(void) {
+    VALUE mutex = rb_mutex_new();
+    uintptr_t free_word = *first_word(mutex);
+    rb_mutex_lock(mutex);
+    uint64_t held_word = *first_word(mutex);
+    rb_mutex_unlock(mutex);
+    holder_known = free_word == 0 && held_word == nb_fiber_name(rb_fiber_current()) && *first_word(mutex) == 0;
+    RB_GC_GUARD(mutex);
+}
+
+uint64_t nb_mutex_holder(VALUE mutex) { return holder_known ? *first_word(mutex) : 0; }
 
 #if RUBY_API_VERSION_MAJOR == 3 && RUBY_API_VERSION_MINOR < 3
 #include <malloc.h>
-#include <stdbool.h>
 
 /* thread_sync.c: rb_mutex_t, as far as it is looked at. */
 typedef struct held_mutex held_mutex;
@@ -54,6 +78,7 @@ static bool look_up(VALUE one, VALUE other, void **words, size_t count) {
 }
 
 void nb_mutex_define(void) {
+    learn_holder();
     rb_gc_register_address(&mutex_class);
     mutex_class = rb_path2class("Thread::Mutex");
     VALUE one = rb_mutex_new(), other = rb_mutex_new();
@@ -76,7 +101,7 @@ void nb_mutex_unlocking(VALUE blocker) {
 }
 
 #else
-void nb_mutex_define(void) {}
+void nb_mutex_define(void) { learn_holder(); }
 
 void nb_mutex_unlocking(VALUE blocker) { (void)blocker; }
 #endif

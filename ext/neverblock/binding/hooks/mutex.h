@@ -9,6 +9,11 @@
 #define NB_BINDING_MUTEX_H
 
 #include <ruby.h>
+#include <stdint.h>
+
+/* The name of the fiber that has the mutex locked (nb_fiber_name). 0: none has, or this version of
+   Ruby does not tell. */
+uint64_t nb_mutex_holder(VALUE mutex);
 
 /* The hook unblock was called for this blocker. */
 void nb_mutex_unlocking(VALUE blocker);

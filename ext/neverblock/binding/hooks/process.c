@@ -10,6 +10,7 @@
 
 #include "binding/fibers/pin.h"
 #include "binding/hooks/io.h"
+#include "binding/state/serving.h"
 #include "binding/state/object.h"
 #include "binding/state/watches.h"
 
@@ -35,6 +36,7 @@ static int pidfd_open_of(pid_t pid) {
 /* nil: it has ended and cannot be reaped yet, as while a tracer holds it (ptrace(2)). */
 static VALUE wait_for_pidfd(VALUE argument) {
     process_call *call = (process_call *)argument;
+    nb_fiber_next_wait(call->scheduler, NB_FIBER_WAIT_process, NUM2INT(call->pid), nb_slice_of(NULL, 0));
     nb_descriptor_wait(call->scheduler, call->fd, NB_POLL_READ, INT64_MAX);
     /* with WNOHANG Ruby does not come back to this hook */
     int flags = NUM2INT(call->flags) | WNOHANG;

@@ -123,6 +123,8 @@ static VALUE ask_and_wait(nb_scheduler *scheduler, nb_resolver *resolver, VALUE 
     nb_resolve_wait resolve;
     nb_wait_init(&resolve.wait, scheduler, NB_WAIT_ASK);
     resolve.wait.leave = leave_question;
+    resolve.wait.about = (nb_wait_about){
+        .text = nb_slice_of(RSTRING_PTR(name), (size_t)RSTRING_LEN(name)), .number = -1, .kind = NB_FIBER_WAIT_dns};
     resolve.question = ask(scheduler, resolver, name, &resolve.wait);
     nb_wait_park(&resolve.wait, INT64_MAX);
 

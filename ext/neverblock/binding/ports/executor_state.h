@@ -71,7 +71,12 @@ struct nb_executor {
     bool over;                  /* run has ended: the channel may be gone */
     VALUE stalls;               /* how it is watched (lib/neverblock/server/stalls.rb), or nil */
     struct nb_watched *watched; /* stalls/watched.h; NULL: it is not watched */
-    nb_executor *next;          /* of those that run in this process */
+    /* traces of parked fibers (executor/fiber_traces.h): the room they are made in, or NULL; the
+       question that is being answered, or 0; the places that come next in the table */
+    struct nb_stall *trace;
+    int64_t traces_for_ns, traces_long_ns;
+    size_t trace_place, trace_long_place;
+    nb_executor *next; /* of those that run in this process */
 };
 
 /* What it tells the loops of itself. */

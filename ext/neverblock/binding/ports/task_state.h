@@ -38,6 +38,7 @@ struct nb_task {
     nb_limit limit;
     nb_request_message *request; /* in the ring; valid until the fiber first parks */
     nb_stall_request words;      /* of the request, for reports */
+    uint32_t record;             /* of the request (intake/fiber_table.h); NB_FIBER_NONE */
     nb_exchange_id exchange;
     uint64_t unacknowledged; /* body bytes sent since the backlog was last known to be low */
     int64_t taken_ns;        /* when its fiber began with it */

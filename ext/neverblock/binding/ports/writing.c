@@ -55,8 +55,9 @@ static VALUE end_wait(VALUE argument) {
 
 /* The body may be written by another fiber than the task's: that one waits, and the task may go on
    without it. */
-static void wait_in(nb_task *task) {
+static void wait_in(nb_task *task, nb_fiber_wait_kind kind) {
     wait_call call = {task, ++task->wait_number};
+    nb_scheduler_next_wait(task->executor->scheduler, kind);
     task->writer = rb_fiber_current();
     nb_port_ring(task->port);
     rb_ensure(nb_executor_park, task->executor->scheduler, end_wait, (VALUE)&call);
@@ -86,7 +87,7 @@ static void wait_for_room(nb_task *task) {
     }
     port->room_last = task;
     task->waits_room = true;
-    wait_in(task);
+    wait_in(task, NB_FIBER_WAIT_client);
 }
 
 bool nb_executor_room(nb_task *task, size_t bytes) {
@@ -133,14 +134,14 @@ void nb_executor_wait_hijacked(nb_task *task) {
         if (task->gone) rb_raise(nb_client_gone_class, "the client closed the connection");
         check_alone(task);
         task->waits_hijacked = true;
-        wait_in(task);
+        wait_in(task, NB_FIBER_WAIT_connection);
     }
 }
 
 void nb_executor_wait_drained(nb_task *task) {
     check_alone(task);
     task->waits_drained = !task->gone;
-    if (task->waits_drained) wait_in(task);
+    if (task->waits_drained) wait_in(task, NB_FIBER_WAIT_client);
     task->unacknowledged = 0;
     if (task->gone) nb_executor_raise_gone(task);
 }

@@ -152,6 +152,7 @@ static void wait_for_part(nb_input *input) {
     if (!input->asked || input->task->input_told != input->task->input_taken) nb_executor_tell_taken(input->task);
     input->asked = true;
     input->reader = rb_fiber_current();
+    nb_scheduler_next_wait(executor->scheduler, NB_FIBER_WAIT_client_body);
     rb_ensure(nb_executor_park, executor->scheduler, clear_reader, (VALUE)input);
 }
 

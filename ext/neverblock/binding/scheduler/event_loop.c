@@ -83,7 +83,10 @@ void nb_event_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait) {
     scheduler->root = wait ? wait->root : fiber;
     scheduler->switched = true;
     scheduler->resumes = NULL;
-    if (!wait) nb_root_forget_status();
+    if (!wait) {
+        nb_root_forget_status();
+        scheduler->serving = (nb_serving){.record = NB_FIBER_NONE};
+    }
     transfer_to(scheduler, target);
     while (!nb_list_empty(&scheduler->spawners)) {
         nb_wait *spawner = NB_LIST_ENTRY(scheduler->spawners.previous, nb_wait, link);

@@ -8,6 +8,7 @@
 #include "binding/fibers/root.h"
 #include "binding/scheduler/event_loop.h"
 #include "binding/scheduler/limit.h"
+#include "binding/state/fiber_record.h"
 #include "binding/state/loop_time.h"
 #include "binding/state/object.h"
 #include "binding/state/watches.h"
@@ -33,6 +34,7 @@ static VALUE park_body(VALUE argument) {
         wait->scheduler->went_on = false;
         wait->scheduler->root = wait->spawned;
         scheduler->resumes = NULL;
+        scheduler->serving.own = false;
         scheduler->parks = false;
         rb_fiber_transfer(wait->spawned, 0, NULL);
     }
@@ -46,6 +48,7 @@ static VALUE park_body(VALUE argument) {
 static VALUE park_end(VALUE argument) {
     nb_wait *wait = (nb_wait *)argument;
     if (wait->leave) wait->leave(wait);
+    nb_fiber_record_end(wait);
     nb_list_remove(&wait->link);
     nb_wait_uncount(wait);
     nb_timers_disarm(&wait->scheduler->timers, &wait->alarm.timer);
@@ -122,6 +125,7 @@ nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
         park_end((VALUE)wait);
         rb_memerror();
     }
+    nb_fiber_record_park(wait, deadline_ns);
     wait->scheduler->preempt_disabled = 0;
     wait->scheduler->question = NB_ASKS_NOTHING;
     wait->scheduler->masked = false;
@@ -142,6 +146,7 @@ void nb_wait_preempt(nb_scheduler *scheduler) {
     wait.counted = true;
     nb_list_append(&scheduler->preempted, &wait.link);
     scheduler->ready_count++;
+    nb_fiber_record_park(&wait, INT64_MAX);
     scheduler->watches.dry_fd = -1;
     scheduler->root_shielded = false;
     int tag = 0;

@@ -9,6 +9,7 @@
 #include "binding/fibers/transfer.h"
 #include "binding/scheduler/event_loop.h"
 #include "binding/scheduler/park.h"
+#include "binding/state/serving.h"
 #include "binding/state/loop_time.h"
 #include "binding/state/object.h"
 #include "binding/state/timeslice_state.h"
@@ -39,6 +40,23 @@ void nb_scheduler_park(VALUE self) {
     nb_wait wait;
     nb_wait_init(&wait, nb_scheduler_get(self), NB_WAIT_PARK);
     nb_wait_park(&wait, INT64_MAX);
+}
+
+void nb_scheduler_next_wait(VALUE self, nb_fiber_wait_kind kind) {
+    nb_fiber_next_wait(nb_scheduler_get(self), kind, -1, nb_slice_of(NULL, 0));
+}
+
+void nb_scheduler_serves(VALUE self, uint32_t record, uint64_t exchange) {
+    nb_fiber_serves(nb_scheduler_get(self), record, exchange);
+}
+
+size_t nb_scheduler_parked_places(VALUE self) { return nb_scheduler_get(self)->parked.capacity; }
+
+uint32_t nb_scheduler_parked_at(VALUE self, size_t place, VALUE *fiber) {
+    const nb_parked_table *table = &nb_scheduler_get(self)->parked;
+    if (place >= table->capacity || table->slots[place].fiber == 0) return NB_FIBER_NONE;
+    *fiber = table->slots[place].fiber;
+    return table->slots[place].wait->record;
 }
 
 void nb_scheduler_run(VALUE self) { nb_event_loop_run(nb_scheduler_get(self), NULL); }

@@ -16,6 +16,7 @@
 
 #include "binding/state/heap.h"
 #include "binding/state/source.h"
+#include "intake/fiber_table.h"
 
 /* At most one; before run. The struct is copied. */
 void nb_scheduler_attach(VALUE scheduler, const nb_scheduler_source *source);
@@ -39,6 +40,18 @@ int nb_scheduler_poll_descriptor(VALUE scheduler);
    nb_scheduler_park; if it is not parked now, nothing happens (and a later park is not ended). GVL,
    any thread (wakes the loop when it sleeps). */
 void nb_scheduler_ready(VALUE scheduler, VALUE fiber);
+
+/* What the next wait of the running fiber is for, for those who look at the server. Does not
+   raise. */
+void nb_scheduler_next_wait(VALUE scheduler, nb_fiber_wait_kind kind);
+/* The running fiber works for this request from now on (intake/fiber_table.h); NB_FIBER_NONE: for
+   none. */
+void nb_scheduler_serves(VALUE scheduler, uint32_t record, uint64_t exchange);
+
+/* The wait record of the fiber in this place of the table of parked fibers, and the fiber.
+   NB_FIBER_NONE: the place is free, or its wait is not recorded. Places change when fibers park. */
+uint32_t nb_scheduler_parked_at(VALUE scheduler, size_t place, VALUE *fiber);
+size_t nb_scheduler_parked_places(VALUE scheduler);
 
 /* Parks the current fiber until nb_scheduler_ready or nb_scheduler_switch_to was called for it.
    Raises what was raised into the fiber (Fiber#raise, Thread#raise). Must be called in a fiber of

@@ -4,6 +4,7 @@
 #include "binding/stalls/stalls_tell.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "os/clock.h"
@@ -58,6 +59,15 @@ static void decide(nb_watched *one, int64_t now_ns) {
     }
 }
 
+/* For those who look at the server while the stall lasts. */
+static void show(nb_watched *one, int64_t now_ns) {
+    char text[NB_STALL_CULPRIT_BYTES + NB_STALL_TRACE_BYTES + 2];
+    const char *line = *one->culprit.application ? one->culprit.application : one->culprit.at;
+    (void)snprintf(text, sizeof(text), "%s\n%.*s", line, (int)one->stall.trace_bytes, one->stall.trace);
+    nb_fiber_stall_put(one->executor->link->fibers, (uint16_t)one->stall.kind, one->watch.burst_began_ns, now_ns,
+                       nb_slice_of(text, strlen(text)));
+}
+
 static bool is_debugged(const nb_watched *one) { return one->culprit.prompt || nb_process_traced(); }
 
 /* There is no answer: what the system tells of the thread takes its place. */
@@ -72,6 +82,7 @@ void nb_stalls_tell(nb_watched *one, int64_t now_ns) {
     if (!heard) describe_unheard(one);
     nb_stalls_blame(one, !heard);
     if (is_debugged(one)) return;
+    show(one, now_ns);
     one->unheard = !heard;
     one->row = NB_TALLY_OTHER;
     if (heard) count(one);

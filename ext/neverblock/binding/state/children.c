@@ -50,6 +50,7 @@ static void leave_children(nb_wait *wait) { nb_list_remove(&((nb_children_wait *
 
 void nb_children_wait_init(nb_children_wait *waiter, nb_scheduler *scheduler, VALUE parent) {
     nb_wait_init(&waiter->wait, scheduler, NB_WAIT_BLOCK);
+    waiter->wait.about.kind = NB_FIBER_WAIT_fibers;
     waiter->parent = parent;
     nb_list_append(&scheduler->awaiting, &waiter->link);
     waiter->wait.leave = leave_children;

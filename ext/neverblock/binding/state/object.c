@@ -81,6 +81,7 @@ static VALUE scheduler_alloc(VALUE klass) {
     scheduler->loop_fiber = scheduler->root = Qnil;
     scheduler->deferred = Qnil;
     scheduler->expecting = Qnil;
+    scheduler->serving.record = NB_FIBER_NONE;
     scheduler->starter = (nb_starter){Qnil, Qnil, Qnil};
     scheduler->sleeper.wake = (nb_wake){-1, -1};
     scheduler->fork_generation = nb_fork_generation;

@@ -56,6 +56,8 @@ typedef struct nb_scheduler_source {
     /* Where each stamp tells how many fibers are parked, and how many of them are ready; or
        NULL. */
     _Atomic uint32_t *parked, *ready;
+    /* Where each wait is recorded (intake/fiber_table.h), or NULL. */
+    struct nb_fiber_memory *fibers;
 } nb_scheduler_source;
 
 #endif

@@ -23,6 +23,7 @@
 #include "binding/state/sleeper.h"
 #include "binding/state/source.h"
 #include "binding/state/watch.h"
+#include "intake/fiber_table.h"
 
 typedef struct nb_scheduler nb_scheduler;
 typedef struct nb_timeslices nb_timeslices;
@@ -31,6 +32,22 @@ typedef struct nb_resume nb_resume;
 /* What a fiber asks of the fibers that have resumed it (fibers/resume.h): do their frames pin it to
    the thread? May it not be preempted there? */
 typedef enum nb_resume_question { NB_ASKS_NOTHING, NB_ASKS_PIN, NB_ASKS_PREEMPT } nb_resume_question;
+
+/* The request that a fiber works for, as the loops are told of it (state/serving.h). */
+typedef struct nb_serving {
+    uint64_t exchange; /* 0: none */
+    uint32_t record;   /* NB_FIBER_NONE */
+    bool own;          /* it is the request's own fiber */
+} nb_serving;
+
+/* What the next wait is for. It is forgotten where none begins before the next switch. */
+typedef struct nb_next_wait {
+    uint64_t switches; /* `switches` of the scheduler when it was told */
+    int32_t number;
+    uint8_t kind; /* nb_fiber_wait_kind; 0: not told */
+    uint8_t text_bytes;
+    char text[NB_FIBER_TEXT_BYTES];
+} nb_next_wait;
 
 /* The fiber that starts new fibers (fibers/start.h). */
 typedef struct nb_starter {
@@ -55,7 +72,9 @@ struct nb_scheduler {
     nb_resume *resumes;
     /* nb_resume_question: what the resumed fiber that has yielded asks */
     uint8_t question;
-    bool answer;       /* to that question */
+    bool answer; /* to that question */
+    nb_serving serving;
+    nb_next_wait next_wait;
     uint64_t switches; /* to fibers, since it was made */
     /* since the last switch a fiber did not park, as its descriptor was ready */
     bool went_on;

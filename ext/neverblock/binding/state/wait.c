@@ -27,8 +27,12 @@ void nb_wait_init(nb_wait *wait, nb_scheduler *scheduler, nb_wait_kind kind) {
                       .question = scheduler->question,
                       .preempt_disabled = scheduler->preempt_disabled,
                       .resumes = scheduler->resumes,
+                      .serving = scheduler->serving,
+                      .about = nb_fiber_take_next_wait(scheduler),
+                      .record = NB_FIBER_NONE,
                       .alarm = {.fire = wait_expired}};
     nb_list_init(&wait->link);
+    if (kind == NB_WAIT_SLEEP && wait->about.kind == 0) wait->about.kind = NB_FIBER_WAIT_sleep;
 }
 
 void nb_wait_defer(nb_scheduler *scheduler, VALUE exception) {
@@ -75,6 +79,7 @@ bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome) {
     nb_list_append(&scheduler->ready, &wait->link);
     wait->counted = true;
     scheduler->ready_count++;
+    nb_wait_tell_ready(wait);
     if (scheduler->sleeper.sleeping) nb_sleeper_wake(&scheduler->sleeper);
     if (scheduler->timeslices) nb_timeslices_work_comes(scheduler->timeslices);
     return true;

@@ -11,6 +11,7 @@
 #define NB_BINDING_WAIT_H
 
 #include "binding/state/late.h"
+#include "binding/state/serving.h"
 #include "binding/state/state.h"
 
 typedef enum nb_wait_kind {
@@ -58,6 +59,9 @@ struct nb_wait {
     uint8_t question; /* the scheduler's, while this fiber does not run, as are all of these */
     unsigned preempt_disabled;
     nb_resume *resumes;
+    nb_serving serving;
+    nb_wait_about about; /* for those who look at the server */
+    uint32_t record;     /* state/fiber_record.h; NB_FIBER_NONE */
 };
 
 void nb_wait_init(nb_wait *wait, nb_scheduler *scheduler, nb_wait_kind kind);
@@ -66,6 +70,11 @@ void nb_wait_init(nb_wait *wait, nb_scheduler *scheduler, nb_wait_kind kind);
 static inline void nb_wait_uncount(nb_wait *wait) {
     if (wait->counted && wait->scheduler->ready_count > 0) wait->scheduler->ready_count--;
     wait->counted = false;
+}
+/* Tells the loops that the wait is over, though its fiber may not run yet. */
+static inline void nb_wait_tell_ready(const nb_wait *wait) {
+    nb_fiber_memory *memory = wait->record == NB_FIBER_NONE ? NULL : nb_fiber_memory_of(wait->scheduler);
+    if (memory) nb_fiber_wait_ready(memory, wait->record);
 }
 /* Puts the wait into the ready queue. False: it is no longer NB_WAITING. Wakes the loop when it
    sleeps. */

@@ -15,6 +15,9 @@
 
 typedef struct nb_wait nb_wait;
 
+/* "pg 127.0.0.1:5432" or the address alone; the rest is cut off. */
+#define NB_DESCRIPTOR_ABOUT_BYTES 48u
+
 /* One descriptor a wait waits for. Lies beside the wait on the stack, or in an array of the
    waiter's. */
 typedef struct nb_watch nb_watch;
@@ -45,6 +48,11 @@ typedef struct nb_descriptor {
     bool known;     /* was registered once, so that change is tried before add */
     bool owned;     /* the scheduler's own (a pidfd): closed in a forked child */
     bool no_socket; /* recv(2) said so; a guess once the number is given out again */
+    /* What it is, for those who look at the server (hooks/descriptor_about.h): nb_fiber_wait_kind,
+       0: not known; a text; and whether nothing is to be learnt any more. */
+    uint8_t about_kind, about_bytes;
+    bool about_whole;
+    char about[NB_DESCRIPTOR_ABOUT_BYTES];
 } nb_descriptor;
 
 /* Of one scheduler. */

@@ -124,6 +124,7 @@ static nb_status registered(nb_scheduler *scheduler, int fd, uint32_t how) {
 
     if (descriptor->known) status = nb_poll_change(scheduler->watches.poll, fd, interest | how, cookie);
     descriptor->added = status == NB_NOT_FOUND;
+    if (descriptor->added) descriptor->about_kind = 0;
     if (status == NB_NOT_FOUND) status = nb_poll_add(scheduler->watches.poll, fd, interest | how, cookie);
     if (status == NB_EXISTS) status = nb_poll_change(scheduler->watches.poll, fd, interest | how, cookie);
     descriptor->known = status == NB_OK;
@@ -174,6 +175,7 @@ static void unkeep(nb_scheduler *scheduler, int fd) {
 
 void nb_watches_closing(nb_scheduler *scheduler, int fd) {
     if (fd < 0 || (size_t)fd >= scheduler->watches.table_count) return;
+    scheduler->watches.table[fd].about_kind = 0;
     if (scheduler->watches.table[fd].kept_for) unkeep(scheduler, fd);
     if (scheduler->watches.table[fd].first) raise_closed(scheduler, &scheduler->watches.table[fd]);
 }

@@ -1,7 +1,7 @@
 /*
- * admin.h - the pages of an admin listener: /health, /ready, /metrics (Prometheus) and
- * /status.json. The loop answers them itself, whatever Ruby does. GET and HEAD are served; another
- * method is answered 405, another path 404.
+ * admin.h - the pages of an admin listener: /health, /ready, /metrics (Prometheus), /status.json
+ * and /fibers.json. The loop answers them itself, whatever Ruby does. GET and HEAD are served;
+ * another method is answered 405, another path 404.
  *
  * Threads: that of the first loop, which has the admin listeners.
  */
@@ -21,5 +21,7 @@ nb_status nb_admin_answer(struct nb_loop *loop, nb_exchange *exchange);
 /* The pages with metrics: admin_metrics.c and admin_status.c. */
 void nb_admin_write_metrics(struct nb_loop *loop, nb_text *text);
 void nb_admin_write_status(struct nb_loop *loop, nb_text *text);
+/* Reads the query of the request's head (admin_fibers.c). */
+void nb_admin_write_fibers(struct nb_loop *loop, nb_text *text);
 
 #endif

@@ -22,9 +22,13 @@ static size_t channel_bytes(void) { return sizeof(nb_channel_memory) + 2 * ring_
 
 static size_t memory_bytes(unsigned count) { return rounded(sizeof(nb_board)) + count * channel_bytes(); }
 
+/* The records of fibers come last. They are touched as far as they are used. */
+static size_t shared_bytes(unsigned count) { return memory_bytes(count) + sizeof(nb_fiber_memory); }
+
 static uint64_t layout(void) {
     return ((uint64_t)NB_CHANNEL_LAYOUT << 56) ^ ((uint64_t)sizeof(nb_board) << 32) ^
-           ((uint64_t)sizeof(nb_request_message) << 16) ^ sizeof(nb_response_message) ^ NB_RING_BYTES;
+           ((uint64_t)sizeof(nb_request_message) << 16) ^ sizeof(nb_response_message) ^ NB_RING_BYTES ^
+           ((uint64_t)sizeof(nb_fiber_memory) << 24);
 }
 
 static void place(nb_link *link, void *memory) {
@@ -33,6 +37,11 @@ static void place(nb_link *link, void *memory) {
         link->channels[i].board = memory;
         link->channels[i].memory = (void *)((char *)memory + rounded(sizeof(nb_board)) + i * channel_bytes());
     }
+}
+
+static void place_shared(nb_link *link) {
+    place(link, link->shared.address);
+    link->fibers = (void *)((char *)link->shared.address + memory_bytes(link->count));
 }
 
 /* The memory is zeroed, which is the initial state of atomics, doorbells and metrics. */
@@ -97,10 +106,11 @@ nb_status nb_link_create(const nb_wake *const *loop_wakes, uint16_t count, nb_li
     if (!link) return NB_NO_MEMORY;
     void *memory = memory_create(count);
     if (memory) place(link, memory);
+    link->fibers = nb_alloc_zero(1, sizeof(*link->fibers));
     for (uint16_t i = 0; i < count; i++) {
         link->channels[i].loop_wake = loop_wakes[i];
     }
-    nb_status status = memory ? format(link) : NB_NO_MEMORY;
+    nb_status status = memory && link->fibers ? format(link) : NB_NO_MEMORY;
     if (status == NB_OK) status = nb_wake_init(&link->executor_wake);
     return made(link, status, result);
 }
@@ -117,9 +127,9 @@ static nb_status add_pipe(nb_channel *channel) {
 nb_status nb_link_create_shared(const nb_wake *const *loop_wakes, uint16_t count, nb_link **result) {
     nb_link *link = link_create(count);
     if (!link) return NB_NO_MEMORY;
-    nb_status status = nb_shared_memory_create(memory_bytes(count), &link->shared);
+    nb_status status = nb_shared_memory_create(shared_bytes(count), &link->shared);
     if (status == NB_OK) {
-        place(link, link->shared.address);
+        place_shared(link);
         status = format(link);
     }
     if (status == NB_OK) status = nb_wake_init(&link->executor_wake);
@@ -171,9 +181,9 @@ nb_status nb_link_attach(const int *descriptors, unsigned count, nb_link **resul
         channel->loop_wake = &channel->far_wake;
         channel->descriptors = descriptors[3 + 2 * i];
     }
-    nb_status status = nb_shared_memory_attach(descriptors[0], memory_bytes(link->count), &link->shared);
+    nb_status status = nb_shared_memory_attach(descriptors[0], shared_bytes(link->count), &link->shared);
     if (status == NB_OK) {
-        place(link, link->shared.address);
+        place_shared(link);
         if (link->board->layout != layout() || link->board->channels != link->count) status = NB_INVALID;
     }
     if (status == NB_OK) nb_shared_memory_close_fd(&link->shared);
@@ -193,12 +203,14 @@ void nb_link_abandon(nb_link *link) {
 
 void nb_link_destroy(nb_link *link) {
     if (!link) return;
+    bool shared = link->shared.address != NULL;
     nb_link_abandon(link);
-    if (link->shared.address) {
+    if (shared) {
         nb_shared_memory_destroy(&link->shared);
     } else if (link->board) {
         nb_free(((void **)(void *)link->board)[-1]);
     }
+    if (!shared) nb_free(link->fibers);
     nb_free(link);
 }
 

@@ -179,7 +179,8 @@ static bool is_prompt(const whose *at) {
     return false;
 }
 
-static void show(nb_stall_culprit *culprit, const whose *at, const line *parsed) {
+/* out: with NB_STALL_CULPRIT_BYTES. */
+static void show(char *out, const whose *at, const line *parsed) {
     char text[2 * NB_STALL_LINE_BYTES_MAX];
     int size = snprintf(text, sizeof(text), "%.*s%s%.*s:%.*s", (int)at->name.size, at->name.data,
                         at->name.size ? " " : "", (int)at->path.size, at->path.data, (int)parsed->number.size,
@@ -187,8 +188,8 @@ static void show(nb_stall_culprit *culprit, const whose *at, const line *parsed)
     if (size < 0) return;
     const char *shown = text;
     if ((size_t)size >= sizeof(text)) size = (int)sizeof(text) - 1;
-    if ((size_t)size >= sizeof(culprit->at)) shown += (size_t)size - (sizeof(culprit->at) - 1);
-    memcpy(culprit->at, shown, strlen(shown) + 1);
+    if ((size_t)size >= NB_STALL_CULPRIT_BYTES) shown += (size_t)size - (NB_STALL_CULPRIT_BYTES - 1);
+    memcpy(out, shown, strlen(shown) + 1);
 }
 
 /* `LABEL' or 'LABEL' */
@@ -216,7 +217,8 @@ void nb_stall_places_blame(const nb_stall_places *places, const nb_stall *stall,
         culprit->prompt = culprit->prompt || is_prompt(&at);
         bool guilty = at.owner != NB_STALL_OURS;
         if (first) show_method(culprit, parsed.label);
-        if (first || (guilty && !blamed)) show(culprit, &at, &parsed);
+        if (first || (guilty && !blamed)) show(culprit->at, &at, &parsed);
+        if (at.owner == NB_STALL_APPLICATION && !*culprit->application) show(culprit->application, &at, &parsed);
         blamed = blamed || guilty;
         first = false;
     }

@@ -39,6 +39,8 @@ void nb_stall_places_destroy(nb_stall_places *places);
 typedef struct nb_stall_culprit {
     /* "bcrypt-3.1.20 lib/bcrypt/engine.rb:53", "app/models/user.rb:7"; "": there is no trace */
     char at[NB_STALL_CULPRIT_BYTES];
+    /* the innermost line of the application: "app/models/user.rb:7"; "": there is none */
+    char application[NB_STALL_CULPRIT_BYTES];
     char in[NB_STALL_METHOD_BYTES]; /* the method of the innermost line: "flock" */
     /* a debugger or a console waits for input: no stall */
     bool prompt;

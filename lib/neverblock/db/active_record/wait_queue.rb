@@ -89,6 +89,7 @@ module NeverBlock
             left = seconds && @progress.left(since, seconds)
             return give_up if left && left <= 0
 
+            Scheduler.next_wait(:pool)
             waiter.condition.wait(left)
           end
           true

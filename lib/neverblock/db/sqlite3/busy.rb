@@ -54,8 +54,13 @@ module NeverBlock
         def again?(count)
           return false if @handler.call(count) == false
 
-          sleep(PAUSE_S) if Compat.scheduler
+          pause if Compat.scheduler
           true
+        end
+
+        def pause
+          Scheduler.next_wait(:database, "sqlite3")
+          sleep(PAUSE_S)
         end
       end
 
@@ -81,6 +86,7 @@ module NeverBlock
           left_s = @until - now
           return false if left_s <= 0
 
+          Scheduler.next_wait(:database, "sqlite3")
           sleep([delay_s, left_s].min)
           true
         end

@@ -46,9 +46,14 @@ module NeverBlock
           if @running.size < @limit && @tasks.size < @callables.size
             start
           else
-            @scheduler.block(self, nil)
+            wait
           end
         end
+      end
+
+      def wait
+        Scheduler.next_wait(:fibers)
+        @scheduler.block(self, nil)
       end
 
       def start
@@ -67,7 +72,7 @@ module NeverBlock
         unless @failure.is_a?(Run::Stopped)
           @running.each_key { |task| task.cancel(@failure) }
         end
-        @scheduler.block(self, nil) until @running.empty?
+        wait until @running.empty?
       rescue Exception => e # rubocop:disable Lint/RescueException -- as in run
         fail_with(e)
         retry

@@ -16,8 +16,10 @@ module NeverBlock
 
       # @param block [#call]
       # @param root [Fiber, nil] the request fiber that it works for; nil: none
-      def initialize(block, root: nil)
+      # @param driver [String, nil] of the database that is waited for; nil: it is another wait
+      def initialize(block, root: nil, driver: nil)
         @block = block
+        @driver = driver
         @root = root
         @state = :waiting
         @done = Thread::Queue.new
@@ -51,6 +53,7 @@ module NeverBlock
       # Called in the caller's fiber. Parks it until #finish.
       # @return [Outcome]
       def wait
+        Scheduler.next_wait(@driver ? :database : :offload, @driver)
         @done.pop
       end
 

@@ -1,0 +1,127 @@
+/*
+ * fiber_traces.c - see fiber_traces.h.
+ */
+#include "binding/executor/fiber_traces.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "binding/scheduler/scheduler.h"
+#include "binding/stalls/watched.h"
+#include "binding/timeslices/interrupt.h"
+#include "os/clock.h"
+
+/* A turn takes traces for so long, when they were asked for. */
+#define ASKED_BUDGET_NS (NB_NS_PER_MS / 2)
+/* Fibers that have waited for so long are traced unasked, so many at once, and so often. */
+#define LONG_WAIT_NS (100 * NB_NS_PER_MS)
+#define LONG_EVERY_NS (50 * NB_NS_PER_MS)
+#define LONG_AT_ONCE 4
+/* Places of the table that are looked at for them at once. */
+#define LONG_PLACES 512
+/* Lines that are asked of Ruby. */
+#define LINES_MAX 40
+
+static nb_fiber_memory *memory_of(const nb_executor *executor) { return executor->link->fibers; }
+
+static VALUE lines_of(VALUE fiber) {
+    VALUE range[] = {INT2FIX(0), INT2FIX(LINES_MAX)};
+    return rb_funcallv(fiber, rb_intern("backtrace"), 2, range);
+}
+
+static void add_lines(nb_stall *trace, VALUE lines) {
+    for (long i = 0; RB_TYPE_P(lines, T_ARRAY) && i < RARRAY_LEN(lines); i++) {
+        VALUE line = rb_ary_entry(lines, i);
+        if (RB_TYPE_P(line, T_STRING)) nb_stall_add_line(trace, RSTRING_PTR(line), (uint32_t)RSTRING_LEN(line));
+    }
+}
+
+/* The first line is the application's or a gem's, as the stall watch finds it; it may be empty. */
+static void put(nb_executor *executor, uint32_t wait, int64_t now_ns) {
+    char text[NB_STALL_CULPRIT_BYTES + NB_STALL_TRACE_BYTES + 2];
+    nb_stall_culprit culprit = {.at = "", .application = ""};
+    if (executor->watched && executor->watched->places)
+        nb_stall_places_blame(executor->watched->places, executor->trace, &culprit);
+    const char *line = *culprit.application ? culprit.application : culprit.at;
+    int size = snprintf(text, sizeof(text), "%s\n%.*s", line, (int)executor->trace->trace_bytes,
+                        executor->trace->trace);
+    if (size > 0) nb_fiber_trace_put(memory_of(executor), wait, now_ns, nb_slice_of(text, strlen(text)));
+}
+
+static void take(nb_executor *executor, VALUE fiber, uint32_t wait) {
+    nb_stall *trace = executor->trace;
+    trace->lines = trace->trace_bytes = 0;
+    VALUE lines = nb_interrupt_call(lines_of, fiber, NULL);
+    if (lines != Qundef) add_lines(trace, lines);
+    RB_GC_GUARD(lines);
+    put(executor, wait, nb_clock_monotonic_ns());
+}
+
+static bool has_room(nb_executor *executor) {
+    if (!executor->trace) executor->trace = nb_alloc_zero(1, sizeof(*executor->trace));
+    return executor->trace != NULL;
+}
+
+static int64_t asked_ns(const nb_executor *executor) {
+    return atomic_load_explicit(&memory_of(executor)->asked_ns, memory_order_acquire);
+}
+
+bool nb_executor_traces_asked(const nb_executor *executor) {
+    if (!executor->figures) return false;
+    return asked_ns(executor) != atomic_load_explicit(&memory_of(executor)->answered_ns, memory_order_relaxed);
+}
+
+/* From the place where the last turn has stopped. A question that comes meanwhile follows. */
+static void take_asked(nb_executor *executor) {
+    int64_t began_ns = nb_clock_monotonic_ns();
+    if (executor->traces_for_ns == 0) {
+        executor->traces_for_ns = asked_ns(executor);
+        executor->trace_place = 0;
+    }
+    size_t places = nb_scheduler_parked_places(executor->scheduler);
+    while (executor->trace_place < places) {
+        VALUE fiber = Qnil;
+        uint32_t wait = nb_scheduler_parked_at(executor->scheduler, executor->trace_place++, &fiber);
+        if (wait == NB_FIBER_NONE) continue;
+        if (nb_fiber_trace_taken_ns(memory_of(executor), wait) >= executor->traces_for_ns) continue;
+        take(executor, fiber, wait);
+        RB_GC_GUARD(fiber);
+        if (nb_clock_monotonic_ns() - began_ns >= ASKED_BUDGET_NS) return;
+    }
+    atomic_store_explicit(&memory_of(executor)->answered_ns, executor->traces_for_ns, memory_order_release);
+    executor->traces_for_ns = 0;
+}
+
+static bool waits_for_long(const nb_executor *executor, uint32_t wait, int64_t now_ns) {
+    nb_fiber_wait read;
+    if (nb_fiber_trace_taken_ns(memory_of(executor), wait) != 0) return false;
+    return nb_fiber_wait_read(memory_of(executor), wait, &read) && now_ns - read.since_ns >= LONG_WAIT_NS;
+}
+
+static void take_long(nb_executor *executor, int64_t now_ns) {
+    size_t places = nb_scheduler_parked_places(executor->scheduler);
+    int taken = 0;
+    executor->traces_long_ns = now_ns;
+    for (size_t i = 0; i < places && i < LONG_PLACES && taken < LONG_AT_ONCE; i++) {
+        VALUE fiber = Qnil;
+        if (++executor->trace_long_place >= places) executor->trace_long_place = 0;
+        uint32_t wait = nb_scheduler_parked_at(executor->scheduler, executor->trace_long_place, &fiber);
+        if (wait == NB_FIBER_NONE || !waits_for_long(executor, wait, now_ns)) continue;
+        take(executor, fiber, wait);
+        RB_GC_GUARD(fiber);
+        taken++;
+    }
+}
+
+void nb_executor_traces_take(nb_executor *executor) {
+    if (!executor->figures) return;
+    int64_t now_ns = nb_scheduler_now(executor->scheduler);
+    bool asked = nb_executor_traces_asked(executor);
+    bool looks = now_ns - executor->traces_long_ns >= LONG_EVERY_NS;
+    if ((!asked && !looks) || !has_room(executor)) return;
+    if (looks) take_long(executor, now_ns);
+    if (asked) take_asked(executor);
+}
+
+void nb_executor_traces_free(nb_executor *executor) { nb_free(executor->trace); }

@@ -1,0 +1,356 @@
+# frozen_string_literal: true
+
+# /fibers.json and `neverblock fibers`: each request that is held is found with what it waits for
+# and the application's line, also while its executor is stuck.
+
+require "json"
+require "open3"
+require "rbconfig"
+require "socket"
+require "tmpdir"
+require_relative "../support/http_client"
+require_relative "../support/patience"
+require_relative "../support/server_process_case"
+
+class FibersCase < ServerProcessCase
+  ROOT = File.expand_path("../..", __dir__)
+  # What each path does, once for each kind of wait; the test lets it go.
+  HELD = {
+    "queue" => "gate(tag).pop",
+    "sleep" => "SLEEPERS[tag] = Fiber.current; begin; sleep(3600); rescue Woken; nil; end",
+    "lock" => "LOCK.synchronize { 1 }",
+    "holder" => "LOCK.synchronize { gate(tag).pop }",
+    "condition" => "CONDITION_LOCK.synchronize { CONDITION.wait(CONDITION_LOCK) }",
+    "thread" => "Thread.new { gate(tag).pop }.join",
+    "fibers" => "NB.all(-> { gate(tag).pop })",
+    "offload" => "NB.offload { gate(tag).pop }",
+    "pool" => "POOL.hold { gate(tag).pop }",
+    "process" => "system(\"cat\", fifo(tag), out: File::NULL)",
+    "io" => "PIPES[tag].first.gets",
+    "http" => "Net::HTTP.get(URI(\"http://127.0.0.1:\#{tag}/silent\"))",
+    "c_call" => "HOLDS_LOCK.call(File.open(fifo(tag), File::RDWR).fileno, +\" \", 1)",
+    "ruby" => "file = File.open(fifo(tag), File::RDWR | File::NONBLOCK); " \
+              "nil while file.read_nonblock(1, exception: false) == :wait_readable"
+  }.freeze
+
+  class << self
+    def options
+      []
+    end
+
+    def directory
+      @directory ||= File.realpath(Dir.mktmpdir("neverblock-fibers"))
+    end
+
+    def app
+      cases = HELD.map { |kind, code| "  when \"#{kind}\"\n    #{code}" }.join("\n")
+      <<~RACKUP
+        require "fiddle"
+        require "net/http"
+        require "neverblock/pool/fibered_connection_pool"
+        LOCK, CONDITION_LOCK = Array.new(2) { Thread::Mutex.new }
+        CONDITION = Thread::ConditionVariable.new
+        POOL = NeverBlock::Pool::FiberedConnectionPool.new(size: 1) { Object.new }
+        Woken = Class.new(StandardError)
+        SLEEPERS = {}
+        GATES = Hash.new { |gates, tag| gates[tag] = Thread::Queue.new }
+        PIPES = Hash.new { |pipes, tag| pipes[tag] = IO.pipe }
+        words = [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_LONG], Fiddle::TYPE_LONG
+        HOLDS_LOCK = Fiddle::Function.new(Fiddle::Handle::DEFAULT["read"], *words, need_gvl: true)
+        def gate(tag) = GATES[tag]
+        def fifo(tag) = File.join("#{directory}", tag)
+        run ->(env) {
+          _, kind, tag = env["PATH_INFO"].split("/")
+          case kind
+          when "release"
+            GATES[tag] << :go
+            PIPES[tag].last.puts("go") if PIPES.key?(tag)
+            Fiber.scheduler.fiber_interrupt(SLEEPERS[tag], Woken.new) if SLEEPERS.key?(tag)
+            CONDITION_LOCK.synchronize { CONDITION.broadcast }
+        #{cases}
+          when "big"
+            body = Enumerator.new { |parts| 400.times { parts << "x" * 65_536 } }
+            next [200, {}, body]
+          end
+          [200, {}, ["done"]]
+        }
+      RACKUP
+    end
+
+    def server_options
+      one = options.include?("-w") ? [] : ServerProcess.one_process("one executor is stuck")
+      { options: ["--admin", "http://127.0.0.1:0", *options, *one] }
+    end
+
+    def run(...)
+      super
+    ensure
+      FileUtils.rm_rf(@directory) if @directory
+    end
+  end
+
+  def setup
+    skip "the admin address is NeverBlock's" unless neverblock?
+  end
+
+  private
+
+  # Has a request under way while the block runs.
+  def under_way(kind, tag = new_tag, release: -> { ask("/release/#{tag}") })
+    connect do |held|
+      held.write(request("/#{kind}/#{tag}?secret=1"))
+      yield tag
+      release.call
+      assert_equal "done", held.response.body
+    ensure
+      release.call unless $!.nil?
+    end
+  end
+
+  def document(query = "")
+    JSON.parse(HTTPClient.get(URI("#{server.admin_url}/fibers.json#{query}")))
+  end
+
+  # @return [Hash] the request's own fiber, once the block holds for it
+  def found(kind, tag, query = "")
+    fiber = nil
+    Patience.await("#{kind} is found") do
+      fibers = document(query).fetch("fibers")
+      fiber = fibers.find { |one| one["path"] == "/#{kind}/#{tag}" && one["fiber"] == "request" }
+      fiber && yield(fiber)
+    end
+    fiber
+  end
+
+  def waiting(kind, tag, query = "", **wanted)
+    found(kind, tag, query) do |fiber|
+      waits = fiber["waits_for"] || {}
+      fiber["state"] == "waiting" && wanted.all? { |name, value| waits[name.to_s] == value }
+    end
+  end
+
+  def traced(kind, tag)
+    found(kind, tag, "?backtrace=1") { |fiber| fiber["line"] && fiber["backtrace"] }
+  end
+
+  # The line of the rackup file that a kind's code is on.
+  def line_of(kind)
+    text = self.class.app.lines.index { |line| line.include?(HELD.fetch(kind)) } + 1
+    /:#{text}\z/
+  end
+
+  def make_fifo(tag)
+    path = File.join(self.class.directory, tag)
+    File.mkfifo(path)
+    path
+  end
+
+  def open_fifo(path)
+    File.open(path, File::RDWR | File::NONBLOCK).tap { |file| file.syswrite("x") }
+  end
+
+  # Its reader ends when this writer has closed it.
+  def write_fifo(path)
+    File.open(path, "w") { |file| file.write("x") }
+  end
+
+  def command(*words)
+    Open3.capture3({ "NB_DEBUG" => nil }, RbConfig.ruby, "-I", File.join(ROOT, "lib"),
+                   File.join(ROOT, "exe/neverblock"), "fibers", "--admin", server.admin_url, *words)
+  end
+end
+
+class FibersTest < FibersCase
+  %w[queue condition thread fibers offload io].each do |kind|
+    define_method("test_a_wait_for_#{kind}_is_shown_with_its_line") do
+      under_way(kind) do |tag|
+        fiber = waiting(kind, tag, kind: kind)
+        assert_operator fiber["waits_for"]["for_s"], :>=, 0
+        assert_match line_of(kind), traced(kind, tag)["line"]
+      end
+    end
+  end
+
+  def test_a_sleep_is_shown_with_the_time_left
+    under_way("sleep") do |tag|
+      fiber = waiting("sleep", tag, kind: "sleep")
+      assert_includes 3000..3600, fiber["waits_for"]["left_s"]
+      assert_match line_of("sleep"), traced("sleep", tag)["line"]
+    end
+  end
+
+  def test_a_lock_is_shown_with_its_holder_and_line
+    under_way("holder") do |holder|
+      waiting("holder", holder, kind: "queue")
+      under_way("lock", release: -> { ask("/release/#{holder}") }) do |tag|
+        fiber = waiting("lock", tag, kind: "lock")
+        assert_equal "/holder/#{holder}", fiber.dig("waits_for", "holder", "path")
+        assert_match line_of("lock"), traced("lock", tag)["line"]
+      end
+    end
+  end
+
+  def test_a_pools_line_is_shown
+    under_way("pool") do |first|
+      waiting("pool", first, kind: "queue")
+      second = new_tag
+      let_both_go = -> { [first, second].each { |tag| ask("/release/#{tag}") } }
+      under_way("pool", second, release: let_both_go) { |tag| waiting("pool", tag, kind: "pool") }
+    end
+  end
+
+  def test_a_child_process_is_shown_by_its_number
+    fifo = make_fifo(tag = new_tag)
+    under_way("process", tag, release: -> { write_fifo(fifo) }) do
+      assert_operator waiting("process", tag, kind: "process").dig("waits_for", "process"), :>, 1
+    end
+  end
+
+  def test_an_http_request_is_shown_by_host_and_port
+    TCPServer.open("127.0.0.1", 0) do |silent|
+      port = silent.local_address.ip_port
+      client = nil
+      answer = lambda do
+        client&.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        client&.close
+      end
+      under_way("http", port.to_s, release: answer) do |tag|
+        client = silent.accept
+        waiting("http", tag, kind: "http", address: "127.0.0.1:#{port}", direction: "read")
+        assert_match line_of("http"), traced("http", tag)["line"]
+      end
+    end
+  end
+
+  def test_a_client_that_reads_slowly_is_shown
+    connect do |slow|
+      slow.write(request("/big/#{tag = new_tag}"))
+      waiting("big", tag, kind: "client")
+    end
+  end
+
+  def test_the_query_is_shown_only_when_it_is_asked_for
+    under_way("queue") do |tag|
+      refute_includes waiting("queue", tag, kind: "queue").keys, "query"
+      assert_equal "secret=1", waiting("queue", tag, "?query=1", kind: "queue")["query"]
+    end
+  end
+
+  def test_no_more_than_the_limit_are_shown_and_the_oldest_first
+    under_way("queue") do |first|
+      waiting("queue", first, kind: "queue")
+      under_way("queue") do |second|
+        waiting("queue", second, kind: "queue")
+        answer = document("?limit=1")
+        assert_equal ["/queue/#{first}"], answer["fibers"].map { |fiber| fiber["path"] }
+        assert_equal 1, answer["left_out"]
+        assert_equal 2, answer["waits"]["queue"]
+      end
+    end
+  end
+
+  def test_a_fiber_of_a_request_is_shown_with_it
+    under_way("fibers") do |tag|
+      waiting("fibers", tag, kind: "fibers")
+      helper = document["fibers"].find { |fiber| fiber["fiber"] == "helper" }
+      assert_equal ["/fibers/#{tag}", "queue"], [helper["path"], helper["waits_for"]["kind"]]
+    end
+  end
+
+  def test_what_has_ended_is_not_shown
+    under_way("queue") { |tag| waiting("queue", tag, kind: "queue") }
+    Patience.await("nothing is under way") { document["fibers"].empty? }
+    assert_empty document["waits"]
+  end
+
+  def test_a_ruby_loop_is_shown_with_its_line_and_so_is_who_waits_for_a_lock
+    fifo = make_fifo(loop_tag = new_tag)
+    under_way("holder") do |holder|
+      waiting("holder", holder, kind: "queue")
+      release = -> { ask("/release/#{holder}") }
+      under_way("lock", release: release) do |tag|
+        waiting("lock", tag, kind: "lock")
+        under_way("ruby", loop_tag, release: -> { @open = open_fifo(fifo) }) do
+          assert_match line_of("ruby"), traced("ruby", loop_tag)["line"]
+          assert_match line_of("lock"), traced("lock", tag)["line"]
+        end
+      end
+    end
+  end
+
+  def test_while_a_c_call_keeps_ruby_the_waits_are_shown_with_traces_taken_before
+    fifo = make_fifo(stuck_tag = new_tag)
+    under_way("holder") do |holder|
+      waiting("holder", holder, kind: "queue")
+      under_way("lock", release: -> { ask("/release/#{holder}") }) do |tag|
+        traced("lock", tag)
+        under_way("c_call", stuck_tag, release: -> { @open = open_fifo(fifo) }) do
+          stuck = found("c_call", stuck_tag) { |fiber| fiber["stalls_in"] }
+          assert_equal %w[running c_call], stuck.values_at("state", "stalls_in")
+          assert_match line_of("c_call"), stuck["line"]
+          fiber = waiting("lock", tag, "?backtrace=1", kind: "lock")
+          assert_equal "/holder/#{holder}", fiber.dig("waits_for", "holder", "path")
+          assert_match line_of("lock"), fiber["line"]
+          status, out = command("--backtrace", "--route", "/lock").values_at(2, 0)
+          assert_equal 0, status.exitstatus
+          assert_match(/^an executor is stuck/, out)
+        end
+      end
+    end
+  end
+
+  def test_the_command_shows_a_table_and_filters
+    under_way("queue") do |tag|
+      waiting("queue", tag, kind: "queue")
+      out, err, status = command("--waits-for", "queue", "--backtrace")
+      assert_equal [0, ""], [status.exitstatus, err]
+      assert_match(/\A1 fiber: 1 waiting \(1 queue\)\n\nrequest .* line\n/, out)
+      assert_match(%r{^GET /queue/#{tag} .* waits for a queue +.*:\d+$}, out)
+      assert_match(/backtrace of \d.* ago\n    \S+:\d+:in /, out)
+      assert_equal "no fiber to show\n", command("--state", "running").first
+      assert_equal "no fiber to show\n", command("--older-than", "1e6").first
+      assert_equal "no fiber to show\n", command("--route", "/other").first
+    end
+  end
+
+  def test_the_command_as_json_is_the_servers_document_with_the_fibers_that_are_wanted
+    under_way("queue") do |tag|
+      waiting("queue", tag, kind: "queue")
+      found = JSON.parse(command("--json", "--route", "/queue", "--query").first)["fibers"]
+      assert_equal [["/queue/#{tag}", "secret=1"]], found.map { |one|
+        one.values_at("path", "query")
+      }
+      assert_empty JSON.parse(command("--json", "--state", "ready").first)["fibers"]
+    end
+  end
+end
+
+# The front answers for all workers.
+class FibersOfWorkersTest < FibersCase
+  def self.options
+    %w[-w 2]
+  end
+
+  def test_each_worker_is_shown_also_while_both_are_stuck
+    tags = Array.new(2) { new_tag }
+    fifos = tags.map { |tag| make_fifo(tag) }
+    go = fifos.map { |fifo| -> { (@open ||= []) << open_fifo(fifo) } }
+    child = make_fifo(waits = new_tag)
+    under_way("process", waits, release: -> { write_fifo(child) }) do
+      waiting("process", waits, kind: "process")
+      traced("process", waits)
+      under_way("c_call", tags[0], release: go[0]) do
+        found("c_call", tags[0]) { |fiber| fiber["stalls_in"] == "c_call" }
+        under_way("c_call", tags[1], release: go[1]) do
+          found("c_call", tags[1]) { |fiber| fiber["stalls_in"] == "c_call" }
+          shown = document["fibers"]
+          assert_equal [0, 1], shown.select { |one|
+            one["stalls_in"]
+          }.map { |one| one["worker"] }.sort
+          assert_equal 2, shown.map { |one| one["pid"] }.uniq.size
+          assert_match line_of("process"), waiting("process", waits, kind: "process")["line"]
+        end
+      end
+    end
+  end
+end
