@@ -19,6 +19,9 @@ class AcmeTest < Minitest::Test
   ISSUED = /acme: one\.example, www\.one\.example: certificate issued by Pebble Inter/.freeze
   GONE = /acme: .*: no certificate: https:\S+ cannot be reached: .*; next try at/.freeze
 
+  PUT_OFF = /acme: .*: no certificate: the last try has failed before this start; next/.freeze
+  ORDERED = %r{POST /order-plz}.freeze # in pebble's log
+
   def setup
     problem = Pebble.missing || ("plain addresses are asked for" if ENV.key?("NB_TEST_TLS"))
     skip problem if problem
@@ -113,10 +116,11 @@ class AcmeTest < Minitest::Test
 
   def test_two_servers_that_share_the_folder_share_the_certificate
     start
+    @server.await_stderr(GONE)
     first = @server
     run_server
     other = @server
-    other.await_stderr(GONE)
+    other.await_stderr(PUT_OFF)
     @server = first
     issue
     expected = serial
@@ -152,6 +156,30 @@ class AcmeTest < Minitest::Test
     issue
 
     assert_match(/Pebble Intermediate/, issuer)
+  end
+
+  def test_a_server_that_is_started_again_and_again_does_not_ask_each_time
+    start
+    @server.await_stderr(GONE)
+    next_try = kept_path.sub(/pem\z/, "next_try")
+    assert_equal 0o600, File.stat(next_try).mode & 0o777
+    @server.stop
+    @pebble.start(http: Pebble.free_port, tls: Pebble.free_port)
+    2.times do
+      run_server
+      @server.await_stderr(PUT_OFF)
+      assert_equal "CN=one.example", issuer
+      @server.stop
+    end
+    refute_match(ORDERED, @pebble.log)
+    @pebble.stop
+    run_server
+    @server.await_stderr(PUT_OFF)
+    @pebble.start(http: port(0), tls: port(1))
+    hup
+    @server.await_stderr(ISSUED)
+    assert_match(ORDERED, @pebble.log)
+    refute File.exist?(next_try)
   end
 
   # --- renewing

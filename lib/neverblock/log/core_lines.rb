@@ -6,6 +6,7 @@
 # do not fit into the pipe are dropped and counted.
 
 require "neverblock/log/characters"
+require "neverblock/log/tls_fields"
 
 module NeverBlock
   class Log
@@ -15,7 +16,8 @@ module NeverBlock
 
       # The beginning of a line, as core/base/log.c writes it.
       HEAD = /\Aneverblock: (?:\S+Z (?<level>\w+): )?/
-      REQUEST = /\Arequest (?<status>\d{3}) (?<address>\S+) (?<reason>[^\t]*)\t(?<line>.*)\z/
+      REQUEST = /\Arequest\ (?<status>\d{3})\ (?<address>\S+)\ (?<reason>[^\t]*)
+                 \t(?<line>[^\t]*)(?:\t(?<tls>.*))?\z/x
 
       # The reason of an answer that is no error (core/responses/static.h).
       FILE = "a file"
@@ -62,7 +64,8 @@ module NeverBlock
                        target: Characters.target(target),
                        status: request[:status].to_i,
                        remote_addr: request[:address].delete_suffix("-"),
-                       kind => request[:reason], protocol: protocol }, @request_shape)
+                       kind => request[:reason], protocol: protocol,
+                       **(request[:tls] ? TLSFields.of(request[:tls]) : {}) }, @request_shape)
       end
 
       # Method, target and protocol; a line that was cut has no protocol.

@@ -7,6 +7,7 @@
 require "neverblock/verbs/deadline"
 require "neverblock/executor/interruption"
 require "neverblock/log/characters"
+require "neverblock/log/tls_fields"
 
 module NeverBlock
   class RequestLog
@@ -42,6 +43,7 @@ module NeverBlock
       target = Log::Characters.target(env["REQUEST_URI"])
       request = { method: env["REQUEST_METHOD"], target: target,
                   protocol: env["SERVER_PROTOCOL"] }
+      request.update(Log::TLSFields.of(env["neverblock.tls"])) if env.key?("neverblock.tls")
       env["rack.response_finished"] << lambda do |_env, status, _headers, error|
         finished(env, request, status, error, began)
       end

@@ -11,6 +11,7 @@ require "neverblock/tls/acme/failed"
 require "neverblock/tls/acme/folder"
 require "neverblock/tls/acme/issuance"
 require "neverblock/tls/acme/kept"
+require "neverblock/tls/acme/next_try"
 require "neverblock/tls/pause"
 
 module NeverBlock
@@ -34,7 +35,7 @@ module NeverBlock
 
       # One certificate. suggested: the ACME server's time of renewal; nil: none is known.
       # ask_at: when to ask for it.
-      Task = Struct.new(:order, :folder, :back_off, :at, :suggested, :ask_at)
+      Task = Struct.new(:order, :folder, :next_try, :back_off, :at, :suggested, :ask_at)
       # The server ends.
       Closed = Class.new(StandardError)
       private_constant :Task, :Closed
@@ -135,7 +136,9 @@ module NeverBlock
       private
 
       def task(order)
-        Task.new(order, Folder.new(order.folder).prepare, BackOff.new, Time.at(0), nil,
+        folder = Folder.new(order.folder).prepare
+        next_try = NextTry.new(order, folder)
+        Task.new(order, folder, next_try, BackOff.new(next_try.read(now)), Time.at(0), nil,
                  now + rand(ASK_S))
       end
 
@@ -171,6 +174,7 @@ module NeverBlock
       def attend_to(task)
         kept = Kept.of(task.order)
         return task.at = next_look(task, kept) if kept && !due?(task, kept)
+        return put_off(task) if task.back_off.at&.> now
 
         taken = task.folder.alone { try(task) }
         task.at = now + BUSY_S unless taken
@@ -189,15 +193,21 @@ module NeverBlock
       end
 
       def issue(task, kept)
+        before = task.back_off.state
+        task.next_try.write(task.back_off.after_failure(now))
         pem = issuance(task).call(kept)
         task.folder.write(task.order.files.cert, pem)
         task.back_off.worked
+        task.next_try.write(task.back_off.state)
         task.suggested = nil
         fresh = Kept.of(task.order)
         task.at = [next_look(task, fresh), now + APART_S].max
         @listeners.renew
         @log.info("acme: #{task.order}: certificate issued by #{issuer(fresh)}, valid until " \
                   "#{day(fresh.not_after)}, to be renewed from #{day(fresh.renew_at)} on")
+      rescue Closed
+        task.next_try.write(before) # nothing has failed
+        raise
       end
 
       def issuance(task)
@@ -208,9 +218,26 @@ module NeverBlock
       def failed(task, error)
         not_before = error.not_before if error.is_a?(Failed)
         task.at = task.back_off.failed(now, not_before)
+        keep(task)
         text = error.message.lines.first.to_s.strip
         text = "#{error.class}: #{text}" unless error.is_a?(Error)
         @log.warn("acme: #{task.order}: no certificate: #{text}; next try at #{day(task.at)}; " \
+                  "#{meanwhile(task)}")
+      end
+
+      # Without the file a server that is started again asks at once; this one does not.
+      def keep(task)
+        task.next_try.write(task.back_off.state)
+      rescue SystemCallError => e
+        @log.warn("acme: #{task.order}: the time of the next try cannot be kept: #{e.message}")
+      end
+
+      # The last try has failed before this server was started.
+      def put_off(task)
+        task.at = task.back_off.at
+        sooner = task.back_off.state.limit ? "as the ACME server wants it" : "HUP tries at once"
+        @log.warn("acme: #{task.order}: no certificate: the last try has failed before this " \
+                  "start; next try at #{day(task.at)} (#{task.next_try.path}), #{sooner}; " \
                   "#{meanwhile(task)}")
       end
 

@@ -245,14 +245,8 @@ static void each_kind_of_damage_is_seen_in_a_copy(void **state) {
     from->claim = NB_CLAIM_REQUEUED;
     assert_true(nb_request_message_copy(to, from, bytes));
     assert_int_equal(NB_CLAIM_NONE, to->claim);
-    nb_span *spans[] = {&from->method_text,
-                        &from->target,
-                        &from->path,
-                        &from->query,
-                        &from->host,
-                        &from->peer_address,
-                        &from->body,
-                        &from->headers[0].name,
+    nb_span *spans[] = {&from->method_text,     &from->target, &from->path, &from->query, &from->host,
+                        &from->peer_address,    &from->client, &from->tls,  &from->body,  &from->headers[0].name,
                         &from->headers[3].value};
     for (size_t i = 0; i < sizeof spans / sizeof *spans; i++) {
         nb_span right = *spans[i];

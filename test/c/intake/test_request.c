@@ -58,6 +58,8 @@ static void check_message(const nb_request_message *message, const nb_request_fa
     assert_span(message, message->target, head.target);
     assert_span(message, message->query, head.query);
     assert_span(message, message->host, facts->host);
+    assert_span(message, message->client, facts->client);
+    assert_span(message, message->tls, facts->tls);
     if (message->path.size || head.path.size != 1)
         assert_span(message, message->path, head.path); /* empty: "/" that was not sent */
     assert_int_equal(head.header_count, message->header_count);

@@ -52,6 +52,16 @@ class CoreLinesTest < Minitest::Test
     end
   end
 
+  def test_tls_is_told_in_json
+    line = "neverblock: 2026-11-21T18:03:26.000Z info: request 200 ::1 a file\tGET /x HTTP/1.1" \
+           "\tTLSv1.2 ECDHE-RSA-AES128-GCM-SHA256 resumed\n"
+    assert_match(/info: GET \/x 200 ::1 answered by the server: a file\n\z/, entries(line))
+    entry = JSON.parse(entries(line, shape: NeverBlock::Log::Json.new))
+    assert_equal ["GET", "/x", "HTTP/1.1", "TLSv1.2", "ECDHE-RSA-AES128-GCM-SHA256", true],
+                 entry.values_at("method", "target", "protocol", "tls_version", "tls_cipher",
+                                 "tls_resumed")
+  end
+
   def test_a_file_that_the_loop_sent_is_no_refusal
     line = "neverblock: 2026-11-21T18:03:26.000Z info: " \
            "request 200 127.0.0.1 a file\tGET /x HTTP/1.1\n"

@@ -35,6 +35,19 @@ class RequestLogTest < Minitest::Test
     assert_equal "HTTP/2", JSON.parse(json)["protocol"]
   end
 
+  def test_tls_is_told_in_json
+    shape = NeverBlock::Log::Json.new
+    NeverBlock::RequestLog.new(->(_env) { [200, {}, []] }, @log, shape).call(@env)
+    finish(200)
+    refute_match(/tls/, @log.text)
+    @env["neverblock.tls"] = "TLSv1.3 TLS_AES_128_GCM_SHA256 full"
+    NeverBlock::RequestLog.new(->(env) { env.clear && [200, {}, []] }, @log, shape).call(@env.dup)
+    finish(200)
+    entry = JSON.parse(@log.text.lines.last)
+    assert_equal ["TLSv1.3", "TLS_AES_128_GCM_SHA256", false],
+                 entry.values_at("tls_version", "tls_cipher", "tls_resumed")
+  end
+
   def test_it_tells_what_was_asked_though_a_middleware_changes_what_it_sees
     NeverBlock::RequestLog.new(->(env) { env["REQUEST_METHOD"] = "PUT" }, @log).call(@env)
     finish(200)

@@ -195,6 +195,71 @@ class AcmeManagerTest < Minitest::Test
     assert_match(/no certificate: Errno::ENOSPC: No space left/, @log.text)
   end
 
+  # --- failures before a start
+
+  def test_a_restart_waits_as_the_server_before_it_would_have
+    issue Failed.new("no route")
+    expected = next_time
+    again
+    assert_in_delta expected, acme.attend, 1
+    assert_equal 1, @issuances.calls.size
+    assert_match(/warning: acme: a\.test: no certificate: the last try has failed before this /,
+                 @log.text)
+    assert_match(/next try at .* UTC \(#{kept_time}\), HUP tries at once; a self-signed/, @log.text)
+    @clock.now = next_time + 1
+    issue Failed.new("no route")
+    assert_operator next_time - @clock.now, :>=, 240
+    again
+    @clock.now = next_time + 1
+    issue 90
+    refute File.exist?(kept_time)
+  end
+
+  def test_the_acme_servers_time_holds_after_a_restart
+    issue Failed.new("limit", @clock.now + (2 * DAY))
+    again
+    assert_in_delta @clock.now + (2 * DAY), acme.attend, 1
+    acme.ask
+    assert_in_delta @clock.now + (2 * DAY), acme.tap { |one| one.send(:hurry) }.attend, 1
+    assert_match(/, as the ACME server wants it; /, @log.text)
+  end
+
+  def test_a_server_that_died_while_it_asked_counts_as_a_failure
+    @issuances.results << -> { throw :killed }
+    catch(:killed) { acme.attend }
+    again
+    assert_includes (@clock.now + 119)..(@clock.now + 150), acme.attend
+  end
+
+  def test_a_server_that_was_stopped_while_it_asked_does_not
+    @issuances.results << -> { @issuances.pause.call(3_600) || 90 }
+    acme.start
+    Patience.await("the pause") { @issuances.results.empty? && named_thread.status == "sleep" }
+    acme.close
+    refute File.exist?(kept_time)
+  end
+
+  # A time in a file is none that a clock of another year has made.
+  def test_what_is_kept_is_not_believed_blindly
+    FileUtils.mkdir_p(@order.folder)
+    other = '{"names":["b.test"],"failures":1,"next_try":"2999-01-01T00:00:00Z"}'
+    ["", "{", "[]", "{}", '{"names":["a.test"],"failures":"x"}', other].each do |text|
+      File.write(kept_time, text)
+      again
+      issue Failed.new("no")
+      assert_in_delta 135, next_time - @clock.now, 20, text
+    end
+    File.write(kept_time, '{"names":["a.test"],"failures":99,"next_try":"2999-01-01T00:00:00Z"}')
+    again
+    assert_equal @clock.now + (7 * DAY), acme.attend
+  end
+
+  def test_a_time_that_cannot_be_kept_is_told
+    folder = acme.instance_variable_get(:@tasks).first.folder
+    folder.stub(:write, ->(*) { raise Errno::ENOSPC }) { issue 90 }
+    assert_match(/the time of the next try cannot be kept: No space left/, @log.text)
+  end
+
   # --- several
 
   def test_one_that_fails_does_not_keep_the_others
@@ -314,6 +379,15 @@ class AcmeManagerTest < Minitest::Test
 
   def acme
     @acme ||= make
+  end
+
+  # The server is started again.
+  def again
+    @acme = nil
+  end
+
+  def kept_time
+    @order.files.cert.sub(/pem\z/, "next_try")
   end
 
   def issue(result)

@@ -408,6 +408,7 @@ VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request) {
     set_headers(builder, env, request);
     set_body(builder, env, request);
     if (request->client.size) set_client(env, request);
+    if (request->tls.size) rb_hash_aset(env, nb_env_keys.tls, text(request, request->tls));
     rb_hash_aset(env, nb_env_keys.request_id, request_id(builder, request));
     rb_hash_aset(env, nb_env_keys.rack_response_finished, rb_ary_new());
     rb_hash_aset(env, nb_env_keys.rack_after_reply, rb_ary_new());

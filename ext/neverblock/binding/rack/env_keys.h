@@ -41,7 +41,8 @@
     X(rack_early_hints, "rack.early_hints")             \
     X(rack_protocol, "rack.protocol")                   \
     X(request_id, "neverblock.request_id")              \
-    X(deadline, "neverblock.deadline")
+    X(deadline, "neverblock.deadline")                  \
+    X(tls, "neverblock.tls")
 
 extern struct nb_env_keys {
 #define NB_KEY_FIELD(name, text) VALUE name;

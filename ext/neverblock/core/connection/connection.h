@@ -78,6 +78,7 @@ struct nb_connection {
     bool reset;                         /* ends with an RST */
     bool writable;                      /* the poller has said so since the last attempt to send */
     bool returned;                      /* a worker has returned `sending`, not followed up yet */
+    nb_tls_agreement tls;               /* for the log */
     bool admin;                         /* it came to an admin listener, and counts in no figure */
     bool redirects;                     /* its requests are sent to https */
     bool tunnel;                        /* hijacked (connection_tunnel.c): it counts in no figure */

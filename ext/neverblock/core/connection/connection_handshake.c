@@ -140,6 +140,8 @@ void nb_handshake_returned(nb_connections *connections, nb_handshake *handshake)
     } else if (handshake->status == NB_OK) {
         const nb_protocol *http2 = connections->http2;
         if (http2 && strcmp(handshake->facts.protocol, http2->name) == 0) connection->protocol = http2;
+        connection->tls = (nb_tls_agreement){handshake->facts.cipher, handshake->facts.version,
+                                             how == NB_HANDSHAKE_resumed};
         nb_count(&connections->counters->tls_versions[handshake->facts.version == NB_TLS_1_3], 1);
         if (handshake->facts.kernel) NB_COUNT(connections->counters, tls_kernel, 1);
         nb_handshake_end(connections, connection, how);

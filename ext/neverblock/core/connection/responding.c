@@ -28,7 +28,9 @@ void nb_respond_log(nb_connections *connections, const nb_connection *connection
     const nb_buffer *input = &connection->input;
     nb_slice received = {NULL, 0};
     if (input->data) received = (nb_slice){nb_buffer_bytes(input), nb_buffer_size(input)};
-    nb_request_log_answered(&connections->request_log, connection->peer.address, received, http_status, reason);
+    nb_request_log *log = &connections->request_log;
+    nb_slice tls = nb_request_log_tls(log, &connection->tls);
+    nb_request_log_answered(log, connection->peer.address, received, http_status, reason, tls);
 }
 
 void nb_respond_own(nb_connections *connections, nb_exchange *exchange, nb_refusal refusal, const char *extra) {

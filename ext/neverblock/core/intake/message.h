@@ -149,6 +149,7 @@ typedef struct nb_request_message {
     nb_span host; /* the authority that counts, from an absolute target or from Host */
     nb_span peer_address;
     nb_span client; /* what a client of TLS has shown (transport/transport.h) */
+    nb_span tls;    /* what is logged of TLS (metrics/request_log.h); empty: nothing */
     nb_span body;
     nb_request_header headers[];
 } nb_request_message;

@@ -17,7 +17,8 @@ static size_t fixed_bytes(const nb_request_facts *facts) {
 }
 
 size_t nb_request_message_bytes(const nb_request_facts *facts) {
-    return round_up(fixed_bytes(facts) + facts->raw.size + strlen(facts->peer->address) + 1 + facts->client.size);
+    return round_up(fixed_bytes(facts) + facts->raw.size + strlen(facts->peer->address) + 1 + facts->client.size +
+                    facts->tls.size);
 }
 
 /* A slice outside the raw head (the "/" of an absolute target without a path) becomes an empty
@@ -46,6 +47,7 @@ void nb_request_message_write(void *out, const nb_request_facts *facts) {
     size_t raw_offset = fixed_bytes(facts);
     size_t peer_offset = raw_offset + facts->raw.size;
     size_t peer_bytes = strlen(facts->peer->address), client_offset = peer_offset + peer_bytes;
+    size_t tls_offset = client_offset + facts->client.size;
     *message = (nb_request_message){
         .message = {.type = NB_MESSAGE_REQUEST,
                     .flags = (uint16_t)((facts->streams ? NB_REQUEST_STREAMS : 0) |
@@ -71,11 +73,13 @@ void nb_request_message_write(void *out, const nb_request_facts *facts) {
         .host = span_of(facts, facts->host, raw_offset),
         .peer_address = {(uint32_t)peer_offset, (uint32_t)peer_bytes},
         .client = {(uint32_t)client_offset, (uint32_t)facts->client.size},
+        .tls = {(uint32_t)tls_offset, (uint32_t)facts->tls.size},
     };
     write_headers(message, facts, raw_offset);
     memcpy((char *)out + raw_offset, facts->raw.data, facts->raw.size);
     memcpy((char *)out + peer_offset, facts->peer->address, peer_bytes);
     if (facts->client.size) memcpy((char *)out + client_offset, facts->client.data, facts->client.size);
+    if (facts->tls.size) memcpy((char *)out + tls_offset, facts->tls.data, facts->tls.size);
 }
 
 void nb_request_message_add_body(nb_request_message *message, size_t body_bytes) {
@@ -88,8 +92,8 @@ void nb_request_message_add_body(nb_request_message *message, size_t body_bytes)
 static bool lies_within(nb_span span, size_t bytes) { return span.offset <= bytes && span.size <= bytes - span.offset; }
 
 static bool spans_lie_within(const nb_request_message *message, size_t bytes) {
-    const nb_span spans[] = {message->method_text, message->target,       message->path,   message->query,
-                             message->host,        message->peer_address, message->client, message->body};
+    const nb_span spans[] = {message->method_text,  message->target, message->path, message->query, message->host,
+                             message->peer_address, message->client, message->tls,  message->body};
     for (size_t i = 0; i < sizeof(spans) / sizeof(*spans); i++) {
         if (!lies_within(spans[i], bytes)) return false;
     }

@@ -30,6 +30,7 @@ typedef struct nb_request_facts {
     bool streams; /* the body follows in INPUT messages */
     bool cancellable;
     nb_slice client; /* nb_transport_tls_client; empty: none */
+    nb_slice tls;    /* nb_request_log_tls; empty: none */
 } nb_request_facts;
 
 /* Bytes of the message for this head without its body; a multiple of 8. */

@@ -3,10 +3,12 @@
  */
 #include "metrics/request_log.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/utf8.h"
 #include "http/head.h"
+#include "tls/tls.h"
 
 void nb_request_line_copy(char *line, size_t bytes_max, nb_slice raw) {
     size_t begin = 0, size = 0;
@@ -49,10 +51,19 @@ void nb_request_log_note_message(nb_request_log *log, const nb_request_message *
     add_version(log->line, size, message->minor_version);
 }
 
+nb_slice nb_request_log_tls(nb_request_log *log, const nb_tls_agreement *tls) {
+    if (!log->enabled || !tls->cipher) return nb_slice_of("", 0);
+    int size = snprintf(log->tls, sizeof(log->tls), "TLSv1.%u %s %s", tls->version == NB_TLS_1_3 ? 3u : 2u, tls->cipher,
+                        tls->resumed ? "resumed" : "full");
+    bool fits = size > 0 && (size_t)size < sizeof(log->tls);
+    return nb_slice_of(log->tls, fits ? (size_t)size : 0);
+}
+
 void nb_request_log_answered(nb_request_log *log, const char *address, nb_slice received, uint16_t http_status,
-                             const char *reason) {
+                             const char *reason, nb_slice tls) {
     if (!log->enabled) return;
     if (!log->line[0] && received.size) nb_request_log_note(log, received);
-    nb_log_info(log->log, "request %u %s %s\t%s", http_status, address[0] ? address : "-", reason, log->line);
+    nb_log_info(log->log, "request %u %s %s\t%s%s%.*s", http_status, address[0] ? address : "-", reason, log->line,
+                tls.size ? "\t" : "", (int)tls.size, tls.data);
     log->line[0] = '\0';
 }

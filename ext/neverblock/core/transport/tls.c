@@ -532,6 +532,7 @@ static void note_agreement(const SSL *ssl, nb_tls_facts *facts) {
     unsigned int size = 0;
     facts->outcome = SSL_session_reused(ssl) ? NB_HANDSHAKE_resumed : NB_HANDSHAKE_full;
     facts->version = (uint16_t)SSL_version(ssl);
+    facts->cipher = SSL_get_cipher_name(ssl);
     SSL_get0_alpn_selected(ssl, &protocol, &size);
     if (size && size < sizeof(facts->protocol)) memcpy(facts->protocol, protocol, size);
 }

@@ -87,16 +87,24 @@ typedef enum nb_handshake_outcome {
         NB_HANDSHAKE_OUTCOMES
 } nb_handshake_outcome;
 
+/* What is told of a connection whose handshake is done. */
+typedef struct nb_tls_agreement {
+    const char *cipher; /* OpenSSL's name, a constant; NULL: a plain connection */
+    uint16_t version;   /* as NB_TLS_1_2 */
+    bool resumed;       /* by a session ticket */
+} nb_tls_agreement;
+
 /* What a client and the server have agreed upon. */
 typedef struct nb_tls_facts {
     nb_handshake_outcome outcome;
-    bool heard;        /* the client has sent something */
-    bool heavy;        /* NB_AGAIN of a light step: what follows takes long, and needs no bytes */
-    bool wants_write;  /* NB_AGAIN: the handshake goes on when the socket is writable */
-    bool kernel;       /* the kernel makes the records that are sent */
-    uint16_t version;  /* as NB_TLS_1_2 */
-    char protocol[16]; /* by ALPN; "": none */
-    char reason[80];   /* OpenSSL's, of a failure; "": none */
+    bool heard;         /* the client has sent something */
+    bool heavy;         /* NB_AGAIN of a light step: what follows takes long, and needs no bytes */
+    bool wants_write;   /* NB_AGAIN: the handshake goes on when the socket is writable */
+    bool kernel;        /* the kernel makes the records that are sent */
+    uint16_t version;   /* as NB_TLS_1_2 */
+    const char *cipher; /* OpenSSL's name, a constant */
+    char protocol[16];  /* by ALPN; "": none */
+    char reason[80];    /* OpenSSL's, of a failure; "": none */
 } nb_tls_facts;
 
 /* Takes the descriptor and shares the context. NB_NO_MEMORY: the descriptor stays the caller's.

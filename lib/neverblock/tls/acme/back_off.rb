@@ -13,30 +13,49 @@ module NeverBlock
         MOST_S = 3_600
         # The random part, of the time.
         JITTER = 0.25
+        # Failures after which each wait is the longest.
+        FAILURES_MOST = (MOST_S / FIRST_S).bit_length
 
-        # @return [Time, nil] when to try again; nil: the last try has worked, or there was none
-        attr_reader :at
+        # failures: in a row. at: when to try again; nil: the last try has worked, or there was
+        # none. limit: what the ACME server has said; nil: nothing.
+        State = Struct.new(:failures, :at, :limit)
+        NONE = State.new(0).freeze
 
+        # @return [State] frozen
+        attr_reader :state
+
+        # @param state [State]
         # @param random [#rand]
-        def initialize(random: Random)
+        def initialize(state = NONE, random: Random)
+          @state = state
           @random = random
-          @failures = 0
+        end
+
+        # @return [Time, nil] see State
+        def at
+          @state.at
         end
 
         # @param now [Time]
         # @param not_before [Time, nil] what the ACME server says
         # @return [Time] when to try again
         def failed(now, not_before = nil)
-          wait = [FIRST_S * (2**@failures), MOST_S].min
-          @failures += 1 if wait < MOST_S
-          @limit = not_before
-          @at = [now + (wait * (1 + @random.rand(JITTER))), not_before].compact.max
+          @state = after_failure(now, not_before)
+          at
+        end
+
+        # @param now [Time]
+        # @param not_before [Time, nil] what the ACME server says
+        # @return [State] what a failure would lead to
+        def after_failure(now, not_before = nil)
+          wait = [FIRST_S * (2**@state.failures), MOST_S].min
+          at = [now + (wait * (1 + @random.rand(JITTER))), not_before].compact.max
+          State.new([@state.failures + 1, FAILURES_MOST].min, at, not_before).freeze
         end
 
         # @return [void]
         def worked
-          @failures = 0
-          @at = @limit = nil
+          @state = NONE
         end
 
         # Somebody has mended something: the next try is due, unless the ACME server has named a
@@ -44,8 +63,8 @@ module NeverBlock
         # @param now [Time]
         # @return [void]
         def hurry(now)
-          @failures = 0
-          @at = [now, @limit].compact.max if @at
+          limit = @state.limit
+          @state = at ? State.new(0, [now, limit].compact.max, limit).freeze : NONE
         end
       end
     end

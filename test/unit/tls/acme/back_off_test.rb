@@ -45,6 +45,17 @@ class AcmeBackOffTest < Minitest::Test
     assert_equal NOW + 120, back_off.failed(NOW)
   end
 
+  def test_it_goes_on_with_what_was_kept
+    one = BackOff.new(random: Draw.new(0))
+    2.times { one.failed(NOW) }
+    ahead = one.after_failure(NOW)
+    assert_equal 240, one.at - NOW, "nothing has failed yet"
+    other = BackOff.new(one.state, random: Draw.new(0))
+    assert_equal one.at, other.at
+    assert_equal NOW + 480, other.failed(NOW)
+    assert_equal ahead, other.state
+  end
+
   def test_who_is_in_a_hurry_waits_for_the_acme_server_alone
     back_off = BackOff.new
     back_off.hurry(NOW)
