@@ -432,6 +432,35 @@ class RulesTest < Minitest::Test
     assert_kept Style::BindingWarnings.new, { path => format(text, "NUM2INT(b)") }
   end
 
+  # What has passed is remembered, for this file with these headers.
+  def test_a_file_of_the_binding_that_has_passed_is_compiled_again_when_a_header_has_changed
+    Dir.mktmpdir do |root|
+      folder = File.join(root, "ext/neverblock/binding")
+      FileUtils.mkdir_p(folder)
+      File.write(File.join(folder, "a.c"), "#include \"binding/a.h\"\nint a(N b) { return b; }\n")
+      write = ->(type) { File.write(File.join(folder, "a.h"), "typedef #{type} N;\nint a(N b);\n") }
+      write.call("int")
+      2.times { assert_empty judged(root) }
+      assert_equal 2, File.readlines(File.join(root, "build/check/binding-passed")).size
+      write.call("long")
+      2.times { assert_equal 2, judged(root).size }
+      write.call("int")
+      assert_empty judged(root)
+    end
+  end
+
+  def judged(root)
+    Style::BindingWarnings.new.violations(Style::Tree.new(root))
+  end
+
+  def test_times_of_rules_are_shown_when_they_are_asked_for
+    Dir.mktmpdir do |root|
+      out = StringIO.new
+      assert_equal 0, Style::Gate.new(%w[--times FileLength], root: root, out: out).run
+      assert_match(/^     \d+\.\d s, \d+\.\d s of processors$/, out.string)
+    end
+  end
+
   # --- the gate itself
 
   def test_the_gate_counts_broken_rules_and_exits_with_1

@@ -22,7 +22,23 @@ class GemCase < Minitest::Test
     end
 
     def installed
-      @installed ||= InstalledGem.new(InstalledGem.build(gem_folder).first, switches: switches)
+      raise @broken if @broken
+
+      @installed ||= install
+    end
+
+    def install
+      InstalledGem.new(InstalledGem.build(gem_folder).first, switches: switches)
+    end
+
+    # Compiling is not a part of any test, which may take only so long.
+    def with_info_handler(...)
+      begin
+        installed
+      rescue StandardError => e
+        @broken = e
+      end
+      super
     end
 
     def run(...)
@@ -77,6 +93,19 @@ class GemTest < GemCase
     end
   ensure
     FileUtils.rm_rf(public_folder) if public_folder
+  end
+
+  # The three lines for Rack: the first makes config.ru, the second serves it.
+  def test_it_serves_the_start_of_the_readme
+    make, serve, = File.read(File.join(InstalledGem::ROOT, "README.md"))[/^echo .*\n.*\n.*\n/].lines
+    folder = File.join(self.class.gem_folder, "start")
+    FileUtils.mkdir_p(folder)
+    assert system("sh", "-c", make, chdir: folder)
+    assert_match(/\Abundle exec neverblock config\.ru -w auto --admin \S+$/, serve)
+    options = serve.split.drop(4).map { |word| word.sub(/:\d+\z/, ":0") }
+    installed.serve(File.read(File.join(folder, "config.ru")), options: options) do |server|
+      assert_equal "hello\n", Net::HTTP.get(URI("#{server.url}/"))
+    end
   end
 
   def test_it_serves_by_workers
@@ -167,8 +196,8 @@ class PrecompiledGemTest < GemCase
   LIBRARY = "neverblock.#{RbConfig::CONFIG["DLEXT"]}".freeze
 
   class << self
-    def installed
-      @installed ||= InstalledGem.new(precompiled, path: gem_folder)
+    def install
+      InstalledGem.new(precompiled, path: gem_folder)
     end
 
     # @return [String] path of the gem, with the extension that this tree has built

@@ -97,7 +97,7 @@ class SetupTest < Minitest::Test
   def test_what_cannot_be_finished_by_itself_names_the_command
     touch("interrupt")
     run_setup(status: 130)
-    command("dpkg", "[ \"$1\" = --audit ] && exec #{real("dpkg")} \"$@\"; exit 1")
+    command("dpkg", "exit 1")
     output = run_setup(status: 1)
     assert_match(/half-installed and cannot be finished .* as root:$/, output)
     assert_match(/^  dpkg --configure -a && apt-get -f install$/, output)

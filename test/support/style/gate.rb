@@ -7,7 +7,7 @@ module Style
     RULES = [SourceList, RubyFreeCore, IncludeDirection, NoCircles, FolderSize, FileLength,
              TestLength, CommentColumns, FunctionLength, NoLeftovers, MachineNames, ShellCheck,
              ClangFormat, RuboCop, Signatures, CoreWarnings, BindingWarnings].freeze
-    OPTIONS = %w[--fix --graph --hints --list].freeze
+    OPTIONS = %w[--fix --graph --hints --list --times].freeze
 
     # @param arguments [Array<String>] as typed after bin/check
     def initialize(arguments, root: ROOT, out: $stdout)
@@ -48,12 +48,26 @@ module Style
 
     def check(rule)
       tree = (@tree ||= Tree.new(@root))
-      found = rule.violations(tree)
+      found, times = timed { rule.violations(tree) }
       hints = @options.include?("--hints") && rule.respond_to?(:hints) ? rule.hints(tree) : []
       @out.puts("#{found.empty? ? "ok  " : "FAIL"} #{name(rule.class)}: #{rule.class::ABOUT}")
+      @out.puts("     #{times}") if @options.include?("--times")
       found.each { |violation| @out.puts("     #{violation}") }
       hints.each { |hint| @out.puts("     hint: #{hint}") }
       found.any?
+    end
+
+    # @return [Array(Object, String)] the block's result, and what it took
+    def timed
+      began, used = seconds
+      result = yield
+      ended, used_then = seconds
+      [result, format("%.1f s, %.1f s of processors", ended - began, used_then - used)]
+    end
+
+    # @return [Array(Float, Float)] of the clock, and of processors, with processes that have ended
+    def seconds
+      [Process.clock_gettime(Process::CLOCK_MONOTONIC), Process.times.to_a.sum]
     end
 
     def list
