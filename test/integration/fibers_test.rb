@@ -5,12 +5,14 @@
 
 require "json"
 require "open3"
+require "pg"
 require "rbconfig"
 require "socket"
 require "tmpdir"
 require_relative "../support/http_client"
 require_relative "../support/patience"
 require_relative "../support/server_process_case"
+require_relative "../support/services"
 
 class FibersCase < ServerProcessCase
   ROOT = File.expand_path("../..", __dir__)
@@ -321,6 +323,55 @@ class FibersTest < FibersCase
         one.values_at("path", "query")
       }
       assert_empty JSON.parse(command("--json", "--state", "ready").first)["fibers"]
+    end
+  end
+end
+
+# A client's body that comes in parts.
+class FibersOfUploadsTest < FibersCase
+  def self.options
+    path = File.join(directory, "neverblock.rb")
+    File.write(path, "route '/upload/*', input: :stream\n")
+    ["-C", path]
+  end
+
+  def self.app
+    <<~RACKUP
+      run ->(env) { [200, {}, [env["rack.input"].read]] }
+    RACKUP
+  end
+
+  def test_a_wait_for_the_rest_of_a_body_is_shown
+    connect do |client|
+      client.write("POST /upload/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nfi")
+      waiting("upload", "1", kind: "client_body")
+      client.write("bre")
+      assert_equal "fibre", client.response.body
+    end
+  end
+end
+
+# A query that another connection's lock keeps waiting.
+class FibersOfDatabaseTest < FibersCase
+  def self.app
+    <<~RACKUP
+      require "pg"
+      server = { host: "127.0.0.1", port: #{Services.postgresql.port}, user: "postgres" }
+      run ->(env) {
+        connection = PG.connect(**server, dbname: "postgres")
+        connection.exec("SELECT pg_advisory_xact_lock(36)")
+        [200, {}, ["done"]]
+      }
+    RACKUP
+  end
+
+  def test_a_query_is_shown_by_its_driver_and_address
+    port = Services.postgresql.port
+    keeper = PG.connect(host: "127.0.0.1", port: port, user: "postgres", dbname: "postgres")
+    keeper.exec("SELECT pg_advisory_lock(36)")
+    under_way("query", release: -> { keeper.close unless keeper.finished? }) do |tag|
+      waiting("query", tag, kind: "database", driver: "pg", address: "127.0.0.1:#{port}")
+      assert_match(/config\.ru:5\z/, traced("query", tag)["line"])
     end
   end
 end
