@@ -27,6 +27,8 @@ class FibersCase < ServerProcessCase
     "fibers" => "NB.all(-> { gate(tag).pop })",
     "offload" => "NB.offload { gate(tag).pop }",
     "pool" => "POOL.hold { gate(tag).pop }",
+    "named" => "NeverBlock::Scheduler.next_wait(:pool, %q(tickets)); gate(tag).pop",
+    "unknown" => "NeverBlock::Scheduler.next_wait(:coffee); gate(tag).pop",
     "process" => "system(\"cat\", fifo(tag), out: File::NULL)",
     "io" => "PIPES[tag].first.gets",
     "http" => "Net::HTTP.get(URI(\"http://127.0.0.1:\#{tag}/silent\"))",
@@ -199,6 +201,13 @@ class FibersTest < FibersCase
       let_both_go = -> { [first, second].each { |tag| ask("/release/#{tag}") } }
       under_way("pool", second, release: let_both_go) { |tag| waiting("pool", tag, kind: "pool") }
     end
+  end
+
+  def test_a_library_says_what_its_wait_is_for
+    under_way("named") do |tag|
+      waiting("named", tag, kind: "pool", name: "tickets")
+    end
+    under_way("unknown") { |tag| waiting("unknown", tag, kind: "other") }
   end
 
   def test_a_child_process_is_shown_by_its_number

@@ -179,6 +179,7 @@ static VALUE scheduler_kernel_sleep(int argc, VALUE *argv, VALUE self) {
 static VALUE scheduler_next_wait(int argc, VALUE *argv, VALUE klass) {
     (void)klass;
     rb_check_arity(argc, 1, 2);
+    Check_Type(argv[0], T_SYMBOL);
     nb_scheduler *scheduler = nb_scheduler_of_thread();
     if (scheduler == NULL || nb_fiber_memory_of(scheduler) == NULL) return Qnil;
     VALUE name = rb_sym2str(argv[0]), text = argc == 2 && !NIL_P(argv[1]) ? StringValue(argv[1]) : Qnil;
