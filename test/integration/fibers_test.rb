@@ -207,7 +207,7 @@ class FibersTest < FibersCase
     under_way("named") do |tag|
       waiting("named", tag, kind: "pool", name: "tickets")
     end
-    under_way("unknown") { |tag| waiting("unknown", tag, kind: "other") }
+    under_way("unknown") { |tag| waiting("unknown", tag, kind: "queue") }
   end
 
   def test_a_child_process_is_shown_by_its_number

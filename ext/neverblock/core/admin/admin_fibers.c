@@ -1,7 +1,7 @@
 /*
  * admin_fibers.c - /fibers.json: what each fiber does and waits for, the oldest first, read from
- * the records of all executors (intake/fiber_table.h). docs/guides/fibers.md has the fields. Fields are
- * added, never renamed.
+ * the records of all executors (intake/fiber_table.h). docs/guides/fibers.md has the fields. Fields
+ * are added, never renamed.
  *
  * The records are read here, whatever the executors do. Backtraces are made by the executors: a
  * request with ?backtrace=1 asks for them and shows what is there, one with ?backtrace=kept shows
