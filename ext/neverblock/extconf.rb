@@ -66,7 +66,8 @@ SOURCES = {
   "binding/mysql" => %w[mysql mysql_handles mysql_unlock],
   "binding/engine" => %w[engine engine_algorithms engine_files engine_reports engine_tls link],
   "binding/state" => %w[
-    children fiber_record heap inbox loop_time object parked serving sleeper timeslice_state wait watches
+    children fiber_record heap inbox loop_time object parked serving sleeper timeslice_state wait
+    watches
   ],
   "binding/fibers" => %w[fork_locks frames pin resume root start transfer],
   "binding/scheduler" => %w[event_loop limit park scheduler],

@@ -179,7 +179,7 @@ module NeverBlock
     # @!method self.next_wait(kind, text = nil)
     #   Says what the next wait of the running fiber is for, to those who look at the server
     #   (docs/guides/fibers.md). Nothing happens where no server with an admin address runs.
-    #   @param kind [Symbol] as in /fibers.json: :pool, :database, ...; another one is :other
+    #   @param kind [Symbol] as in /fibers.json: :pool, :database, ...; another says nothing
     #   @param text [String, nil] a name; 48 bytes are kept
     #   @return [nil]
 

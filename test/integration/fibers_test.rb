@@ -5,12 +5,14 @@
 
 require "json"
 require "open3"
+require "pg"
 require "rbconfig"
 require "socket"
 require "tmpdir"
 require_relative "../support/http_client"
 require_relative "../support/patience"
 require_relative "../support/server_process_case"
+require_relative "../support/services"
 
 class FibersCase < ServerProcessCase
   ROOT = File.expand_path("../..", __dir__)
@@ -25,6 +27,8 @@ class FibersCase < ServerProcessCase
     "fibers" => "NB.all(-> { gate(tag).pop })",
     "offload" => "NB.offload { gate(tag).pop }",
     "pool" => "POOL.hold { gate(tag).pop }",
+    "named" => "NeverBlock::Scheduler.next_wait(:pool, %q(tickets)); gate(tag).pop",
+    "unknown" => "NeverBlock::Scheduler.next_wait(:coffee); gate(tag).pop",
     "process" => "system(\"cat\", fifo(tag), out: File::NULL)",
     "io" => "PIPES[tag].first.gets",
     "http" => "Net::HTTP.get(URI(\"http://127.0.0.1:\#{tag}/silent\"))",
@@ -199,6 +203,13 @@ class FibersTest < FibersCase
     end
   end
 
+  def test_a_library_says_what_its_wait_is_for
+    under_way("named") do |tag|
+      waiting("named", tag, kind: "pool", name: "tickets")
+    end
+    under_way("unknown") { |tag| waiting("unknown", tag, kind: "queue") }
+  end
+
   def test_a_child_process_is_shown_by_its_number
     fifo = make_fifo(tag = new_tag)
     under_way("process", tag, release: -> { write_fifo(fifo) }) do
@@ -321,6 +332,55 @@ class FibersTest < FibersCase
         one.values_at("path", "query")
       }
       assert_empty JSON.parse(command("--json", "--state", "ready").first)["fibers"]
+    end
+  end
+end
+
+# A client's body that comes in parts.
+class FibersOfUploadsTest < FibersCase
+  def self.options
+    path = File.join(directory, "neverblock.rb")
+    File.write(path, "route '/upload/*', input: :stream\n")
+    ["-C", path]
+  end
+
+  def self.app
+    <<~RACKUP
+      run ->(env) { [200, {}, [env["rack.input"].read]] }
+    RACKUP
+  end
+
+  def test_a_wait_for_the_rest_of_a_body_is_shown
+    connect do |client|
+      client.write("POST /upload/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nfi")
+      waiting("upload", "1", kind: "client_body")
+      client.write("bre")
+      assert_equal "fibre", client.response.body
+    end
+  end
+end
+
+# A query that another connection's lock keeps waiting.
+class FibersOfDatabaseTest < FibersCase
+  def self.app
+    <<~RACKUP
+      require "pg"
+      server = { host: "127.0.0.1", port: #{Services.postgresql.port}, user: "postgres" }
+      run ->(env) {
+        connection = PG.connect(**server, dbname: "postgres")
+        connection.exec("SELECT pg_advisory_xact_lock(36)")
+        [200, {}, ["done"]]
+      }
+    RACKUP
+  end
+
+  def test_a_query_is_shown_by_its_driver_and_address
+    port = Services.postgresql.port
+    keeper = PG.connect(host: "127.0.0.1", port: port, user: "postgres", dbname: "postgres")
+    keeper.exec("SELECT pg_advisory_lock(36)")
+    under_way("query", release: -> { keeper.close unless keeper.finished? }) do |tag|
+      waiting("query", tag, kind: "database", driver: "pg", address: "127.0.0.1:#{port}")
+      assert_match(/config\.ru:5\z/, traced("query", tag)["line"])
     end
   end
 end

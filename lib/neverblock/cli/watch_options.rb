@@ -58,7 +58,7 @@ module NeverBlock
               --interval S      seconds between two readings, 0.1 to 3600; default 1
           -n, --count N         end after N readings; default: run until told to end
               --json            one JSON object for each reading: time, status (/status.json),
-                                fibers (/fibers.json)
+                                fibers (/fibers.json); it ends with the server
           -h, --help            show this help
 
           Keys: Tab switches between figures and requests. Among requests s sorts by the next

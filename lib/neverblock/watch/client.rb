@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # Requests a document (/status.json, /fibers.json) from an admin address: one connection for each
-# request, HTTP/1.0 so that the response is never chunked, and one deadline for all of it. Every failure is one line that tells
-# what was tried and what to check.
+# request, HTTP/1.0 so that the response is never chunked, and one deadline for all of it. Every
+# failure is one line that tells what was tried and what to check.
 
 require "socket"
 require "neverblock/verbs/deadline"

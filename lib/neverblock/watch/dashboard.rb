@@ -47,10 +47,9 @@ module NeverBlock
       def requests_screen(view, rows, columns, problem: nil)
         above = [head, rates(columns).first, requests, []]
         above = [] if above.size + 6 > rows
-        lines = [*above, *view.lines(rows - above.size - 1)]
-        [*lines, requests_footer(problem, view.keys)].last([rows, 1].max).map { |spans|
-          clip(spans, columns)
-        }
+        below = view.lines(rows - above.size - 1)
+        lines = [*above, *below, requests_footer(problem, view.keys)]
+        lines.last([rows, 1].max).map { |spans| clip(spans, columns) }
       end
 
       # @param problem [String, nil]

@@ -52,7 +52,7 @@ class CLITest < Minitest::Test
     "chek" => "no command and no file chek; did you mean check?",
     "serv" => "did you mean serve?",
     "frobnicate" =>
-      "commands are serve, init, check, files, stop, reload, status, top, bench, upgrade",
+      "commands are serve, init, check, files, stop, reload, status, fibers, top, bench, upgrade",
     "--admin 9293" => "write http://127.0.0.1:9293",
     # Not yet
     "--public" => "--public takes a value: --public DIR",
@@ -74,7 +74,7 @@ class CLITest < Minitest::Test
     "top" => "no admin address",
     "top --admin=9293" => "write http://127.0.0.1:9293",
     "top --adm x" => "neverblock top has no option --adm; did you mean --admin?; " \
-                     "it has --admin, --config, --interval, --count, --help",
+                     "it has --admin, --config, --json, --interval, --count, --help",
     "top -config" => "neverblock top has no option -config; did you mean --config?",
     "top -xn" => "neverblock top has no option -xn",
     "stop" =>

@@ -39,9 +39,10 @@ static const struct {
 };
 #define CLIENTS (sizeof(clients) / sizeof(*clients))
 
-static const char *client_of_class(const char *name, nb_fiber_wait_kind *kind) {
+static const char *client_of_class(VALUE name, nb_fiber_wait_kind *kind) {
     for (size_t i = 0; i < CLIENTS; i++) {
-        if (strncmp(name, clients[i].prefix, strlen(clients[i].prefix)) != 0) continue;
+        size_t size = strlen(clients[i].prefix);
+        if ((size_t)RSTRING_LEN(name) < size || memcmp(RSTRING_PTR(name), clients[i].prefix, size) != 0) continue;
         *kind = clients[i].kind;
         return clients[i].driver;
     }
@@ -59,7 +60,7 @@ static const char *client_here(nb_fiber_wait_kind *kind) {
         VALUE name = rb_protect(classpath, frames[i], &tag);
         if (tag) nb_protect_drop(Qnil);
         if (tag || !RB_TYPE_P(name, T_STRING)) continue;
-        const char *driver = client_of_class(StringValueCStr(name), kind);
+        const char *driver = client_of_class(name, kind);
         if (driver) return driver;
     }
     *kind = NB_FIBER_WAIT_io;

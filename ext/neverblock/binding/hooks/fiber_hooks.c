@@ -175,16 +175,17 @@ static VALUE scheduler_kernel_sleep(int argc, VALUE *argv, VALUE self) {
 }
 
 /* Scheduler.next_wait(kind, text = nil): what the next wait of the running fiber is for, for those
-   who look at the server; nothing happens elsewhere. Unknown kinds are `other`. */
+   who look at the server. An unknown kind says nothing. */
 static VALUE scheduler_next_wait(int argc, VALUE *argv, VALUE klass) {
     (void)klass;
     rb_check_arity(argc, 1, 2);
+    Check_Type(argv[0], T_SYMBOL);
     nb_scheduler *scheduler = nb_scheduler_of_thread();
     if (scheduler == NULL || nb_fiber_memory_of(scheduler) == NULL) return Qnil;
     VALUE name = rb_sym2str(argv[0]), text = argc == 2 && !NIL_P(argv[1]) ? StringValue(argv[1]) : Qnil;
     nb_fiber_wait_kind kind = nb_fiber_wait_named(StringValueCStr(name));
     nb_slice words = NIL_P(text) ? nb_slice_of(NULL, 0) : nb_slice_of(RSTRING_PTR(text), (size_t)RSTRING_LEN(text));
-    nb_fiber_next_wait(scheduler, kind < NB_FIBER_WAIT_KINDS ? kind : NB_FIBER_WAIT_other, -1, words);
+    if (kind < NB_FIBER_WAIT_KINDS) nb_fiber_next_wait(scheduler, kind, -1, words);
     return Qnil;
 }
 

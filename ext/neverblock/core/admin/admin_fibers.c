@@ -1,7 +1,7 @@
 /*
  * admin_fibers.c - /fibers.json: what each fiber does and waits for, the oldest first, read from
- * the records of all executors (intake/fiber_table.h). docs/guides/fibers.md has the fields. Fields are
- * added, never renamed.
+ * the records of all executors (intake/fiber_table.h). docs/guides/fibers.md has the fields. Fields
+ * are added, never renamed.
  *
  * The records are read here, whatever the executors do. Backtraces are made by the executors: a
  * request with ?backtrace=1 asks for them and shows what is there, one with ?backtrace=kept shows
@@ -150,8 +150,19 @@ static void choose_waits(fibers_view *view, uint16_t number) {
     }
 }
 
+/* A lane's thread has no parked fibers. */
+static bool answers(const shown_executor *executor) {
+    const nb_channel *channel = executor->channel->channel;
+    return !channel->link->lane && !LOAD(channel->board->executor_gone);
+}
+
+static bool answered(const shown_executor *executor) {
+    return !answers(executor) || LOAD(executor->memory->asked_ns) == LOAD(executor->memory->answered_ns);
+}
+
 static void ask(fibers_view *view, const shown_executor *executor) {
     nb_fiber_memory *memory = executor->memory;
+    if (!answers(executor)) return;
     int64_t asked_ns = LOAD(memory->asked_ns);
     if (asked_ns != LOAD(memory->answered_ns) && view->now_ns - asked_ns < ASK_AGAIN_NS) return;
     nb_fiber_ask_traces(memory, view->now_ns);
@@ -359,12 +370,11 @@ static void add_executors(fibers_view *view) {
     nb_json_begin(text, "executors", '[');
     for (uint16_t i = 0; i < view->executor_count && !is_full(view); i++) {
         const shown_executor *executor = &view->executors[i];
-        int64_t asked_ns = LOAD(executor->memory->asked_ns);
         nb_json_begin(text, NULL, '{');
         add_whose(view, executor);
         nb_json_number(text, "running", LOAD(executor->channel->channel->board->figures.running));
         nb_json_seconds(text, "busy_for_s", executor->busy_since_ns ? view->now_ns - executor->busy_since_ns : 0);
-        nb_json_flag(text, "backtraces_complete", asked_ns == LOAD(executor->memory->answered_ns));
+        nb_json_flag(text, "backtraces_complete", answered(executor));
         nb_text_add(text, "}");
     }
     nb_text_add(text, "]");

@@ -7,9 +7,10 @@
  * executor.
  *
  * The shared parts (nb_board, nb_channel_memory, nb_fiber_memory) hold no pointers. Within one
- * process they are plain memory. Between a front and a worker they lie in one memfd, and descriptors named by
- * records travel beside the rings in the order of the records (os/descriptor_pipe.h). The front
- * creates such a link; the worker attaches to it by its descriptors.
+ * process they are plain memory. Between a front and a worker they lie in one memfd, and
+ * descriptors named by records travel beside the rings in the order of the records
+ * (os/descriptor_pipe.h). The front creates such a link; the worker attaches to it by its
+ * descriptors.
  *
  * Executors pull. Before an executor waits it raises `asked`, the number of requests it has asked
  * for since the start. A loop hands over a request only while the number of those handed, by all
