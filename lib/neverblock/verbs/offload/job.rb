@@ -4,6 +4,7 @@
 # the caller through a queue, which wakes the fiber from another thread and keeps an outcome that
 # comes before the fiber waits.
 
+require "neverblock/verbs/carry"
 require "neverblock/verbs/outcome"
 
 module NeverBlock
@@ -17,7 +18,7 @@ module NeverBlock
       # @param block [#call]
       # @param root [Fiber, nil] the request fiber that it works for; nil: none
       def initialize(block, root: nil)
-        @block = block
+        @block = Carry.around(block)
         @root = root
         @state = :waiting
         @done = Thread::Queue.new
