@@ -126,7 +126,8 @@ class RackEnvTest < ServerProcessCase
 
   # W3C Trace Context, section 3.2.2.3: as if there were none. What was sent is the application's.
   def test_an_invalid_traceparent_has_no_trace_id
-    [TRACEPARENT.upcase, "#{TRACEPARENT}-x", "", "00-#{"0" * 32}-00f067aa0ba902b7-01"].each do |sent|
+    zeros = "00-#{"0" * 32}-00f067aa0ba902b7-01"
+    [TRACEPARENT.upcase, "#{TRACEPARENT}-x", "", zeros].each do |sent|
       env = env_of("/env", "Traceparent: #{sent}")["strings"]
       assert_equal sent, env["HTTP_TRACEPARENT"]
       refute env.key?("neverblock.trace_id"), sent

@@ -45,10 +45,10 @@ static void test_the_id_of_valid_values(void **state) {
 static void test_invalid_values(void **state) {
     (void)state;
     static const char *const values[] = {
-        "ff-" ID REST,                                             /* a version that is not allowed */
-        VALID "-more",                                             /* version 00 has no more */
+        "ff-" ID REST, /* a version that is not allowed */
+        VALID "-more", /* version 00 has no more */
         VALID "-",
-        "01-" ID REST "more",                                      /* no dash before it */
+        "01-" ID REST "more", /* no dash before it */
         "01-" ID REST ".",
         "00-00000000000000000000000000000000-00f067aa0ba902b7-01", /* no trace id */
         "00-" ID "-0000000000000000-01",                           /* no parent id */

@@ -54,7 +54,8 @@ class CarryTest < VerbsCase
     run_loop do
       Kept.with(1) do
         assert_equal(:left, NB.offload { break :left })
-        assert_equal("x", assert_raises(ArgumentError) { NB.offload { raise ArgumentError, "x" } }.message)
+        error = assert_raises(ArgumentError) { NB.offload { raise ArgumentError, "x" } }
+        assert_equal("x", error.message)
         assert_equal(:thrown, catch(:here) { NB.all(-> { throw(:here, :thrown) }) })
       end
     end

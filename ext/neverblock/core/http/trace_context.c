@@ -19,7 +19,8 @@ static bool is_hex(const char *text, size_t size) {
 
 static bool is_id(const char *text, size_t size) {
     bool zero = true;
-    for (size_t i = 0; i < size && zero; i++) zero = text[i] == '0';
+    for (size_t i = 0; i < size && zero; i++)
+        zero = text[i] == '0';
     return !zero && is_hex(text, size);
 }
 
