@@ -103,7 +103,8 @@ class TracesTest < Minitest::Test
     def start(kind, service)
       env = BUNDLE.env.merge(
         "NB_TRACES_SERVICE" => service.port.to_s, "NB_TRACES_DATABASE" => OnThreads::Databases.url,
-        "NB_TRACES_MYSQL" => Services.mariadb.port.to_s, "NB_TRACES_REDIS" => Services.redis.port.to_s,
+        "NB_TRACES_MYSQL" => Services.mariadb.port.to_s,
+        "NB_TRACES_REDIS" => Services.redis.port.to_s,
         "RACK_ENV" => "production", "RAILS_ENV" => "production", "RAILS_MAX_THREADS" => "32"
       )
       OnThreads::Server.new(kind, APP, clients: AT_ONCE + 2, env: env).start
