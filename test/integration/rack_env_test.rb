@@ -116,6 +116,30 @@ class RackEnvTest < ServerProcessCase
     refute_equal first, second
   end
 
+  TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"
+  TRACEPARENT = "00-#{TRACE_ID}-00f067aa0ba902b7-01".freeze
+
+  def test_the_trace_id_of_a_traceparent
+    env = env_of("/env", "Traceparent:  #{TRACEPARENT} ")["strings"]
+    assert_equal [TRACE_ID, TRACEPARENT], env.values_at("neverblock.trace_id", "HTTP_TRACEPARENT")
+  end
+
+  # W3C Trace Context, section 3.2.2.3: as if there were none. What was sent is the application's.
+  def test_an_invalid_traceparent_has_no_trace_id
+    zeros = "00-#{"0" * 32}-00f067aa0ba902b7-01"
+    [TRACEPARENT.upcase, "#{TRACEPARENT}-x", "", zeros].each do |sent|
+      env = env_of("/env", "Traceparent: #{sent}")["strings"]
+      assert_equal sent, env["HTTP_TRACEPARENT"]
+      refute env.key?("neverblock.trace_id"), sent
+    end
+  end
+
+  def test_two_traceparents_are_none
+    env = env_of("/env", "Traceparent: #{TRACEPARENT}", "Traceparent: #{TRACEPARENT}")["strings"]
+    refute env.key?("neverblock.trace_id")
+    refute env_of["strings"].key?("neverblock.trace_id")
+  end
+
   def test_a_request_id_that_fits_is_kept
     ["abc_DEF-123", "a" * 128].each do |id|
       assert_equal id, env_of("/env", "X-Request-Id: #{id}")["strings"]["neverblock.request_id"]

@@ -35,6 +35,10 @@ module NeverBlock
       private_class_method :row
 
       OFFLOAD = "wrap its calls in NB.offload { }"
+      ALONE = "has its own current span in each task of NB.all, NB.offload and a FiberPool, as in " \
+              "Thread.new: none"
+      CARRY = "NB.carry, with the lines of docs/guides/tracing.md"
+      TRACING = "docs/guides/tracing.md"
       YIELDING = "Net::HTTP, http or httpx, which let other requests run"
 
       WRONG = [
@@ -139,7 +143,9 @@ module NeverBlock
             "`pool_size:` as many as are needed at once", guide: "docs/COMPATIBILITY.md"),
         row("dalli", [">= 0"], :note, :hand,
             "has a `socket_timeout` without effect on Ruby 3.1, under any server",
-            "NB.deadline, or a newer Ruby", guide: "docs/COMPATIBILITY.md")
+            "NB.deadline, or a newer Ruby", guide: "docs/COMPATIBILITY.md"),
+        row("datadog", [">= 0"], :note, :hand, ALONE, CARRY, guide: TRACING),
+        row("sentry-ruby", [">= 0"], :note, :hand, ALONE, CARRY, guide: TRACING)
       ].freeze
 
       # Versions that were not tested.
@@ -158,7 +164,15 @@ module NeverBlock
             "test it under load", guide: "docs/guides/sqlite.md"),
         row("excon", ["> 1.10.0"], :note, :new,
             "is newer than the versions whose sockets NeverBlock patches (up to 1.10)",
-            "test it under load", guide: "docs/COMPATIBILITY.md")
+            "test it under load", guide: "docs/COMPATIBILITY.md"),
+        row("skylight", [">= 0"], :note, :new,
+            "was not tested: its installation fetches a native part from its vendor",
+            "compare the traces of one action under load with those of a server with threads",
+            guide: TRACING),
+        row("appsignal", [">= 0"], :note, :new,
+            "was not tested: its installation fetches a native part from its vendor",
+            "compare the traces of one action under load with those of a server with threads",
+            guide: TRACING)
       ].freeze
 
       ROWS = [*WRONG, *LOCK, *WAIT, *LOOP, *HAND, *NEW].freeze

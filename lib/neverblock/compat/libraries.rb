@@ -21,6 +21,7 @@ require "neverblock/compat/net_http"
 require "neverblock/compat/new_relic"
 require "neverblock/compat/nokogiri"
 require "neverblock/compat/sequel"
+require "neverblock/compat/opentelemetry"
 require "neverblock/compat/share_lock"
 require "neverblock/compat/streamed_bodies"
 require "neverblock/compat/tilt"
@@ -70,6 +71,7 @@ module NeverBlock
         Live.apply
         NewRelic.apply
         Nokogiri.apply
+        OpenTelemetry.apply
         ShareLock.apply
         StreamedBodies.apply
         Tilt.apply

@@ -58,7 +58,9 @@ module NeverBlock
     end
 
     def id(env)
-      { request_id: env && env["neverblock.request_id"] }.compact
+      return {} unless env
+
+      { request_id: env["neverblock.request_id"], trace_id: env["neverblock.trace_id"] }.compact
     end
 
     # @return [String] the line of the application that waited

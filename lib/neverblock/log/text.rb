@@ -36,6 +36,7 @@ module NeverBlock
         return entry(time, :info, by_server(words.compact, fields), nil, fields) if reason(fields)
 
         more = "#{fields[:remote_addr]} #{fields[:request_id]}"
+        more = "#{more} trace #{fields[:trace_id]}" if fields[:trace_id]
         more = "#{more} #{fields[:error]}" if fields[:error]
         entry(time, :info, "#{words.join(" ")} #{fields[:duration_ms]} ms #{more}", nil, fields)
       end

@@ -8,6 +8,7 @@
 # they came.
 
 require "neverblock/errors"
+require "neverblock/verbs/carry"
 require "neverblock/verbs/run"
 require "neverblock/pool/waiter"
 require "neverblock/pool/fiber_state"
@@ -40,6 +41,7 @@ module NeverBlock
       # @return [void]
       # @raise [Error, FiberError] as FiberPool#spawn
       def spawn(job)
+        job = Carry.around(job)
         start = @lock.synchronize { admit(job) }
         start_fiber(job) if start
       end
@@ -108,7 +110,7 @@ module NeverBlock
       # @param later [Boolean] whether the new fiber first lets others run: the caller is ending
       def start_fiber(job, later: false)
         settled = false
-        Fiber.schedule do
+        Carry.schedule_bare do
           settled = true
           work(job, later)
         end

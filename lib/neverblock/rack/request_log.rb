@@ -62,6 +62,8 @@ module NeverBlock
         remote_addr: env["REMOTE_ADDR"],
         request_id: env["neverblock.request_id"]
       }
+      trace_id = env["neverblock.trace_id"]
+      fields[:trace_id] = trace_id if trace_id
       fields[:error] = error.class.to_s if error
       @log.request(fields, @shape)
     end

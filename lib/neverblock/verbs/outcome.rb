@@ -70,7 +70,7 @@ module NeverBlock
     end
 
     OURS = %r{\A#{Regexp.escape(File.expand_path("..", __dir__))}/
-              (?:verbs/(?:offload|all|outcome)|compat/handle_interrupt)[./]}x
+              (?:verbs/(?:offload|all|outcome|carry)|compat/handle_interrupt)[./]}x
     private_constant :OURS
 
     def join_backtraces

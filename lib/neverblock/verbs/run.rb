@@ -10,6 +10,7 @@
 
 require "neverblock/verbs/deadline"
 require "neverblock/errors"
+require "neverblock/verbs/carry"
 require "neverblock/verbs/outcome"
 require "neverblock/scheduler"
 
@@ -93,7 +94,8 @@ module NeverBlock
       @scheduler = Scheduler.new
       Fiber.set_scheduler(@scheduler)
       begin
-        Fiber.schedule { call_block }
+        @block = Carry.around(@block) # what is carried may be known since there is a scheduler
+        Carry.schedule_bare { call_block }
         @scheduler.run
         ended = true
       rescue Left

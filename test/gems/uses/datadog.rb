@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 Gems.use "datadog" do
+  note "has no current span in a task of NB.all, NB.offload and a FiberPool, as in Thread.new; " \
+       "NB.carry takes it along (docs/guides/tracing.md)"
   setup do
     ENV.update("DD_TRACE_ENABLED" => "true", "DD_REMOTE_CONFIGURATION_ENABLED" => "false",
                "DD_INSTRUMENTATION_TELEMETRY_ENABLED" => "false",
@@ -8,7 +10,8 @@ Gems.use "datadog" do
     require "datadog"
     Datadog.configure do |config|
       config.logger.level = Logger::FATAL
-      config.tracing.test_mode.enabled = true
+      config.agent.host = "127.0.0.1" # the HTTP service takes its traces
+      config.agent.port = Hunt::SERVICE
     end
   end
   answer do |id|

@@ -24,6 +24,24 @@ class RequestLogTest < Minitest::Test
     )
   end
 
+  def test_the_trace_id_is_told
+    @env["neverblock.trace_id"] = id = "4bf92f3577b34da6a3ce929d0e0e4736"
+    [nil, NeverBlock::Log::Json.new].each do |shape|
+      NeverBlock::RequestLog.new(->(_env) { [200, {}, []] }, @log, shape).call(@env)
+    end
+    finish(200)
+    text, json = @log.text.lines
+    assert text.end_with?(" 192.0.2.7 id-1 trace #{id}\n"), text
+    assert_equal id, JSON.parse(json)["trace_id"]
+  end
+
+  def test_without_a_trace_there_is_no_word_of_one
+    NeverBlock::RequestLog.new(->(_env) { [200, {}, []] }, @log, NeverBlock::Log::Json.new)
+                          .call(@env)
+    finish(200)
+    refute JSON.parse(@log.text).key?("trace_id")
+  end
+
   def test_the_protocol_is_told
     @env["SERVER_PROTOCOL"] = "HTTP/2"
     [nil, NeverBlock::Log::Json.new].each do |shape|

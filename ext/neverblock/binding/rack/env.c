@@ -16,6 +16,7 @@
 #include "binding/rack/hints.h"
 #include "http/head.h"
 #include "http/host.h"
+#include "http/trace_context.h"
 #include "binding/base/module.h"
 #include "binding/rack/upgrade.h"
 
@@ -250,6 +251,15 @@ static void set_other(nb_env_builder *builder, VALUE env, const nb_request_messa
     }
 }
 
+/* Several fields, joined to one value, are invalid too. */
+static void set_trace_id(VALUE env) {
+    VALUE field = rb_hash_lookup(env, nb_env_field_keys[NB_FIELD_TRACEPARENT]);
+    nb_slice id;
+    if (nb_trace_context_id(nb_slice_of(RSTRING_PTR(field), (size_t)RSTRING_LEN(field)), &id))
+        rb_hash_aset(env, nb_env_keys.trace_id, rb_str_new(id.data, (long)id.size));
+    RB_GC_GUARD(field);
+}
+
 static void set_headers(nb_env_builder *builder, VALUE env, const nb_request_message *request) {
     uint64_t seen = 0;
     builder->dropped_size = 0;
@@ -278,6 +288,7 @@ static void set_headers(nb_env_builder *builder, VALUE env, const nb_request_mes
         }
         seen |= bit;
     }
+    if (seen & (UINT64_C(1) << NB_FIELD_TRACEPARENT)) set_trace_id(env);
 }
 
 static VALUE decimal(uint64_t number) {

@@ -41,6 +41,7 @@
     X(rack_early_hints, "rack.early_hints")             \
     X(rack_protocol, "rack.protocol")                   \
     X(request_id, "neverblock.request_id")              \
+    X(trace_id, "neverblock.trace_id")                  \
     X(deadline, "neverblock.deadline")                  \
     X(tls, "neverblock.tls")
 

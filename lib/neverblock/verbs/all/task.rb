@@ -2,6 +2,7 @@
 
 # One callable of an NB.all and the fiber that runs it.
 
+require "neverblock/verbs/carry"
 require "neverblock/verbs/outcome"
 
 module NeverBlock
@@ -9,13 +10,13 @@ module NeverBlock
     class Task
       def initialize(group, callable)
         @group = group
-        @callable = callable
+        @callable = Carry.around(callable)
         @deadline = Deadline.current
       end
 
       # Runs the callable until its first wait. Its error goes to the group.
       def start
-        Fiber.schedule do
+        Carry.schedule_bare do
           @fiber = Fiber.current
           Deadline.inherit(@deadline)
           @outcome = Outcome.of { call }

@@ -4,6 +4,7 @@
 # the caller through a queue, which wakes the fiber from another thread and keeps an outcome that
 # comes before the fiber waits.
 
+require "neverblock/verbs/carry"
 require "neverblock/verbs/outcome"
 
 module NeverBlock
@@ -18,7 +19,7 @@ module NeverBlock
       # @param root [Fiber, nil] the request fiber that it works for; nil: none
       # @param driver [String, nil] of the database that is waited for; nil: it is another wait
       def initialize(block, root: nil, driver: nil)
-        @block = block
+        @block = Carry.around(block)
         @driver = driver
         @root = root
         @state = :waiting

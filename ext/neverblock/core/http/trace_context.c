@@ -1,0 +1,45 @@
+/*
+ * trace_context.c - see trace_context.h.
+ */
+#include "http/trace_context.h"
+
+/* VERSION-TRACEID-PARENTID-FLAGS: 2, 32, 16 and 2 digits. */
+#define TRACE_AT 3u
+#define PARENT_AT 36u
+#define PARENT_DIGITS 16u
+#define FLAGS_AT 53u
+#define BYTES 55u
+
+static bool is_hex(const char *text, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        if (!((text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f'))) return false;
+    }
+    return true;
+}
+
+static bool is_id(const char *text, size_t size) {
+    bool zero = true;
+    for (size_t i = 0; i < size && zero; i++)
+        zero = text[i] == '0';
+    return !zero && is_hex(text, size);
+}
+
+static bool has_dashes(const char *text) {
+    return text[TRACE_AT - 1] == '-' && text[PARENT_AT - 1] == '-' && text[FLAGS_AT - 1] == '-';
+}
+
+/* text: of BYTES at least */
+static bool ends_well(const char *text, size_t size) {
+    const bool first = text[0] == '0' && text[1] == '0';
+    return size == BYTES || (!first && text[BYTES] == '-');
+}
+
+bool nb_trace_context_id(nb_slice value, nb_slice *id) {
+    const char *text = value.data;
+    if (value.size < BYTES || !has_dashes(text) || !ends_well(text, value.size)) return false;
+    if (!is_hex(text, TRACE_AT - 1) || (text[0] == 'f' && text[1] == 'f')) return false;
+    if (!is_id(text + TRACE_AT, NB_TRACE_ID_DIGITS) || !is_id(text + PARENT_AT, PARENT_DIGITS)) return false;
+    if (!is_hex(text + FLAGS_AT, BYTES - FLAGS_AT)) return false;
+    *id = nb_slice_of(text + TRACE_AT, NB_TRACE_ID_DIGITS);
+    return true;
+}
