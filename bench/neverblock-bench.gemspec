@@ -13,7 +13,7 @@ Gem::Specification.new do |spec|
   spec.license = "MIT"
   spec.required_ruby_version = ">= 3.1"
 
-  spec.files = Dir.chdir(__dir__) { Dir["lib/**/*.rb", "sig/**/*.rbs", "README.md"] }
+  spec.files = Dir.chdir(__dir__) { Dir["lib/**/*.{rb,erb,css}", "sig/**/*.rbs", "README.md"] }
   spec.require_paths = ["lib"]
   spec.metadata["rubygems_mfa_required"] = "true"
 

@@ -97,6 +97,18 @@ module NeverBlock
           cells.map { |name, clients, rate, stopped| scenario(name, clients, rate, stopped) }
         end
 
+        def published
+          PUBLISHED.flat_map do |server, cells|
+            cells.flat_map do |(clients, limited), (first, top, total)|
+              { "first_mean_us" => first * 1e6, "top_megabytes_per_second" => top,
+                "megabytes_per_second" => total }.map { |metric, value|
+                Published.new(scenario: cell(clients, limited), metric: metric,
+                              name: server.sub("neverblock", "2009:"), value: value)
+              }
+            end
+          end
+        end
+
         def tables(results)
           [g1(results, "as fast as they can", false), g1(results, "1 MB/s each", true),
            beside_table(results)]

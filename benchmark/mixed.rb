@@ -39,6 +39,16 @@ module NeverBlock
            scenario(SHORT, MANY, "/short"), scenario(LONG, MANY, "/long")]
         end
 
+        # Of 2008: 20 clients, blocking and evented.
+        def published
+          [[FIFTH, "rate", 2.80, 9.53], [FIFTH, "p50_us", 5_937_000, 491_000],
+           [SHORT, "rate", 304, 260]].flat_map do |scenario, metric, *values|
+            ["2008: blocking", "2008: evented"].zip(values).map do |name, value|
+              Published.new(scenario: scenario, metric: metric, name: name, value: value)
+            end
+          end
+        end
+
         def tables(results)
           scenario_names.map { |name| scenario_table(results, name) }
         end

@@ -36,6 +36,10 @@ module NeverBlock
           "mysql: mysql2 from one process, by threads and by fibers (table M1)"
         end
 
+        def published_note
+          PRIOR
+        end
+
         def candidates
           @candidates ||= [program(BLOCKING, "one query after the other"),
                            program(THREADS, "a thread for each query at once"),

@@ -70,6 +70,12 @@ module NeverBlock
           true
         end
 
+        def published
+          { "2008: Rails, blocking" => 0.98, "2008: NeverBlock" => 9.30 }.map do |name, rate|
+            Published.new(scenario: TEN, metric: "rate", name: name, value: rate)
+          end
+        end
+
         def tables(results)
           [rates_table(results), cost_table(results), memory_table(results)]
         end

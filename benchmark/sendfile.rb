@@ -51,6 +51,14 @@ module NeverBlock
           "#{Cell.number(figures["rate"])}/s, p50 #{Cell.number(figures["p50_us"])} us"
         end
 
+        def published
+          PUBLISHED.flat_map do |size, values|
+            ["2008: Yaws without sendfile", "2008: Yaws, sendfile"].zip(values).map do |name, value|
+              Published.new(scenario: size, metric: "mean_us", name: name, value: value.last * 1000)
+            end
+          end
+        end
+
         # Without sendfile only what was measured so in 2008.
         def measures?(server, scenario)
           [OWN, YARDSTICK].include?(server.name) ||
@@ -125,7 +133,7 @@ module NeverBlock
             end
             ["#{size} #{server}", Cell.spread(found), over.first,
              figure(results, server, size, "cpu_us_per_request", digits: 1), over.last,
-             published(server, size), Cell.number(results.errors(server, size))]
+             in_2008(server, size), Cell.number(results.errors(server, size))]
           end
           Table.new("Y1: #{CLIENTS} clients, with sendfile and without (\"read\")",
                     headers: ["file, server", "mean us", "over without", "CPU us/download",
@@ -147,7 +155,7 @@ module NeverBlock
                     rows: rows)
         end
 
-        def published(server, size)
+        def in_2008(server, size)
           place = { READ => 0, OWN => 1 }[server]
           place ? PUBLISHED.fetch(size).fetch(place).join(", ") : Cell::NONE
         end

@@ -26,6 +26,14 @@ module NeverBlock
         # so they gain most of it too.
         MIXES = { 0 => 1.0, 100 => 1.16, 50 => 1.37, 20 => 1.49, 10 => 1.65, 5 => 1.69 }.freeze
         CLIENTS = [10, 100, 1000].freeze
+        # Published in 2009 (S1): requests a second at these numbers of clients.
+        RATES = {
+          100 => { "fibers" => [457, 609, 632], "blocking" => [385, 524, 532] },
+          50 => { "fibers" => [377, 461, 472], "blocking" => [267, 337, 339] },
+          20 => { "fibers" => [220, 239, 266], "blocking" => [143, 160, 142] },
+          10 => { "fibers" => [131, 140, 195], "blocking" => [79, 85, 81] },
+          5 => { "fibers" => [70, 76, 109], "blocking" => [41, 42, 42] }
+        }.freeze
         # Peers are measured at this one.
         MIDDLE = 100
         MODES = %w[fibers blocking].freeze
@@ -48,9 +56,25 @@ module NeverBlock
           end
         end
 
+        # Both modes of a mix.
+        def scenario_groups
+          scenarios.each_slice(MODES.size).to_a
+        end
+
         def measures?(server, scenario)
           server.name == OWN ||
             (scenario.load.connections == MIDDLE && scenario.load.path.start_with?("/fibers"))
+        end
+
+        def published
+          RATES.flat_map do |every, modes|
+            modes.flat_map do |mode, rates|
+              CLIENTS.zip(rates).map do |clients, rate|
+                Published.new(scenario: scenario(every, clients, mode), metric: "rate",
+                              name: "2009: #{mode}", value: rate)
+              end
+            end
+          end
         end
 
         def tables(results)

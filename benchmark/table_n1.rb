@@ -20,7 +20,25 @@ module NeverBlock
           "2009: NeverBlock" => %w[2,360 1,997 1,837 1,656 1,031]
         }.freeze
 
+        # @return [Array<Published>]
+        def published
+          PRIOR.flat_map do |name, cells|
+            DELAYS_MS.zip(cells).flat_map do |delay, cell|
+              rates = cell.delete(",").split(" / ").map(&:to_i)
+              rates.zip(prior_names(name)).map do |rate, label|
+                Published.new(scenario: scenario(delay), metric: "rate", name: label, value: rate)
+              end
+            end
+          end
+        end
+
         private
+
+        # "2009: threads 1.8 / 1.9" stands for two.
+        def prior_names(name)
+          name, second = name.split(" / ")
+          [name, *(name.sub(/\S+\z/, second) if second)]
+        end
 
         def scenario_names
           DELAYS_MS.map { |delay| scenario(delay) }

@@ -57,6 +57,11 @@ module NeverBlock
         end
 
         # Threads that read the disk have to do with the disk alone.
+        # Without the disturbance and with it.
+        def scenario_groups
+          scenarios.each_slice(2).to_a
+        end
+
         def measures?(server, scenario)
           return false if scenario.name == COLD && ThrottledFolder.obstacle
 

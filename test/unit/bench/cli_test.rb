@@ -6,15 +6,17 @@ class BenchCLITest < BenchCase
   # Takes the place of the runner: keeps what it was given, and reports one run.
   class StandInRunner
     class << self
-      attr_accessor :calls, :journals, :failing
+      attr_accessor :calls, :journals, :loads, :seconds, :failing, :interrupted
     end
 
-    def initialize(claim, settings:, servers:, progress:, journal:)
+    def initialize(claim, settings:, servers:, progress:, journal:, scenarios:, time_left:)
       self.class.calls << [claim.name, settings, servers.map(&:name)]
       self.class.journals << journal.path
+      self.class.loads << scenarios.map(&:name)
+      self.class.seconds << time_left.seconds
       @report = NeverBlock::Bench::Report.new(
         claim: StandInClaim.new, settings: settings, machine: {}, servers: [{ "name" => "a" }],
-        skipped: [], started: Time.at(0).utc, finished: Time.at(1).utc,
+        skipped: [], interrupted: self.class.interrupted == claim.name, started: Time.at(0).utc, finished: Time.at(1).utc,
         runs: [{ "server" => "a", "scenario" => "one", "round" => 1, "rate" => 5, "flags" => [],
                  "failed" => ("ended" if self.class.failing) }]
       )
@@ -29,7 +31,10 @@ class BenchCLITest < BenchCase
   def setup
     StandInRunner.calls = []
     StandInRunner.journals = []
+    StandInRunner.loads = []
+    StandInRunner.seconds = []
     StandInRunner.failing = false
+    StandInRunner.interrupted = nil
     @out = StringIO.new
     @err = StringIO.new
     @directory = Dir.mktmpdir
@@ -69,6 +74,74 @@ class BenchCLITest < BenchCase
     assert_equal [[1, 30, 3], [1, 180, 20], [5, 8, 2]], lengths
     assert_equal [File.join(@directory, "downloads-quick.runs"),
                   File.join(@directory, "downloads.runs"), nil], StandInRunner.journals
+  end
+
+  def test_all_quick_is_planned_for_less_than_25_minutes_and_leaves_out_no_claim
+    bench("all", "--quick")
+    assert_equal Catalog.new.names, StandInRunner.calls.map(&:first)
+    assert_operator StandInRunner.seconds.first, :<, 23 * 60
+    assert_equal [1], StandInRunner.calls.map { |_, settings| settings.rounds }.uniq
+    assert StandInRunner.loads.all?(&:any?)
+  end
+
+  def test_all_writes_a_page_beside_the_reports
+    bench("all", "--quick")
+    page = File.read(File.join(@directory, "report-quick.html"))
+    assert_includes page, "a stand-in"
+    assert_equal "neverblock-bench-report/1",
+                 JSON.parse(File.read(File.join(@directory, "report-quick.json")))["schema"]
+    bench("hello")
+    assert_path_exists File.join(@directory, "hello.html")
+  end
+
+  def test_an_interruption_of_all_keeps_what_is_done_and_names_it
+    StandInRunner.interrupted = "delays"
+    assert_equal 1, bench("all")
+    assert_equal %w[hello delays], StandInRunner.calls.map(&:first)
+    count = Catalog.new.names.size
+    assert_match(%r{interrupted; all servers are stopped, kept are 2 of #{count} .*report.html},
+                 @err.string.lines.last)
+    missing = JSON.parse(File.read(File.join(@directory, "report.json")))["missing"]
+    assert_includes missing, { "claim" => "handoff", "reason" => "not reached" }
+  end
+
+  def test_a_claim_that_cannot_be_measured_is_left_out_of_all
+    broken = lambda do |claim, **options|
+      raise Error, "nothing to measure" if claim.name == "hello"
+
+      StandInRunner.allocate.tap { |runner| runner.send(:initialize, claim, **options) }
+    end
+    StandInRunner.stub(:new, broken) { assert_equal 1, bench("all") }
+    assert_includes @err.string, "hello is left out: nothing to measure"
+    assert_includes JSON.parse(File.read(File.join(@directory, "report.json")))["missing"],
+                    { "claim" => "hello", "reason" => "nothing to measure" }
+  end
+
+  def test_a_folder_that_cannot_be_written_is_found_before_anything_is_measured
+    file = File.join(@directory, "file")
+    File.write(file, "")
+    assert_equal 1, cli_with_wrk(["hello", "--report", File.join(file, "in")])
+    assert_match(/\A.*cannot write the report to .*; give --report a folder.*\n\z/, @err.string)
+    assert_empty StandInRunner.calls
+  end
+
+  def test_compare_with_what_is_no_report_is_one_line
+    text = File.join(@directory, "text")
+    File.write(text, "{}")
+    { "/none" => /cannot read the report .none/, text => /is not a report/,
+      @directory => /has no report/ }.each do |path, message|
+      @err.truncate(@err.rewind)
+      assert_equal 1, bench("hello", "--compare", path)
+      assert_match(message, @err.string)
+      assert_equal 1, @err.string.lines.size
+    end
+    assert_empty StandInRunner.calls
+  end
+
+  def test_compare_prints_what_changed
+    bench("hello")
+    assert_equal 0, bench("hello", "--compare", File.join(@directory, "standin.json"))
+    assert_includes @out.string, "Compared: 1 not judged (one round has no noise)."
   end
 
   def test_an_interrupted_claim_of_long_runs_says_how_it_goes_on
@@ -131,7 +204,7 @@ class BenchCLITest < BenchCase
 
   def test_help_names_every_option
     assert_equal 0, bench("--help")
-    %w[--list --quick --peers --rounds --seconds --report hello delays].each do |word|
+    %w[--list --quick --peers --rounds --seconds --report --compare hello delays].each do |word|
       assert_includes @out.string, word
     end
   end
@@ -151,7 +224,11 @@ class BenchCLITest < BenchCase
 
   def bench(*argv)
     report = ["--report", @directory] if argv.any?
-    Wrk.stub(:version, "4.1") { cli.run([*argv, *report]) }
+    cli_with_wrk([*argv, *report])
+  end
+
+  def cli_with_wrk(argv)
+    Wrk.stub(:version, "4.1") { cli.run(argv) }
   end
 
   def cli

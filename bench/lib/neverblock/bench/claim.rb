@@ -35,6 +35,9 @@ module NeverBlock
       end
     end
 
+    # A figure of 2008-2009 in the unit of the metric. name is what a plot writes beside it.
+    Published = Struct.new(:scenario, :metric, :name, :value, keyword_init: true)
+
     # A claim: one file under benchmark/, with a subclass that names its application, servers and
     # scenarios, and shows and judges the figures. The subclass is NeverBlock::Bench::Claims::NAME.
     class Claim
@@ -77,6 +80,12 @@ module NeverBlock
       # @return [Array<Scenario>]
       def scenarios
         raise NotImplementedError
+      end
+
+      # Loads that only tell something together. A quick look at all claims takes whole groups.
+      # @return [Array<Array<Scenario>>]
+      def scenario_groups
+        scenarios.map { |scenario| [scenario] }
       end
 
       # @param _server [Server]
@@ -134,6 +143,17 @@ module NeverBlock
       # @return [Array<Verdict>]
       def verdicts(_results)
         []
+      end
+
+      # Figures of 2008-2009 that stand beside those of a load.
+      # @return [Array<Published>]
+      def published
+        []
+      end
+
+      # @return [String, nil] what was published in another unit than a plot has
+      def published_note
+        nil
       end
     end
 

@@ -9,7 +9,7 @@ module NeverBlock
     class CLI
       # The options of the command line.
       Options = Struct.new(:name, :action, :report, :quick, :peers, :rounds, :seconds,
-                           keyword_init: true)
+                           :compare, keyword_init: true)
 
       RESULTS = File.join(ROOT, "benchmark/results")
 
@@ -36,17 +36,11 @@ module NeverBlock
         return show(list) if options.action == :list
 
         claims = find(options.name)
-        @resumable = claims.any?(&:resumable?)
         raise Error, Wrk::MISSING unless claims.all?(&:load_generator)
 
-        claims.map { |claim| measure(claim, options) }.max
+        session(claims, options).run
       rescue Error, OptionParser::ParseError => e
         @err.puts("neverblock bench: #{e.message}")
-        1
-      rescue Interrupt
-        again = "; the same command continues" if @resumable
-        @err.puts("neverblock bench: interrupted; all servers are stopped, no report is written" \
-                  "#{again}")
         1
       end
 
@@ -69,8 +63,13 @@ module NeverBlock
           add_selection(parser, options)
           add_length(parser, options)
           parser.on("--report DIR",
-                    "folder of NAME.json and NAME.md; default benchmark/results") do |directory|
+                    "folder of NAME.json, NAME.md and the page (report.html, of one benchmark",
+                    "NAME.html); default benchmark/results, without a page") do |directory|
             options.report = directory
+          end
+          parser.on("--compare OLD", "an older NAME.json, report.json or their folder:",
+                    "what is better, worse, or within the noise") do |path|
+            options.compare = path
           end
           parser.on("-h", "--help", "show this help") { options.action = :help }
         end
@@ -83,7 +82,8 @@ module NeverBlock
       end
 
       def add_selection(parser, options)
-        parser.on("--quick", "2 rounds of 2 s (downloads: 1 of 30 s): a look, no measurement") do
+        parser.on("--quick", "2 rounds of 2 s (downloads: 1 of 30 s): a look, no measurement;",
+                  "all: 1 round with fewer loads, under 25 minutes") do
           options.quick = true
         end
         parser.on("--peers A,B", Array,
@@ -124,26 +124,31 @@ module NeverBlock
         0
       end
 
-      def measure(claim, options)
-        settings = claim.settings(quick: options.quick, rounds: options.rounds,
-                                  seconds: options.seconds)
+      def session(claims, options)
+        old = Comparison.read(options.compare) if options.compare
+        plans = plans(claims, options)
         directory = options.report || RESULTS
-        journal = Journal.of(claim, settings, directory)
-        report = runner(claim, settings, journal, options).run
-        publish(report, directory, journal)
-        report.failed? ? 1 : 0
+        Collection.check_writable(directory)
+        collection = Collection.new(claims.map(&:name), quick: options.quick, old: old,
+                                                        directory: options.report)
+        Session.new(plans, directory: directory, collection: collection,
+                           asked: !options.report.nil?, out: @out, err: @err, runner: @runner)
       end
 
-      def runner(claim, settings, journal, options)
-        @runner.new(claim, settings: settings, progress: Progress.new(@err), journal: journal,
-                           servers: chosen(claim, options.peers))
+      def plans(claims, options)
+        short = options.quick && claims.size > 1
+        plans = claims.map do |claim|
+          Plan.new(claim, settings: settings(claim, options, short),
+                          servers: chosen(claim, options.peers))
+        end
+        short ? QuickPlan.fit(plans) : plans
       end
 
-      def publish(report, directory, journal)
-        paths = report.write(directory)
-        journal.remove unless report.failed?
-        @out.puts(report.to_text)
-        @err.puts("written: #{paths.join(", ")}")
+      def settings(claim, options, short)
+        length = { rounds: options.rounds, seconds: options.seconds }
+        return QuickPlan.settings(claim, **length) if short
+
+        claim.settings(quick: options.quick, **length)
       end
 
       # A peer is named by its family ("puma") or in full ("puma-5").

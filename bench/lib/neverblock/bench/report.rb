@@ -24,7 +24,10 @@ module NeverBlock
       ].freeze
       MARKS = { met: "met", missed: "MISSED", unknown: "not measured" }.freeze
 
-      def initialize(claim:, settings:, machine:, servers:, skipped:, runs:, started:, finished:)
+      # @param missing [Array<Hash{String => Object}>] planned runs without figures: round,
+      #   scenario, server, reason
+      def initialize(claim:, settings:, machine:, servers:, skipped:, runs:, started:, finished:,
+                     missing: [], interrupted: false)
         @claim = claim
         @settings = settings
         @machine = machine
@@ -32,6 +35,8 @@ module NeverBlock
         @skipped = skipped
         @started = started
         @finished = finished
+        @missing = missing
+        @interrupted = interrupted
         @results = Results.new(runs, servers: servers.map { |server| server["name"] })
       end
 
@@ -44,7 +49,10 @@ module NeverBlock
           "load_generator" => @claim.load_generator, "servers" => @servers, "skipped" => @skipped,
           "scenarios" => @claim.scenarios.map { |scenario| describe(scenario) },
           "verdicts" => verdicts.map { |verdict| verdict.to_h.transform_keys(&:to_s) },
-          "figures" => figures, "runs" => @results.runs
+          "tables" => tables.map { |table| describe_table(table) }, "figures" => figures,
+          **published, "missing" => @missing, "interrupted" => @interrupted,
+          "run_count" => @results.runs.size, "flagged_runs" => @results.flagged.size,
+          "runs" => @results.runs
         }
       end
 
@@ -76,7 +84,30 @@ module NeverBlock
         @results.failures.any?
       end
 
+      # @return [Boolean] whether the measurement was ended before its last run
+      def interrupted?
+        @interrupted
+      end
+
+      # @return [Integer] runs that were planned and not made
+      def missing_count
+        @missing.size
+      end
+
       private
+
+      def tables
+        @tables ||= @claim.tables(@results)
+      end
+
+      def describe_table(table)
+        { "title" => table.title, "headers" => table.headers, "rows" => table.rows }
+      end
+
+      def published
+        { "published" => @claim.published.map { |one| one.to_h.transform_keys(&:to_s) },
+          "published_note" => @claim.published_note }
+      end
 
       def verdicts
         @verdicts ||= @claim.verdicts(@results)
@@ -99,7 +130,7 @@ module NeverBlock
 
       def render(table, heading:, bullet:)
         parts = ["#{heading}#{@claim.title}\n", list(conditions, bullet),
-                 *@claim.tables(@results).map { |one| one.public_send(table) }]
+                 *tables.map { |one| one.public_send(table) }]
         parts << verdict_table.public_send(table) unless verdicts.empty?
         parts << list(warnings, bullet) unless warnings.empty?
         parts.join("\n")
@@ -116,6 +147,8 @@ module NeverBlock
          "#{@machine["cores"]} cores #{@machine["cpu"]}, #{@machine["kernel"]}, " \
          "#{@machine["system"]}; #{@claim.load_generator}",
          *(["a quick look, too short to quote"] if @settings.quick),
+         *(["INTERRUPTED"] if @interrupted),
+         *(["missing: #{missing_count} planned runs"] if @missing.any?),
          *@servers.map { |server| server_line(server) },
          *@skipped.map { |server| "left out: #{server["name"]}: #{server["reason"]}" }]
       end

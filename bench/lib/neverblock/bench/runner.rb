@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "neverblock/verbs/deadline"
 require "time"
 
 module NeverBlock
@@ -16,8 +17,11 @@ module NeverBlock
       #   ProgramMeasurement)
       # @param host [#run] starts a candidate and yields its process (ServerProcess, ProgramHost)
       # @param journal [Journal] finished runs of an interrupted measurement
+      # @param scenarios [Array<Scenario>] the measured loads of the claim
+      # @param time_left [TimeLeft, nil] of this and the following claims
       def initialize(claim, settings:, progress:, servers: claim.candidates,
-                     measurement: claim.measurement, host: claim.host, journal: Journal.none)
+                     measurement: claim.measurement, host: claim.host, journal: Journal.none,
+                     scenarios: claim.scenarios, time_left: nil)
         @claim = claim
         @settings = settings
         @progress = progress
@@ -25,7 +29,10 @@ module NeverBlock
         @measurement = measurement
         @host = host
         @journal = journal
+        @plan = Plan.new(claim, settings: settings, servers: servers, scenarios: scenarios)
+        @time_left = time_left || TimeLeft.new(@plan.seconds)
         @skipped = []
+        @runs = []
         @seen = {}
       end
 
@@ -38,17 +45,45 @@ module NeverBlock
         raise Error, "#{@claim.name}: nothing to measure (#{skipped_text})" if servers.empty?
 
         say_plan(servers)
-        runs = (1..@settings.rounds).flat_map { |round| run_round(round, servers) }
+        places = places(servers)
+        measure(places)
         Report.new(claim: @claim, settings: @settings, machine: machine,
                    servers: servers.map { |server| described(server) }, skipped: @skipped,
-                   runs: runs, started: started, finished: Time.now.utc)
+                   runs: @runs, started: started, finished: Time.now.utc,
+                   missing: left_out(servers) + not_reached(places), interrupted: @interrupted)
       end
 
       private
 
+      # An interruption ends the measurement; what is done is kept.
+      def measure(places)
+        places.each { |place| @runs << once(*place) }
+      rescue Interrupt
+        raise if @runs.empty?
+
+        @interrupted = true
+      end
+
+      def not_reached(places)
+        places.drop(@runs.size).map { |place| missing(*place, "interrupted") }
+      end
+
+      # Runs of the claim's other loads.
+      def left_out(servers)
+        names = @plan.scenarios.map(&:name)
+        others = @claim.scenarios.reject { |scenario| names.include?(scenario.name) }
+        places(servers, others).map { |place| missing(*place, "left out of a quick look at all") }
+      end
+
+      def missing(round, scenario, server, reason)
+        { "round" => round, "scenario" => scenario.name, "server" => server.name,
+          "reason" => reason }
+      end
+
       def say_plan(servers)
-        @progress.say("#{@claim.name}: #{servers.size} candidates, #{@claim.scenarios.size} " \
-                      "loads, #{@settings.rounds} rounds, about #{estimate(servers)}")
+        @progress.say("#{@claim.name}: #{servers.size} candidates, #{@plan.scenarios.size} " \
+                      "loads, #{@settings.rounds} rounds, about " \
+                      "#{Progress.duration(@plan.seconds(servers))}")
         return unless @journal.size.positive?
 
         @progress.say("#{@claim.name}: continuing with #{@journal.size} runs of " \
@@ -62,16 +97,18 @@ module NeverBlock
         rescue Error => e
           reason = from_root(e.message)
           @skipped << { "name" => server.name, "reason" => reason }
+          @time_left.drop(@plan.seconds([server]))
           @progress.say("#{@claim.name}: #{server.name} is skipped: #{reason}")
           false
         end
       end
 
-      def run_round(round, servers)
-        @claim.scenarios.flat_map do |scenario|
+      # @return [Array<Array(Integer, Scenario, Server)>] in the order of the runs
+      def places(servers, scenarios = @plan.scenarios)
+        (1..@settings.rounds).to_a.product(scenarios).flat_map do |round, scenario|
           order = Rotation.order(servers, round)
           able = order.select { |server| @claim.measures?(server, scenario) }
-          able.map { |server| once(round, scenario, server) }
+          able.map { |server| [round, scenario, server] }
         end
       end
 
@@ -80,6 +117,7 @@ module NeverBlock
         finished = @journal.find(round, scenario.name, server.name)
         if finished
           @seen[server.name] ||= finished.seen
+          @time_left.drop(@plan.run_seconds(scenario))
           return finished.run
         end
 
@@ -89,6 +127,7 @@ module NeverBlock
       end
 
       def run_one(round, scenario, server)
+        start = Deadline.now
         place = { "round" => round, "scenario" => scenario.name, "server" => server.name,
                   "at" => Time.now.utc.iso8601 }
         figures = @host.run(server, app: @claim.app, path: @claim.probe_path) do |process|
@@ -96,18 +135,24 @@ module NeverBlock
             @seen[server.name] ||= { "command" => process.command, "yjit" => process.yjit }
           end
         end
+        count(scenario, start)
         say(place, @claim.headline(figures), figures["flags"])
         place.merge(figures)
       rescue Error => e
         reason = from_root(e.message)
+        count(scenario, start)
         say(place, "failed: #{reason}", [])
         place.merge("failed" => reason, "flags" => ["failed: #{reason}"])
+      end
+
+      def count(scenario, start)
+        @time_left.done(@plan.run_seconds(scenario), Deadline.now - start)
       end
 
       def say(place, text, flags)
         where = format("%-8s round %d/%d  %-28s %-17s", @claim.name, place["round"],
                        @settings.rounds, place["scenario"], place["server"])
-        @progress.say("#{where} #{[text, *flags].join("; ")}")
+        @progress.say("#{where} #{[text, *flags].join("; ")} (#{@time_left})")
       end
 
       # Version and command line; paths inside the checkout are shortened.
@@ -128,13 +173,6 @@ module NeverBlock
 
       def skipped_text
         @skipped.map { |server| "#{server["name"]}: #{server["reason"]}" }.join("; ")
-      end
-
-      def estimate(servers)
-        one = @claim.scenarios.sum do |scenario|
-          scenario.seconds(@settings) + scenario.warmup_seconds(@settings) + @claim.overhead_seconds
-        end
-        Progress.duration(one * servers.size * @settings.rounds)
       end
     end
   end
