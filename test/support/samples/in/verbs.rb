@@ -8,16 +8,16 @@ require "digest"
 require "net/http"
 require "socket"
 
-pages = TCPServer.new("127.0.0.1", 0)
+LISTENER = TCPServer.new("127.0.0.1", 0)
 Thread.new do
   loop do
-    client = pages.accept
+    client = LISTENER.accept
     nil until client.gets == "\r\n"
     client.write("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\npage")
     client.close
   end
 end
-PAGE = "http://127.0.0.1:#{pages.addr[1]}/".freeze
+PAGE = "http://127.0.0.1:#{LISTENER.addr[1]}/".freeze
 
 def urls = [PAGE, PAGE, PAGE]
 def url = PAGE
