@@ -1,0 +1,5 @@
+# POST / => 204
+
+# frozen_string_literal: true
+
+# SAMPLE
