@@ -59,8 +59,11 @@ module NeverBlock
         %i[enable_keep_alives] => "connections are kept; `timeouts { idle 1 }` shortens that",
         %i[idle_timeout] => "the server does not end by itself when it has nothing to do",
         %i[worker_boot_timeout] => "a worker that cannot load the application is told by the log",
-        %i[before_thread_start on_thread_start before_thread_exit on_thread_exit out_of_band
-           before_refork on_refork after_refork after_worker_fork] => NO_THREAD,
+        %i[before_thread_start on_thread_start before_thread_exit on_thread_exit] => NO_THREAD,
+        %i[out_of_band] =>
+          "nothing is called between requests; what it did for garbage collection is not needed",
+        %i[before_refork on_refork after_refork after_worker_fork] =>
+          "nothing is called there; `before_fork` and `after_fork` are called for each worker",
         %i[before_restart on_restart after_stopped on_stopped after_worker_shutdown] =>
           "nothing is called there; `at_exit` works as ever",
         %i[after_booted on_booted single cluster] =>
@@ -133,7 +136,9 @@ module NeverBlock
         return Translation.carried("workers #{statement.digits}") if statement.digits
         return Translation.carried("workers :auto") if statement.argument == ":auto"
 
-        Translation.carried("workers [Integer(#{statement.argument}), 1].max",
+        number = statement.argument
+        number = "Integer(#{number})" unless number.start_with?("Integer(")
+        Translation.carried("workers [#{number}, 1].max",
                             note: "1 is a single process; :auto one for each CPU")
       end
 

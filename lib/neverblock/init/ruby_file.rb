@@ -20,6 +20,11 @@ module NeverBlock
       RENAMED = {}.freeze
       METHODS = {}.freeze
       WITH_VALUE = [].freeze
+      # Methods of Ruby's Kernel that configuration files call. They are no settings.
+      KERNEL = %i[abort at_exit fail p pp print puts raise require require_relative srand trap
+                  warn].freeze
+      # Libraries that only the other servers need.
+      OF_SERVERS = %r{\A(?:async|falcon|passenger|puma|thin|unicorn)(?:\z|[/-])}.freeze
 
       # @return [String]
       attr_reader :name
@@ -75,6 +80,8 @@ module NeverBlock
 
       def translate(statement)
         word = statement.word.to_sym
+        return kernel(statement) if KERNEL.include?(word)
+
         renamed = self.class::RENAMED[word]
         needs_value = renamed || self.class::WITH_VALUE.include?(word)
         return without_value if needs_value && statement.argument.nil?
@@ -85,6 +92,13 @@ module NeverBlock
       end
 
       def without_value = Translation.missing("it has no value")
+
+      def kernel(statement)
+        return kept(statement) unless statement.word == "require"
+        return kept(statement) unless statement.literal&.match?(OF_SERVERS)
+
+        Translation.needless("#{statement.literal} is not needed")
+      end
 
       # @param word [Symbol]
       def from_tables(word)

@@ -31,6 +31,11 @@ class InitPumaTest < Minitest::Test
     "workers :auto" => ["workers :auto"],
     "workers ENV.fetch(\"WEB_CONCURRENCY\", 2)" =>
       ["workers [Integer(ENV.fetch(\"WEB_CONCURRENCY\", 2)), 1].max"],
+    "workers Integer(ENV.fetch(\"N\") { 2 })" =>
+      ["workers [Integer(ENV.fetch(\"N\") { 2 }), 1].max"],
+    "require \"etc\"" => ["require \"etc\""],
+    "require_relative 'environment'" => ["require_relative 'environment'"],
+    "trap(:PROF) do\n  puts 1\nend" => ["trap(:PROF) do", "  puts 1", "end"],
     "environment 'production'" => ["environment 'production'"],
     "pidfile \"a.pid\"" => ["pidfile \"a.pid\""],
     "directory '/srv/app'" => ["directory '/srv/app'"],
