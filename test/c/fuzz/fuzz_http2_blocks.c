@@ -7,11 +7,6 @@
  */
 #include "fuzz/http2_stage.h"
 
-#ifndef NB_FUZZ_ENTRY
-#define NB_FUZZ_ENTRY LLVMFuzzerTestOneInput
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-#endif
-
 #ifdef NB_HAVE_HTTP2
 
 enum {
@@ -62,13 +57,6 @@ int NB_FUZZ_ENTRY(const uint8_t *data, size_t size) {
         http2_stage_go(stage, 2, true, true);
     FUZZ_CHECK(stage->peer.pongs == 1 || stage->peer.goaway);
     http2_stage_leave(stage);
-    return 0;
-}
-
-#else
-
-int NB_FUZZ_ENTRY(const uint8_t *data, size_t size) {
-    (void)data, (void)size;
     return 0;
 }
 

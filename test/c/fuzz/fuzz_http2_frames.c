@@ -8,11 +8,6 @@
  */
 #include "fuzz/http2_stage.h"
 
-#ifndef NB_FUZZ_ENTRY
-#define NB_FUZZ_ENTRY LLVMFuzzerTestOneInput
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-#endif
-
 #ifdef NB_HAVE_HTTP2
 
 #define HTTP2_FRAMES_CONTROL_BYTES 5u
@@ -54,13 +49,6 @@ int NB_FUZZ_ENTRY(const uint8_t *data, size_t size) {
     http2_stage_go(stage, 3, true, true);
     nb_alloc_fail_at(0);
     http2_stage_leave(stage);
-    return 0;
-}
-
-#else
-
-int NB_FUZZ_ENTRY(const uint8_t *data, size_t size) {
-    (void)data, (void)size;
     return 0;
 }
 

@@ -3,12 +3,28 @@
  * turned by hand, the C executor (support/c_executor.h) is stepped between turns, and the client is
  * the other end of a pair of sockets. What the server sends is checked as frames (RFC 9113).
  *
- * Includes server/server.c and support/c_executor.c: for one file of a program.
+ * Includes server/server.c and support/c_executor.c: for one file of a program. Declares the entry
+ * of that target, which does nothing in a build without HTTP/2.
  */
 #ifndef NB_TEST_FUZZ_HTTP2_STAGE_H
 #define NB_TEST_FUZZ_HTTP2_STAGE_H
 
-#ifdef NB_HAVE_HTTP2
+#include <stddef.h>
+#include <stdint.h>
+
+#ifndef NB_FUZZ_ENTRY
+#define NB_FUZZ_ENTRY LLVMFuzzerTestOneInput
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#endif
+
+#ifndef NB_HAVE_HTTP2
+
+int NB_FUZZ_ENTRY(const uint8_t *data, size_t size) {
+    (void)data, (void)size;
+    return 0;
+}
+
+#else
 
 /* In this order: names of the later ones shadow nothing of the earlier ones. */
 #define run http2_stage_executor_thread

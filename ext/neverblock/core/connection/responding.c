@@ -47,6 +47,18 @@ void nb_respond_own(nb_connections *connections, nb_exchange *exchange, nb_refus
     connection->protocol->answered(connections, exchange);
 }
 
+bool nb_respond_admin(nb_connections *connections, nb_exchange *exchange) {
+    nb_connection *connection = exchange->connection;
+    exchange->response.head_request = connections->head.method == NB_METHOD_HEAD;
+    NB_COUNT(connections->counters, admin_requests, 1);
+    if (connections->events->answer_admin(connections->owner, exchange) != NB_OK) {
+        nb_connection_end(connections, connection, true);
+        return false;
+    }
+    connection->had_request = true;
+    return true;
+}
+
 static void drop_body(nb_connections *connections, nb_exchange *exchange) {
     if (exchange->body) nb_request_log_note_message(&connections->request_log, exchange->body->message);
     nb_connection_end_body(connections, exchange);

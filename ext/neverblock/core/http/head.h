@@ -145,6 +145,9 @@ typedef struct nb_refusal {
     const char *reason;   /* static text, one clause, no newline */
 } nb_refusal;
 
+/* Why a body over the limit is refused (413). */
+#define NB_BODY_TOO_LARGE "a request body larger than the limit"
+
 /* The number of a field name in any case; NB_FIELD_OTHER: not in the list. */
 nb_field nb_field_lookup(nb_slice name);
 nb_slice nb_field_name(nb_field field); /* lower case; empty for NB_FIELD_OTHER */

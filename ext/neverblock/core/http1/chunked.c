@@ -64,7 +64,7 @@ static nb_status walk_size(walk *w) {
     const char stop = *w->at;
     if (stop != '\r' && stop != ';') return invalid(w, "a byte that may not follow a chunk size");
     if (c->chunk_left > c->body_bytes_max - c->body_bytes) {
-        return refuse(w, NB_OVER_LIMIT, 413, "a request body larger than the limit");
+        return refuse(w, NB_OVER_LIMIT, 413, NB_BODY_TOO_LARGE);
     }
     c->state = EXT_END;
     return NB_OK;

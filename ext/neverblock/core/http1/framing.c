@@ -194,8 +194,7 @@ static nb_status decide_service(const nb_head *head, const facts *f, uint64_t bo
     if (head->method == NB_METHOD_CONNECT) return refuse(refusal, NB_INVALID, 405, "CONNECT is for proxies");
     if (head->minor_version > 0 && f->expect_unknown)
         return refuse(refusal, NB_INVALID, 417, "an Expect other than 100-continue");
-    if (framing->content_length > body_bytes_max)
-        return refuse(refusal, NB_OVER_LIMIT, 413, "a request body larger than the limit");
+    if (framing->content_length > body_bytes_max) return refuse(refusal, NB_OVER_LIMIT, 413, NB_BODY_TOO_LARGE);
     return NB_OK;
 }
 

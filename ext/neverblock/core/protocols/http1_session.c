@@ -206,15 +206,9 @@ static void answer_admin(nb_connections *connections, nb_exchange *exchange, con
                          size_t head_bytes) {
     nb_connection *connection = exchange->connection;
     nb_http1_exchange *own = nb_http1_exchange_of(exchange);
-    exchange->response.head_request = connections->head.method == NB_METHOD_HEAD;
     if (framing->body != NB_BODY_NONE) connection->body_unread = true;
     own->keep_alive = framing->keep_alive && framing->body == NB_BODY_NONE;
-    NB_COUNT(connections->counters, admin_requests, 1);
-    if (connections->events->answer_admin(connections->owner, exchange) != NB_OK) {
-        nb_connection_end(connections, connection, true);
-        return;
-    }
-    connection->had_request = true;
+    if (!nb_respond_admin(connections, exchange)) return;
     request_complete(connections, connection, own->keep_alive);
     nb_buffer_consume(&connection->input, connections->pool, head_bytes);
     connection->protocol->answered(connections, exchange);

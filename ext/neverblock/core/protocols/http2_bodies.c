@@ -171,7 +171,7 @@ static bool is_too_large(const nb_connections *connections, const nb_http2_strea
 }
 
 static void refuse_too_large(nb_connections *connections, nb_http2_stream *stream) {
-    static const nb_refusal refusal = {413, "a request body larger than the limit"};
+    static const nb_refusal refusal = {413, NB_BODY_TOO_LARGE};
     nb_http2_count_bound(stream->session, NB_HTTP2_BOUND_body);
     if (stream->exchange->upload) {
         nb_http2_upload_failed(connections, stream->exchange, refusal, NB_GONE_TOO_LARGE);

@@ -122,16 +122,8 @@ static void refuse(nb_connections *connections, nb_exchange *exchange, const nb_
 }
 
 static void answer_admin(nb_connections *connections, nb_exchange *exchange) {
-    nb_connection *connection = exchange->connection;
-    exchange->response.head_request = connections->head.method == NB_METHOD_HEAD;
     nb_http2_drop_body(nb_http2_stream_of(exchange));
-    NB_COUNT(connections->counters, admin_requests, 1);
-    if (connections->events->answer_admin(connections->owner, exchange) != NB_OK) {
-        nb_connection_end(connections, connection, true);
-        return;
-    }
-    connection->had_request = true;
-    connection->protocol->answered(connections, exchange);
+    if (nb_respond_admin(connections, exchange)) exchange->connection->protocol->answered(connections, exchange);
 }
 
 static void deliver(nb_http2_session *session, nb_http2_stream *stream, const nb_http2_facts *facts, bool has_body) {
@@ -164,7 +156,7 @@ static void accept_request(nb_http2_session *session, nb_http2_stream *stream, c
     bool known = stream->content_length != NB_CONTENT_LENGTH_UNKNOWN;
     if (known && stream->content_length > connections->settings.body_bytes_max) {
         nb_http2_count_bound(session, NB_HTTP2_BOUND_body);
-        refuse(connections, stream->exchange, facts, (nb_refusal){413, "a request body larger than the limit"});
+        refuse(connections, stream->exchange, facts, (nb_refusal){413, NB_BODY_TOO_LARGE});
     } else if (session->connection->admin) {
         answer_admin(connections, stream->exchange);
     } else {
