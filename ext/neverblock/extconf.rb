@@ -12,6 +12,7 @@
 #   ruby extconf.rb --disable-compression             without gzip, br and zstd
 #   ruby extconf.rb --with-openssl-dir=DIR            where a library is (openssl, nghttp2, zlib,
 #                                                     brotli, zstd)
+#   ruby extconf.rb --enable-coverage                 counts what runs, for bin/coverage
 #   ruby extconf.rb --enable-sanitize=address|thread  run it with the sanitizer's library preloaded
 
 require "mkmf"
@@ -184,6 +185,11 @@ have_library("pthread")
 if enable_config("debug", false)
   $CFLAGS << " -O0 -g3"
   $defs << "-DNB_DEBUG"
+end
+
+if enable_config("coverage", false)
+  $CFLAGS << " -O0 --coverage"
+  $LDFLAGS << " --coverage"
 end
 
 if (sanitizer = arg_config("--enable-sanitize")) # enable_config knows yes and no only
