@@ -35,8 +35,8 @@ module NeverBlock
       private_class_method :row
 
       OFFLOAD = "wrap its calls in NB.offload { }"
-      ALONE = "has its own current span in each task of NB.all, NB.offload and a FiberPool, as in " \
-              "Thread.new: none"
+      ALONE = "has no current span in a task of NB.all, NB.offload and a FiberPool, as in " \
+              "Thread.new"
       CARRY = "NB.carry, with the lines of docs/guides/tracing.md"
       TRACING = "docs/guides/tracing.md"
       YIELDING = "Net::HTTP, http or httpx, which let other requests run"

@@ -34,13 +34,16 @@ module NeverBlock
     BARE = :__neverblock_carry_bare
     private_constant :BARE
 
+    @lock = Thread::Mutex.new
     @captures = {}.freeze
 
     class << self
       # Schedulers look for carriers only once there is one.
       def add(name, capture)
-        @captures = @captures.merge(name => capture).freeze
-        Scheduler.prepend(Scheduled) unless Scheduler.include?(Scheduled)
+        @lock.synchronize do
+          @captures = @captures.merge(name => capture).freeze
+          Scheduler.prepend(Scheduled) unless Scheduler.include?(Scheduled)
+        end
         nil
       end
 
