@@ -8,7 +8,8 @@ class BenchReadingTest < PageCase
     above = { "median" => 150.0, "low" => 111.0, "high" => 160.0, "rounds" => 3 }
     touching = above.merge("low" => 110.0)
     one = above.merge("rounds" => 1)
-    kinds = [[above, :more], [above, :less], [touching, :more], [one, :more]].map do |figure, better|
+    pairs = [[above, :more], [above, :less], [touching, :more], [one, :more]]
+    kinds = pairs.map do |figure, better|
       Difference.between(figure, base, better).kind
     end
     assert_equal %i[better worse noise unknown], kinds
@@ -30,8 +31,7 @@ class BenchReadingTest < PageCase
   def test_one_round_is_not_judged
     sentences = Reading.new(Figures.new(report("clients"))).sentences
     rates = sentences.find { |sentence| sentence.start_with?("Requests a second") }
-    assert_match(/beside the best of the others: not judged \(one round has no noise\) in \d loads?/,
-                 rates)
+    assert_match(/best of the others: not judged \(one round has no noise\) in \d loads?/, rates)
     refute_match(/ahead|behind/, rates)
   end
 
