@@ -105,10 +105,6 @@ module NeverBlock
           Cell.spread(results.figure(server, scenario, metric), digits: digits)
         end
 
-        def ratio(results, server, scenario, metric)
-          Cell.ratio(results.ratio(server, YARDSTICK, scenario, metric))
-        end
-
         def memory(results, server, scenario)
           %w[rss_idle_bytes rss_peak_bytes].map { |metric|
             Cell.number((results.figure(server, scenario, metric)&.median || 0) / 1e6)

@@ -174,10 +174,6 @@ module NeverBlock
         def figure(results, server, scenario, metric, digits: 0)
           Cell.spread(results.figure(server, scenario, metric), digits: digits)
         end
-
-        def ratio(results, server, scenario, metric)
-          Cell.ratio(results.ratio(server, YARDSTICK, scenario, metric))
-        end
       end
     end
   end

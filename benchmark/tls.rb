@@ -121,10 +121,6 @@ module NeverBlock
           Table.new(title, headers: ["load, server", unit, "over nginx", "CPU us each",
                                      "over nginx", "mean us", "errors"], rows: rows)
         end
-
-        def ratio(results, server, scenario, metric)
-          Cell.ratio(results.ratio(server, YARDSTICK, scenario, metric))
-        end
       end
     end
   end

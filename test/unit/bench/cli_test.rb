@@ -16,7 +16,8 @@ class BenchCLITest < BenchCase
       self.class.seconds << time_left.seconds
       @report = NeverBlock::Bench::Report.new(
         claim: StandInClaim.new, settings: settings, machine: {}, servers: [{ "name" => "a" }],
-        skipped: [], interrupted: self.class.interrupted == claim.name, started: Time.at(0).utc, finished: Time.at(1).utc,
+        skipped: [], interrupted: self.class.interrupted == claim.name,
+        started: Time.at(0).utc, finished: Time.at(1).utc,
         runs: [{ "server" => "a", "scenario" => "one", "round" => 1, "rate" => 5, "flags" => [],
                  "failed" => ("ended" if self.class.failing) }]
       )

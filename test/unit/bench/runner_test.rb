@@ -7,13 +7,15 @@ class BenchRunnerTest < BenchCase
   class StandInHost
     attr_reader :started
 
-    def initialize(broken: nil)
+    def initialize(broken: nil, interrupted_at: nil)
       @broken = broken
+      @interrupted_at = interrupted_at
       @started = []
     end
 
     def run(server, app:, path:)
       @started << [server.name, app, path]
+      raise Interrupt if @started.size == @interrupted_at
       raise NeverBlock::Bench::Error, "did not answer" if server.name == @broken
 
       command = ["#{NeverBlock::Bench::ROOT}/exe/x", "-c", "/tmp/neverblock-bench1/nginx.conf"]
@@ -35,6 +37,32 @@ class BenchRunnerTest < BenchCase
   def test_every_round_runs_every_server_once_for_each_load_in_rotated_order
     go(servers("a", "b", "c"), rounds: 2)
     assert_equal %w[a b c a b c b c a b c a], @host.started.map(&:first)
+  end
+
+  def test_an_interruption_keeps_the_runs_before_it_and_names_the_others
+    @host = StandInHost.new(interrupted_at: 3)
+    report = go(servers("a", "b"), rounds: 1)
+    assert report["interrupted"]
+    assert_equal([%w[one a], %w[one b]],
+                 report["runs"].map { |run| run.values_at("scenario", "server") })
+    assert_equal([%w[two a interrupted], %w[two b interrupted]],
+                 report["missing"].map { |run| run.values_at("scenario", "server", "reason") })
+  end
+
+  def test_an_interruption_of_the_first_run_leaves_nothing_to_report
+    @host = StandInHost.new(interrupted_at: 1)
+    assert_raises(Interrupt) { go(servers("a"), rounds: 1) }
+  end
+
+  def test_loads_that_a_quick_look_leaves_out_are_missing
+    report = go(servers("a"), rounds: 1, scenarios: StandInClaim.new.scenarios.first(1))
+    assert_equal [["two", "left out of a quick look at all"]],
+                 (report["missing"].map { |run| run.values_at("scenario", "reason") })
+  end
+
+  def test_each_line_tells_the_time_left
+    go(servers("a"), rounds: 1)
+    assert_equal 2, @said.string.scan(/ \(about \d+ s left\)$/).size
   end
 
   def test_a_server_is_given_only_the_loads_it_can_bear
@@ -120,9 +148,11 @@ class BenchRunnerTest < BenchCase
     names.map { |name| StandInServer.new(name) }
   end
 
-  def go(servers, rounds:, claim: StandInClaim.new, journal: Journal.none)
+  def go(servers, rounds:, claim: StandInClaim.new, journal: Journal.none,
+         scenarios: claim.scenarios)
     Runner.new(claim, settings: Settings.for(quick: true, rounds: rounds),
                       progress: Progress.new(@said), servers: servers,
-                      measurement: StandInMeasurement.new, host: @host, journal: journal).run.to_h
+                      measurement: StandInMeasurement.new, host: @host, journal: journal,
+                      scenarios: scenarios).run.to_h
   end
 end

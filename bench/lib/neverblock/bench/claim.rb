@@ -155,6 +155,13 @@ module NeverBlock
       def published_note
         nil
       end
+
+      private
+
+      # @return [String] a cell: the server's figure over that of the claim's YARDSTICK
+      def ratio(results, server, scenario, metric)
+        Cell.ratio(results.ratio(server, self.class::YARDSTICK, scenario, metric))
+      end
     end
 
     # A claim about programs that measure themselves: a client, or a loop of one operation. A

@@ -84,7 +84,8 @@ module NeverBlock
         old = figures.published(plot, scenario)
         most = [*rows.map { |row| row["high"] }, *old.map { |row| row["value"] }].max.to_f
         share = ->(value) { most.positive? ? (100.0 * value / most).clamp(0, 100).round(2) : 0 }
-        rows.map { |row| measured(row, plot, share) } + old.map { |row| published(row, plot, share) }
+        rows.map { |row| measured(row, plot, share) } +
+          old.map { |row| published(row, plot, share) }
       end
 
       def measured(row, plot, share)
