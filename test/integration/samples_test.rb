@@ -66,6 +66,10 @@ class SamplesTest < Minitest::Test
     assert_operator Samples::Inline.settings.size, :>, 100
   end
 
+  def test_files_of_the_project_that_are_named_are_there
+    assert_empty Samples::Inline.missing_files
+  end
+
   # The finder itself.
   def test_a_block_has_its_page_line_kind_text_and_marker
     page = "text\n<!-- sample: not run, needs a moon -->\n\n  ```sh\n  a\n  ```\n```\nb\n```\n"

@@ -27,6 +27,10 @@ module Samples
     OTHERS = ["neverblock off", "neverblock --public", "neverblock :figures", "sendfile off",
               "workers -1", "workers 0", "route \"/caf%C3%A9/*\""].freeze
 
+    FILE = %r{\A(?:bench|benchmark|bin|docs|examples|exe|ext|gemfiles|lib|sig|site|test)/[\w./-]+\z}
+    # Decisions are named by their number.
+    NUMBERED = %r{\Adocs/decisions/\d{4}\z}
+
     module_function
 
     # @return [Array<Array(String, String)>] page and line, code
@@ -51,6 +55,14 @@ module Samples
       whole.select { |_, code|
         known.include?(code[SETTING, 1]) && !code.match?(/\b[A-Z]+\b(?!["'])/)
       }
+    end
+
+    # @return [Array<Array(String, String)>] files of this project that are named and not there
+    def missing_files
+      spans.select { |_, code| FILE.match?(code) && !code.include?("NAME") }.reject do |_, code|
+        Dir.chdir(ROOT) { Dir.glob(["#{code}{,.rb,.c,.h}", "ext/neverblock/#{code}"]).any? } ||
+          NUMBERED.match?(code)
+      end
     end
 
     # @raise [NeverBlock::Error] the command does not take these words
