@@ -1,8 +1,8 @@
 /*
  * http2_timeouts.c - how long a stream may wait for its client: for bytes of its request's body, or
  * for a window that lets its response go on. Each stream is judged alone, by the bytes that have
- * moved on it within timeouts { body }, as a connection of HTTP/1.1 is. One whose rate allows nothing
- * waits for the clock, and its client is not judged.
+ * moved on it within timeouts { body }, as a connection of HTTP/1.1 is. One whose rate allows
+ * nothing waits for the clock, and its client is not judged.
  */
 #include "protocols/http2_session.h"
 
