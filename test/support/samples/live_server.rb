@@ -27,8 +27,8 @@ module Samples
         server.stop
         FileUtils.rm_rf(folder)
       end
-      { "SAMPLES_ADMIN" => server.admin_url, "SAMPLES_SECURE" => server.urls[1],
-        "SAMPLES_PIDFILE" => pidfile }
+      { "SAMPLES_URL" => server.urls[0], "SAMPLES_SECURE" => server.urls[1],
+        "SAMPLES_ADMIN" => server.admin_url, "SAMPLES_PIDFILE" => pidfile }
     end
 
     private_class_method :start

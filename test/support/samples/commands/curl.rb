@@ -4,6 +4,7 @@
 # example.
 
 ADDRESSES = {
+  "http://127.0.0.1:9292" => ENV.fetch("SAMPLES_URL"),
   "http://127.0.0.1:9293" => ENV.fetch("SAMPLES_ADMIN"),
   "http://example.org:443" => ENV.fetch("SAMPLES_SECURE").sub("https", "http")
 }.freeze
