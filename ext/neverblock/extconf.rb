@@ -70,7 +70,7 @@ SOURCES = {
     children fiber_record heap inbox loop_time object parked serving sleeper timeslice_state wait
     watches
   ],
-  "binding/fibers" => %w[fork_locks frames pin resume root start transfer],
+  "binding/fibers" => %w[frames pin resume root start transfer],
   "binding/scheduler" => %w[event_loop limit park scheduler],
   "binding/timeslices" => %w[interrupt timeslice timeslice_job timeslice_lock timeslice_look],
   "binding/hooks" => %w[

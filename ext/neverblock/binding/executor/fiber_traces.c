@@ -3,9 +3,6 @@
  */
 #include "binding/executor/fiber_traces.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/alloc.h"
 #include "binding/scheduler/scheduler.h"
 #include "binding/stalls/watched.h"
@@ -39,14 +36,11 @@ static void add_lines(nb_stall *trace, VALUE lines) {
 
 /* The first line is the application's or a gem's, as the stall watch finds it; it may be empty. */
 static void put(nb_executor *executor, uint32_t wait, int64_t now_ns) {
-    char text[NB_STALL_CULPRIT_BYTES + NB_STALL_TRACE_BYTES + 2];
+    char text[NB_STALL_SHOWN_BYTES];
     nb_stall_culprit culprit = {.at = "", .application = ""};
     if (executor->watched && executor->watched->places)
         nb_stall_places_blame(executor->watched->places, executor->trace, &culprit);
-    const char *line = *culprit.application ? culprit.application : culprit.at;
-    int size = snprintf(text, sizeof(text), "%s\n%.*s", line, (int)executor->trace->trace_bytes,
-                        executor->trace->trace);
-    if (size > 0) nb_fiber_trace_put(memory_of(executor), wait, now_ns, nb_slice_of(text, strlen(text)));
+    nb_fiber_trace_put(memory_of(executor), wait, now_ns, nb_stall_show(text, executor->trace, &culprit));
 }
 
 static void take(nb_executor *executor, VALUE fiber, uint32_t wait) {

@@ -6,7 +6,6 @@
 #include "binding/fibers/frames.h"
 #include "binding/fibers/pin.h"
 #include "binding/fibers/resume.h"
-#include "binding/fibers/fork_locks.h"
 #include "binding/fibers/root.h"
 #include "binding/fibers/start.h"
 #include "binding/hooks/closing.h"
@@ -37,12 +36,11 @@ void nb_hooks_define(VALUE module) {
     nb_file_io_define(klass);
     nb_resolve_define(klass);
     nb_heap_define(module);
-    nb_mutex_define();
+    nb_mutex_define(klass);
     nb_start_define();
     nb_park_define(klass);
     nb_process_define(klass);
     nb_timeout_define(klass);
     nb_root_define(klass);
-    nb_fork_locks_define(klass);
     nb_interrupt_define();
 }

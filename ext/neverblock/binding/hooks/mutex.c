@@ -10,24 +10,55 @@
 
 #include "binding/state/serving.h"
 
-/* The first word of a locked mutex points to its fiber (thread_sync.c, rb_mutex_t). That is tried
-   with a mutex of our own. */
-static bool holder_known;
+static VALUE mutex_class;
+
+/* The first word of a mutex says who holds it, and is 0 where nobody does (thread_sync.c,
+   rb_mutex_t). Mostly it points to the fiber. Both are tried with a mutex of our own. */
+static bool word_known, holder_known;
 
 #ifdef RTYPEDDATA_GET_DATA
-static const uintptr_t *first_word(VALUE mutex) { return RTYPEDDATA_GET_DATA(mutex); }
+static uintptr_t *first_word(VALUE mutex) { return RTYPEDDATA_GET_DATA(mutex); }
 #else
-static const uintptr_t *first_word(VALUE mutex) { return RTYPEDDATA_DATA(mutex); }
+static uintptr_t *first_word(VALUE mutex) { return RTYPEDDATA_DATA(mutex); }
 #endif
 
-static void learn_holder(void) {
+/* Of a mutex that the running fiber holds. */
+static uintptr_t own_word(void) {
     VALUE mutex = rb_mutex_new();
-    uintptr_t free_word = *first_word(mutex);
     rb_mutex_lock(mutex);
-    uint64_t held_word = *first_word(mutex);
+    uintptr_t word = *first_word(mutex);
     rb_mutex_unlock(mutex);
-    holder_known = free_word == 0 && held_word == nb_fiber_name(rb_fiber_current()) && *first_word(mutex) == 0;
     RB_GC_GUARD(mutex);
+    return word;
+}
+
+static void learn_words(void) {
+    VALUE mutex = rb_mutex_new();
+    uintptr_t before = *first_word(mutex), held = own_word();
+    rb_mutex_lock(mutex);
+    bool same = *first_word(mutex) == held;
+    rb_mutex_unlock(mutex);
+    word_known = before == 0 && held != 0 && same && *first_word(mutex) == 0;
+    holder_known = word_known && held == nb_fiber_name(rb_fiber_current());
+    RB_GC_GUARD(mutex);
+}
+
+/* unlock_abandoned(mutex): unlocks what a fiber that never runs again has locked. In a child, after
+   its scheduler was unset. A fiber can unlock only what it holds, so the mutex is made its own
+   first. */
+static VALUE scheduler_s_unlock_abandoned(VALUE klass, VALUE mutex) {
+    if (!RTEST(rb_obj_is_kind_of(mutex, mutex_class))) rb_raise(rb_eTypeError, "not a Thread::Mutex");
+    if (!word_known || *first_word(mutex) == 0) return klass;
+    *first_word(mutex) = own_word();
+    rb_mutex_unlock(mutex);
+    return klass;
+}
+
+static void define_every_ruby(VALUE klass) {
+    rb_gc_register_address(&mutex_class);
+    mutex_class = rb_path2class("Thread::Mutex");
+    learn_words();
+    rb_define_singleton_method(klass, "unlock_abandoned", scheduler_s_unlock_abandoned, 1);
 }
 
 uint64_t nb_mutex_holder(VALUE mutex) { return holder_known ? *first_word(mutex) : 0; }
@@ -42,7 +73,6 @@ struct held_mutex {
     held_mutex *next;
 };
 
-static VALUE mutex_class;
 static size_t list_word; /* words into rb_thread_t */
 static bool known;
 
@@ -77,10 +107,8 @@ static bool look_up(VALUE one, VALUE other, void **words, size_t count) {
     return right && words[list_word] == before_words && mutex_of(one)->fiber == NULL;
 }
 
-void nb_mutex_define(void) {
-    learn_holder();
-    rb_gc_register_address(&mutex_class);
-    mutex_class = rb_path2class("Thread::Mutex");
+void nb_mutex_define(VALUE klass) {
+    define_every_ruby(klass);
     VALUE one = rb_mutex_new(), other = rb_mutex_new();
     void **words = words_of_thread(rb_thread_current());
     known = look_up(one, other, words, malloc_usable_size(words) / sizeof *words);
@@ -101,7 +129,7 @@ void nb_mutex_unlocking(VALUE blocker) {
 }
 
 #else
-void nb_mutex_define(void) { learn_holder(); }
+void nb_mutex_define(VALUE klass) { define_every_ruby(klass); }
 
 void nb_mutex_unlocking(VALUE blocker) { (void)blocker; }
 #endif

@@ -4,7 +4,6 @@
 #include "binding/stalls/stalls_tell.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "os/clock.h"
@@ -61,11 +60,9 @@ static void decide(nb_watched *one, int64_t now_ns) {
 
 /* For those who look at the server while the stall lasts. */
 static void show(nb_watched *one, int64_t now_ns) {
-    char text[NB_STALL_CULPRIT_BYTES + NB_STALL_TRACE_BYTES + 2];
-    const char *line = *one->culprit.application ? one->culprit.application : one->culprit.at;
-    (void)snprintf(text, sizeof(text), "%s\n%.*s", line, (int)one->stall.trace_bytes, one->stall.trace);
+    char text[NB_STALL_SHOWN_BYTES];
     nb_fiber_stall_put(one->executor->link->fibers, (uint16_t)one->stall.kind, one->watch.burst_began_ns, now_ns,
-                       nb_slice_of(text, strlen(text)));
+                       nb_stall_show(text, &one->stall, &one->culprit));
 }
 
 static bool is_debugged(const nb_watched *one) { return one->culprit.prompt || nb_process_traced(); }

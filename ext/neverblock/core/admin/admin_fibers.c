@@ -306,6 +306,12 @@ static bool own_wait(const nb_fiber_memory *memory, const nb_fiber_request *requ
            wait->exchange == request->exchange;
 }
 
+static void add_served(fibers_view *view, const nb_fiber_request *request) {
+    add_request_words(view, request);
+    add_route(view, request->route);
+    nb_json_seconds(view->text, "age_s", view->now_ns - request->arrived_ns);
+}
+
 static bool add_request(fibers_view *view, const nb_fiber_chosen *chosen) {
     const shown_executor *executor = &view->executors[chosen->executor];
     nb_text *text = view->text;
@@ -318,9 +324,7 @@ static bool add_request(fibers_view *view, const nb_fiber_chosen *chosen) {
     nb_json_begin(text, NULL, '{');
     nb_json_string(text, "fiber", "request");
     add_whose(view, executor);
-    add_request_words(view, &request);
-    add_route(view, request.route);
-    nb_json_seconds(text, "age_s", view->now_ns - request.arrived_ns);
+    add_served(view, &request);
     nb_json_seconds(text, "ran_s", ran_ns);
     if (waits) {
         add_wait(view, executor, request.wait, &wait);
@@ -343,9 +347,7 @@ static bool add_other(fibers_view *view, const nb_fiber_chosen *chosen) {
     nb_json_begin(text, NULL, '{');
     nb_json_string(text, "fiber", works ? "helper" : "background");
     add_whose(view, executor);
-    if (works) add_request_words(view, &request);
-    if (works) add_route(view, request.route);
-    if (works) nb_json_seconds(text, "age_s", view->now_ns - request.arrived_ns);
+    if (works) add_served(view, &request);
     add_wait(view, executor, chosen->record, &wait);
     nb_text_add(text, "}");
     return true;

@@ -242,6 +242,13 @@ void nb_fiber_wait_end(nb_fiber_memory *memory, uint32_t number, uint32_t reques
     memory->wait_free = number + 1;
 }
 
+static nb_fiber_wait_kind kind_of(uint64_t facts) {
+    uint8_t kind = (uint8_t)(facts >> 8);
+    return kind < NB_FIBER_WAIT_KINDS ? (nb_fiber_wait_kind)kind : NB_FIBER_WAIT_other;
+}
+
+static bool is_own(uint64_t facts) { return facts >> 24 & 1; }
+
 static bool copy_wait(const nb_fiber_wait_record *record, nb_fiber_wait *wait, bool *used) {
     if (!read_begin(&record->sequence, &wait->sequence)) return false;
     uint64_t facts = get(&record->words[WAIT_FACTS]), numbers = get(&record->words[WAIT_NUMBERS]);
@@ -254,9 +261,9 @@ static bool copy_wait(const nb_fiber_wait_record *record, nb_fiber_wait *wait, b
     wait->exchange = get(&record->words[WAIT_EXCHANGE]);
     wait->request = (uint32_t)numbers < NB_FIBER_REQUESTS_MAX ? (uint32_t)numbers : NB_FIBER_NONE;
     wait->number = (int32_t)(uint32_t)(numbers >> 32);
-    wait->kind = (uint8_t)(facts >> 8) < NB_FIBER_WAIT_KINDS ? (uint8_t)(facts >> 8) : NB_FIBER_WAIT_other;
+    wait->kind = (uint8_t)kind_of(facts);
     wait->direction = (uint8_t)(facts >> 16);
-    wait->own = facts >> 24 & 1;
+    wait->own = is_own(facts);
     wait->ready = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&record->ready, memory_order_acquire) != 0;
     uint32_t trace = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&record->trace, memory_order_acquire);
     wait->trace = trace >= 1 && trace <= NB_FIBER_TRACES_MAX ? trace - 1 : NB_FIBER_NONE;
@@ -278,9 +285,8 @@ bool nb_fiber_wait_peek(const nb_fiber_memory *memory, uint32_t number, int64_t 
     const nb_fiber_wait_record *record = &memory->waits[number];
     uint64_t facts = get(&record->words[WAIT_FACTS]);
     *since_ns = (int64_t)get(&record->words[WAIT_SINCE]);
-    *kind = (uint8_t)(facts >> 8) < NB_FIBER_WAIT_KINDS ? (nb_fiber_wait_kind)(uint8_t)(facts >> 8)
-                                                        : NB_FIBER_WAIT_other;
-    *own = facts >> 24 & 1;
+    *kind = kind_of(facts);
+    *own = is_own(facts);
     return facts & 1;
 }
 
@@ -346,9 +352,8 @@ int64_t nb_fiber_trace_taken_ns(const nb_fiber_memory *memory, uint32_t wait) {
    something. */
 static uint32_t preempted_request(const nb_fiber_wait_record *record) {
     uint64_t facts = get(&record->words[WAIT_FACTS]);
-    bool own = facts >> 24 & 1;
-    return own && (uint8_t)(facts >> 8) == NB_FIBER_WAIT_turn ? (uint32_t)get(&record->words[WAIT_NUMBERS])
-                                                              : NB_FIBER_NONE;
+    bool preempted = is_own(facts) && kind_of(facts) == NB_FIBER_WAIT_turn;
+    return preempted ? (uint32_t)get(&record->words[WAIT_NUMBERS]) : NB_FIBER_NONE;
 }
 
 void nb_fiber_trace_put(nb_fiber_memory *memory, uint32_t wait, int64_t taken_ns, nb_slice text) {

@@ -224,6 +224,12 @@ void nb_stall_places_blame(const nb_stall_places *places, const nb_stall *stall,
     }
 }
 
+nb_slice nb_stall_show(char *out, const nb_stall *stall, const nb_stall_culprit *culprit) {
+    const char *known_by = *culprit->application ? culprit->application : culprit->at;
+    (void)snprintf(out, NB_STALL_SHOWN_BYTES, "%s\n%.*s", known_by, (int)stall->trace_bytes, stall->trace);
+    return nb_slice_of(out, strlen(out));
+}
+
 bool nb_stall_places_application(const nb_stall_places *places, nb_slice text) {
     line parsed;
     if (!parse(text, &parsed)) return false;

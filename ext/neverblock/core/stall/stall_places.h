@@ -50,6 +50,11 @@ typedef struct nb_stall_culprit {
    it is the innermost line. */
 void nb_stall_places_blame(const nb_stall_places *places, const nb_stall *stall, nb_stall_culprit *culprit);
 
+/* Writes the line that the culprit is known by and, below it, the trace: for those who look at the
+ * server (intake/fiber_table.h). out: NB_STALL_SHOWN_BYTES. */
+#define NB_STALL_SHOWN_BYTES (NB_STALL_CULPRIT_BYTES + NB_STALL_TRACE_BYTES + 2u)
+nb_slice nb_stall_show(char *out, const nb_stall *stall, const nb_stall_culprit *culprit);
+
 /* Whether a line of a trace, without its newline, belongs to the application. */
 bool nb_stall_places_application(const nb_stall_places *places, nb_slice line);
 
