@@ -53,6 +53,12 @@ module NeverBlock
       # @return [Boolean]
       attr_reader :backtrace, :query
 
+      # As WatchOptions.
+      def initialize(command, argv)
+        @backtrace = @query = false
+        super
+      end
+
       # @param row [Watch::FiberRow]
       # @return [Boolean] whether it is to be shown
       def show?(row)
@@ -65,15 +71,8 @@ module NeverBlock
 
       private
 
-      def initialize(command, argv)
-        @backtrace = @query = false
-        super
-      end
-
       def declare
-        option("--admin URL") { |url| @admin = url }
-        option("-C", "--config FILE") { |file| @config = file }
-        option("--json") { @json = true }
+        declare_shared
         option("--backtrace") { @backtrace = true }
         option("--query") { @query = true }
         option("--route TEXT") { |text| @route = text }

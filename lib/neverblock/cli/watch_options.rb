@@ -103,9 +103,7 @@ module NeverBlock
       private
 
       def declare
-        option("--admin URL") { |url| @admin = url }
-        option("-C", "--config FILE") { |file| @config = file }
-        option("--json") { @json = true }
+        declare_shared
         return if @command == "status"
 
         option("--interval S") do |text|
@@ -115,6 +113,12 @@ module NeverBlock
         option("-n", "--count N") do |text|
           @count = within("-n", text, COUNT, "a whole number") { Integer(text, 10) }
         end
+      end
+
+      def declare_shared
+        option("--admin URL") { |url| @admin = url }
+        option("-C", "--config FILE") { |file| @config = file }
+        option("--json") { @json = true }
       end
 
       def hint(word)

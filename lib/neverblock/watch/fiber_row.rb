@@ -23,12 +23,28 @@ module NeverBlock
         "offload" => "a thread (NB.offload)", "other" => "something else"
       }.freeze
 
+      # Its columns, and which of them are text; the others are numbers.
+      HEADER = ["request", "age", "ran", "for", "worker", "does", "line"].freeze
+      LEFT = [0, 5, 6].freeze
+
       # @return [Document]
       attr_reader :document
 
       # @param document [Document]
       def initialize(document)
         @document = document
+      end
+
+      # @param request [String] what the first column shows
+      # @return [Array<String>] the columns
+      def cells(request)
+        [request, Units.duration(age_s), Units.duration(ran_s), Units.duration(waits_s), place,
+         doing, line]
+      end
+
+      # @return [Numeric, nil] seconds that its code has run
+      def ran_s
+        document.number("ran_s")
       end
 
       # @return [Numeric, nil] seconds since the request's first byte

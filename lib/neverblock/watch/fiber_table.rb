@@ -3,14 +3,12 @@
 # Fibers as a table for people, with their backtraces where those were asked for.
 
 require "neverblock/watch/columns"
+require "neverblock/watch/fiber_row"
 require "neverblock/watch/units"
 
 module NeverBlock
   module Watch
     class FiberTable
-      HEADER = ["request", "age", "ran", "for", "worker", "does", "line"].freeze
-      # Columns of text; the others are numbers.
-      LEFT = [0, 5, 6].freeze
       REQUEST_WIDTH = 48
 
       # @param fibers [Fibers]
@@ -47,14 +45,8 @@ module NeverBlock
       end
 
       def table
-        lines = [HEADER, *@rows.map { |row| cells(row) }]
-        Columns.align(lines, least: 4, left: LEFT)
-      end
-
-      def cells(row)
-        [shortened(row.request), Units.duration(row.age_s),
-         Units.duration(row.document.number("ran_s")), Units.duration(row.waits_s), row.place,
-         row.doing, row.line]
+        lines = [FiberRow::HEADER, *@rows.map { |row| row.cells(shortened(row.request)) }]
+        Columns.align(lines, least: 4, left: FiberRow::LEFT)
       end
 
       def shortened(text)

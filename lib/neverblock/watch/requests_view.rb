@@ -4,7 +4,7 @@
 # scrolled by keys.
 
 require "neverblock/watch/columns"
-require "neverblock/watch/units"
+require "neverblock/watch/fiber_row"
 
 module NeverBlock
   module Watch
@@ -12,7 +12,7 @@ module NeverBlock
       # Columns that lines are sorted by: header and value. Numbers begin with the largest.
       SORTS = {
         "age" => ->(row) { row.age_s || row.waits_s || 0 },
-        "ran" => ->(row) { row.document.number("ran_s") || 0 },
+        "ran" => ->(row) { row.ran_s || 0 },
         "for" => ->(row) { row.waits_s || 0 },
         "worker" => :place.to_proc,
         "request" => :request.to_proc,
@@ -62,8 +62,8 @@ module NeverBlock
         rows = sorted
         return [[[nothing, :dim]]] if rows.empty?
 
-        header, *texts = Columns.align([titles, *rows.map { |row| cells(row) }],
-                                       least: 6, left: [0, 5, 6])
+        cells = rows.map { |row| row.cells(row.request[0, REQUEST_WIDTH]) }
+        header, *texts = Columns.align([titles, *cells], least: 6, left: FiberRow::LEFT)
         part = window(rows.zip(texts), room)
         [[[header, :dim]], *part.map { |row, text| [[text, style(row)]] }].first(room)
       end
@@ -113,15 +113,9 @@ module NeverBlock
 
       def titles
         down = NUMBERS.include?(@sort) != @reversed
-        ["request", "age", "ran", "for", "worker", "does", "line"].map do |name|
+        FiberRow::HEADER.map do |name|
           name == @sort ? "#{name} #{down ? "\u25be" : "\u25b4"}" : name
         end
-      end
-
-      def cells(row)
-        [row.request[0, REQUEST_WIDTH], Units.duration(row.age_s),
-         Units.duration(row.document.number("ran_s")), Units.duration(row.waits_s), row.place,
-         row.doing, row.line]
       end
 
       # A stall is said in words too, for readers without colours.
