@@ -83,6 +83,15 @@ class GemCase < Minitest::Test
   end
 end
 
+# Of every build.
+module ServesFromTheGem
+  def test_it_serves
+    installed.serve(self.class::HELLO) do |server|
+      assert_equal "hello", Net::HTTP.get(URI("#{server.url}/"))
+    end
+  end
+end
+
 class GemTest < GemCase
   def test_it_serves_an_application_and_files
     public_folder = Dir.mktmpdir
@@ -159,6 +168,8 @@ class GemTest < GemCase
 end
 
 class GemWithoutLibrariesTest < GemCase
+  include ServesFromTheGem
+
   NAMES = %w[openssl nghttp2 zlib brotli zstd].freeze
 
   # Built without optimization, which takes a third of the time.
@@ -175,12 +186,6 @@ class GemWithoutLibrariesTest < GemCase
     assert_equal %w[gzip http2 tls], built_without.sort
   end
 
-  def test_it_serves
-    installed.serve(HELLO) do |server|
-      assert_equal "hello", Net::HTTP.get(URI("#{server.url}/"))
-    end
-  end
-
   def test_an_address_of_https_is_refused_with_the_mend
     out, status = installed.run("neverblock", "-b", "https://127.0.0.1:0",
                                 chdir: folder_of(HELLO))
@@ -192,6 +197,8 @@ end
 
 # The gem with the extension in it, for this platform. A folder without a compiler is its PATH.
 class PrecompiledGemTest < GemCase
+  include ServesFromTheGem
+
   VERSION = RUBY_VERSION[/\A\d+\.\d+/]
   LIBRARY = "neverblock.#{RbConfig::CONFIG["DLEXT"]}".freeze
 
@@ -226,12 +233,6 @@ class PrecompiledGemTest < GemCase
     end
     error = assert_raises(RuntimeError) { InstalledGem.build("unused", options: options.first(2)) }
     assert_match(/--platform needs --add/, error.message)
-  end
-
-  def test_it_serves
-    installed.serve(HELLO) do |server|
-      assert_equal "hello", Net::HTTP.get(URI("#{server.url}/"))
-    end
   end
 
   def test_it_is_for_this_platform_and_the_versions_of_ruby_it_has_and_has_no_sources

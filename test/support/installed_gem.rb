@@ -81,13 +81,8 @@ class InstalledGem
   end
 
   # @yieldparam server [ServerProcess]
-  def serve(app, **options)
-    server = Server.new(self, app, **options).start
-    begin
-      yield server
-    ensure
-      server.stop
-    end
+  def serve(app, **options, &block)
+    Server.run(self, app, **options, &block)
   end
 
   # @return [void]

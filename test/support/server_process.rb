@@ -83,8 +83,8 @@ class ServerProcess
   ONE_PROCESS = []
 
   # @yieldparam server [ServerProcess] listening
-  def self.run(app, **options)
-    server = new(app, **options).start
+  def self.run(*words, **options)
+    server = new(*words, **options).start
     begin
       yield server
     ensure
