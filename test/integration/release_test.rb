@@ -14,7 +14,7 @@ require "tmpdir"
 class ReleaseTest < Minitest::Test
   ROOT = File.expand_path("../..", __dir__)
   PARTS = %w[
-    bin/release bin/build-gem bin/sbom neverblock.gemspec lib ext sig exe docs bench README.md
+    bin/release bin/build-gem bin/sbom neverblock.gemspec lib ext sig exe docs bench live README.md
     LICENSE
   ].freeze
   VERSION = File.read(File.join(ROOT, "lib/neverblock/version.rb"))[/VERSION = "(.*)"/, 1]
@@ -25,7 +25,7 @@ class ReleaseTest < Minitest::Test
     copy_parts
     write("CHANGELOG.md", "# Changelog\n\n## #{VERSION} (2026-11-28)\n- one line\n")
     write(".gitignore", "/pkg/\n/lib/neverblock/*.so\n/lib/neverblock/*.bundle\n")
-    %w[check test].each { |name| stand_in(name, "echo bin/#{name} has run") }
+    %w[check test live-page].each { |name| stand_in(name, "echo bin/#{name} has run") }
     git("init", "--quiet", "--initial-branch", "main")
     git("config", "user.name", "Nobody")
     git("config", "user.email", "nobody@example.org")
@@ -140,7 +140,7 @@ class ReleaseTest < Minitest::Test
                  gem.values_at("type", "name", "version", "purl")
     assert_equal [{ "alg" => "SHA-256", "content" => sums.fetch("neverblock-#{VERSION}.gem") }],
                  gem["hashes"]
-    assert_equal %w[rack openssl libnghttp2 zlib libbrotlienc libzstd],
+    assert_equal %w[rack openssl libnghttp2 zlib libbrotlienc libzstd uplot],
                  bill["components"].map { |part| part.fetch("name") }
     assert_equal(bill["components"].map { |part| part.fetch("bom-ref") },
                  bill.dig("dependencies", 0, "dependsOn"))

@@ -20,6 +20,8 @@ module NeverBlock
       # Most threads of one lane in all processes: half of the engine's limit (core/base/limits.h),
       # since a reload doubles the number of processes for a while.
       THREADS_MAX = 128
+      # What browsers are shown at the admin address; bin/live-page makes it.
+      LIVE_PAGE = File.expand_path("../watch/live.html", __dir__)
 
       # @return [Engine]
       attr_reader :engine
@@ -53,7 +55,7 @@ module NeverBlock
         @tls = TLS::Listeners.new(@engine, @log, config, native: native)
         @acme = TLS::Acme.new(@engine, @tls, config, @log) if TLS::Acme.wanted?(config)
         @urls = listen(config.binds, config.backlog, tls: @tls).freeze
-        @admin_url = listen([config.admin], config.backlog, admin: true).first if config.admin
+        listen_admin(config) if config.admin
         @tls.follow
       rescue StandardError
         @downloads&.close
@@ -104,6 +106,11 @@ module NeverBlock
       end
 
       private
+
+      def listen_admin(config)
+        @admin_url = listen([config.admin], config.backlog, admin: true).first
+        @engine.admin_page = File.binread(LIVE_PAGE) if File.file?(LIVE_PAGE)
+      end
 
       def core_lines(config)
         return unless config.log_format == :json || config.log_requests

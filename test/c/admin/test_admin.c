@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/limits.h"
 #include "support/world.h"
@@ -330,6 +331,104 @@ static void a_stop_cuts_admin_connections_with_the_rest(void **state) {
     nb_test_world_close(w);
 }
 
+/* --- event streams --- */
+
+typedef struct event_stream {
+    int fd;
+    size_t size;
+    char text[262144]; /* all that came */
+} event_stream;
+
+static event_stream *follow(nb_test_world *w) {
+    event_stream *stream = calloc(1, sizeof *stream);
+    assert_non_null(stream);
+    nb_test_client client = nb_test_connect(w->admin_port);
+    assert_true(client.fd >= 0);
+    assert_true(nb_test_get(&client, "/events"));
+    stream->fd = client.fd;
+    return stream;
+}
+
+static void leave(event_stream *stream) {
+    (void)close(stream->fd);
+    free(stream);
+}
+
+/* Reads until the text has come so often. */
+static void await(event_stream *stream, const char *text, unsigned times) {
+    for (;;) {
+        unsigned found = 0;
+        for (const char *at = stream->text; (at = strstr(at, text)) != NULL; at++)
+            found++;
+        if (found >= times) return;
+        assert_true(stream->size < sizeof stream->text - 1);
+        ssize_t got = read(stream->fd, stream->text + stream->size, sizeof stream->text - 1 - stream->size);
+        if (got <= 0) fail_msg("the stream ended after %s", stream->text);
+        stream->size += (size_t)got;
+    }
+}
+
+static void events_come_until_the_client_leaves(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    event_stream *stream = follow(w);
+    await(stream, "event: fibers\n", 1);
+    assert_non_null(strstr(stream->text, "Content-Type: text/event-stream\r\n"));
+    assert_null(strstr(stream->text, "event: latency"));
+    get(w, "/hello", 200);
+    await(stream, "event: fibers\n", 3);
+    assert_non_null(strstr(stream->text, "event: latency\ndata: {\"head\":{\"count\":1,"));
+    assert_non_null(strstr(stream->text, "event: status\ndata: {\"neverblock\":"));
+    leave(stream);
+    get(w, "/hello", 200);
+    nb_test_world_close(w);
+}
+
+static void events_come_while_the_executors_thread_is_kept(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    event_stream *stream = follow(w);
+    nb_test_client *client = nb_test_world_client(w);
+    assert_true(nb_test_get(client, "/block"));
+    nb_test_executor_await(w->executors[0], NB_TEST_BLOCKED, 1);
+    await(stream, "event: fibers\n", 3);
+    nb_test_executor_unblock(w->executors[0]);
+    nb_test_world_expect(w, client, 200, NULL);
+    leave(stream);
+    nb_test_world_close(w);
+}
+
+/* A stream that ended is no longer among the open ones. */
+static void event_streams_have_a_bound(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    static event_stream *streams[NB_ADMIN_STREAMS_MAX];
+    for (unsigned i = 0; i < NB_ADMIN_STREAMS_MAX; i++) {
+        streams[i] = follow(w);
+        await(streams[i], "event: fibers\n", 1);
+    }
+    assert_non_null(strstr(page(w, "/events", 503), "event streams are open"));
+    (void)page(w, "/health", 200);
+    for (unsigned i = 1; i < NB_ADMIN_STREAMS_MAX; i++)
+        leave(streams[i]);
+    await(streams[0], "event: fibers\n", 3);
+    event_stream *again = follow(w);
+    await(again, "event: fibers\n", 1);
+    leave(again);
+    leave(streams[0]);
+    nb_test_world_close(w);
+}
+
+static void a_stop_does_not_wait_for_event_streams(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_test_client *admin = nb_test_world_admin(w);
+    assert_true(nb_test_get(admin, "/events"));
+    assert_true(nb_test_readable(admin, NB_TEST_PATIENCE_MS));
+    nb_server_stop_now(w->server);
+    nb_test_world_close(w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(each_thread_of_a_lane_is_in_the_figures),
@@ -348,6 +447,12 @@ int main(void) {
         CASE(admin_connections_have_a_bound_of_their_own),
         CASE(pages_asked_for_ahead_are_made_one_at_a_time),
         CASE(a_stop_cuts_admin_connections_with_the_rest),
+        CASE(events_come_until_the_client_leaves),
+        GUEST_CASE(events_come_until_the_client_leaves),
+        CASE(events_come_while_the_executors_thread_is_kept),
+        GUEST_CASE(events_come_while_the_executors_thread_is_kept),
+        CASE(event_streams_have_a_bound),
+        CASE(a_stop_does_not_wait_for_event_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

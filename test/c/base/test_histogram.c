@@ -102,6 +102,24 @@ static void *record_many(void *argument) {
     return NULL;
 }
 
+static void what_came_since_is_told_apart(void **state) {
+    (void)state;
+    static nb_histogram earlier, since;
+    memset(&earlier, 0, sizeof earlier);
+    nb_histogram_record(&histogram, 1000000);
+    nb_histogram_advance(&earlier, &histogram, &since);
+    assert_int_equal(1, nb_histogram_count(&since));
+    nb_histogram_record(&histogram, 2000);
+    nb_histogram_record(&histogram, 3000);
+    nb_histogram_advance(&earlier, &histogram, &since);
+    assert_int_equal(2, nb_histogram_count(&since));
+    assert_int_equal(5000, atomic_load(&since.sum_ns));
+    assert_in_range(nb_histogram_quantile_ns(&since, 1000), 3000, 3000 + 3000 / 32 + 64);
+    nb_histogram_advance(&earlier, &histogram, &since);
+    assert_int_equal(0, nb_histogram_count(&since));
+    assert_int_equal(3, nb_histogram_count(&earlier));
+}
+
 static void it_is_read_while_another_thread_records(void **state) {
     (void)state;
     pthread_t writer = nb_test_thread(record_many, &histogram);
@@ -124,6 +142,7 @@ int main(void) {
         cmocka_unit_test_setup(what_is_past_the_range_or_before_it_counts_at_its_ends, empty),
         cmocka_unit_test_setup(quantiles_are_right_within_a_thirty_second, empty),
         cmocka_unit_test_setup(counts_up_to_a_bound_miss_no_more_than_its_own_bucket, empty),
+        cmocka_unit_test_setup(what_came_since_is_told_apart, empty),
         cmocka_unit_test_setup(it_is_read_while_another_thread_records, empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -192,6 +192,16 @@ static VALUE engine_admin_unix(VALUE self, VALUE path, VALUE mode) {
     return path;
 }
 
+/* admin_page = html: what browsers are shown at `/` of the admin pages. Once, before start. */
+static VALUE engine_set_admin_page(VALUE self, VALUE html) {
+    StringValue(html);
+    nb_status status = nb_server_admin_page(nb_engine_server(self),
+                                            nb_slice_of(RSTRING_PTR(html), (size_t)RSTRING_LEN(html)));
+    if (status == NB_FULL) rb_raise(nb_error_class, "the admin page is given once, before the engine starts");
+    if (status != NB_OK) nb_raise_status(status, "the admin page");
+    return html;
+}
+
 /* listen_tcp(address, port, backlog) -> the bound port. address: numeric. Raises SystemCallError
    (Errno::EADDRINUSE, EACCES, EADDRNOTAVAIL). */
 static VALUE engine_listen_tcp(VALUE self, VALUE address, VALUE port, VALUE backlog) {
@@ -464,6 +474,7 @@ VALUE nb_engine_define(VALUE module) {
     rb_define_method(class, "route", engine_route, -1);
     rb_define_method(class, "admin_tcp", engine_admin_tcp, 2);
     rb_define_method(class, "admin_unix", engine_admin_unix, 2);
+    rb_define_method(class, "admin_page=", engine_set_admin_page, 1);
     rb_define_method(class, "start", engine_start, 0);
     rb_define_method(class, "drain", engine_drain, 0);
     rb_define_method(class, "stop_now", engine_stop_now, 0);

@@ -11,10 +11,10 @@
 
 /* A turn takes traces for so long, when they were asked for. */
 #define ASKED_BUDGET_NS (NB_NS_PER_MS / 2)
-/* Fibers that have waited for so long are traced unasked, so many at once, and so often. */
+/* Fibers that have waited for so long are traced unasked, so often, and for so long at once. */
 #define LONG_WAIT_NS (100 * NB_NS_PER_MS)
 #define LONG_EVERY_NS (50 * NB_NS_PER_MS)
-#define LONG_AT_ONCE 4
+#define LONG_BUDGET_NS (NB_NS_PER_MS / 5)
 /* Places of the table that are looked at for them at once. */
 #define LONG_PLACES 512
 /* Lines that are asked of Ruby. */
@@ -95,16 +95,16 @@ static bool waits_for_long(const nb_executor *executor, uint32_t wait, int64_t n
 
 static void take_long(nb_executor *executor, int64_t now_ns) {
     size_t places = nb_scheduler_parked_places(executor->scheduler);
-    int taken = 0;
+    int64_t began_ns = nb_clock_monotonic_ns();
     executor->traces_long_ns = now_ns;
-    for (size_t i = 0; i < places && i < LONG_PLACES && taken < LONG_AT_ONCE; i++) {
+    for (size_t i = 0; i < places && i < LONG_PLACES; i++) {
         VALUE fiber = Qnil;
         if (++executor->trace_long_place >= places) executor->trace_long_place = 0;
         uint32_t wait = nb_scheduler_parked_at(executor->scheduler, executor->trace_long_place, &fiber);
         if (wait == NB_FIBER_NONE || !waits_for_long(executor, wait, now_ns)) continue;
         take(executor, fiber, wait);
         RB_GC_GUARD(fiber);
-        taken++;
+        if (nb_clock_monotonic_ns() - began_ns >= LONG_BUDGET_NS) return;
     }
 }
 

@@ -22,12 +22,42 @@ static const char list[] = "neverblock\n\n/health       200 while the server's I
                            "/ready        200 while requests are taken\n"
                            "/metrics      figures for Prometheus\n"
                            "/status.json  figures for people and programs\n"
-                           "/fibers.json  what each request does and waits for; ?backtrace=1: where\n";
+                           "/fibers.json  what each request does and waits for; ?backtrace=1: where\n"
+                           "/events       both, each second, as an event stream\n";
 
-static page write_list(nb_loop *loop, nb_text *text) {
-    (void)loop;
+static const char no_page[] = "\nA browser would be shown a live page, which is not built here: bin/live-page\n";
+
+/* The page says itself what it may load. */
+#define HTML_FIELDS                                                                            \
+    "Content-Type: text/html; charset=utf-8\r\nCache-Control: no-store\r\nVary: Accept\r\n"    \
+    "Content-Security-Policy: frame-ancestors 'none'; base-uri 'none'; form-action 'none'\r\n" \
+    "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
+
+static bool has(nb_slice text, nb_slice word) {
+    for (size_t i = 0; i + word.size <= text.size; i++) {
+        if (memcmp(text.data + i, word.data, word.size) == 0) return true;
+    }
+    return false;
+}
+
+/* Browsers name it first. Programs say that they take anything, or nothing. */
+static bool wants_html(const nb_head *head) {
+    for (uint16_t i = 0; i < head->header_count; i++) {
+        const nb_header *header = &head->headers[i];
+        if (header->field == NB_FIELD_ACCEPT && has(header->value, NB_SLICE("text/html"))) return true;
+    }
+    return false;
+}
+
+static page write_home(nb_loop *loop, nb_text *text) {
+    const nb_loops *all = loop->all;
+    if (all->admin_page && wants_html(&loop->connections.head)) {
+        nb_text_add_bytes(text, all->admin_page, all->admin_page_bytes);
+        return (page){200, NB_SLICE(HTML_FIELDS)};
+    }
     nb_text_add(text, list);
-    return (page){200, NB_SLICE(TEXT_FIELDS)};
+    if (!all->admin_page) nb_text_add(text, no_page);
+    return (page){200, NB_SLICE("Vary: Accept\r\n" TEXT_FIELDS)};
 }
 
 static page write_health(nb_loop *loop, nb_text *text) {
@@ -66,7 +96,7 @@ static page write_fibers(nb_loop *loop, nb_text *text) {
 
 static page write_unknown(nb_loop *loop, nb_text *text) {
     (void)loop;
-    nb_text_add(text, "404 Not Found: there are / /health /ready /metrics /status.json /fibers.json\n");
+    nb_text_add(text, "404 Not Found: there are / /health /ready /metrics /status.json /fibers.json /events\n");
     return (page){404, NB_SLICE(TEXT_FIELDS)};
 }
 
@@ -82,7 +112,7 @@ static writer *find(const nb_head *head) {
     static const struct {
         const char *path;
         writer *write;
-    } pages[] = {{"/", write_list},           {"/health", write_health},      {"/ready", write_ready},
+    } pages[] = {{"/", write_home},           {"/health", write_health},      {"/ready", write_ready},
                  {"/metrics", write_metrics}, {"/status.json", write_status}, {"/fibers.json", write_fibers}};
     if (head->method != NB_METHOD_GET && head->method != NB_METHOD_HEAD) return write_method;
     for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
@@ -92,8 +122,14 @@ static writer *find(const nb_head *head) {
     return write_unknown;
 }
 
+static bool asks_for_events(const nb_head *head) {
+    bool reads = head->method == NB_METHOD_GET || head->method == NB_METHOD_HEAD;
+    return reads && nb_slice_equal(head->path, NB_SLICE("/events"));
+}
+
 nb_status nb_admin_answer(nb_loop *loop, nb_exchange *exchange) {
     nb_text text;
+    if (asks_for_events(&loop->connections.head)) return nb_admin_follow(loop, exchange);
     nb_text_init(&text, NB_ADMIN_BODY_BYTES_MAX);
     page made = find(&loop->connections.head)(loop, &text);
     nb_status status = nb_text_failed(&text) ? nb_compose_own(&loop->responses, exchange, 503, "out of memory", "")

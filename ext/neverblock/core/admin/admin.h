@@ -1,13 +1,14 @@
 /*
- * admin.h - the pages of an admin listener: /health, /ready, /metrics (Prometheus), /status.json
- * and /fibers.json. The loop answers them itself, whatever Ruby does. GET and HEAD are served;
- * another method is answered 405, another path 404.
+ * admin.h - the pages of an admin listener: /health, /ready, /metrics (Prometheus), /status.json,
+ * /fibers.json and /events. The loop answers them itself, whatever Ruby does. GET and HEAD are
+ * served; another method is answered 405, another path 404.
  *
  * Threads: that of the first loop, which has the admin listeners.
  */
 #ifndef NB_ADMIN_ADMIN_H
 #define NB_ADMIN_ADMIN_H
 
+#include "base/histogram.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "dispatch/exchange.h"
@@ -21,7 +22,17 @@ nb_status nb_admin_answer(struct nb_loop *loop, nb_exchange *exchange);
 /* The pages with metrics: admin_metrics.c and admin_status.c. */
 void nb_admin_write_metrics(struct nb_loop *loop, nb_text *text);
 void nb_admin_write_status(struct nb_loop *loop, nb_text *text);
+/* How long the stages of requests have taken since `earlier`, NB_STAGES histograms that the call
+   brings up to date. */
+void nb_admin_write_latency(struct nb_loop *loop, nb_histogram *earlier, nb_text *text);
 /* Reads the query of the request's head (admin_fibers.c). */
 void nb_admin_write_fibers(struct nb_loop *loop, nb_text *text);
+/* The oldest fibers, with the line of code where that is known, and without query strings. */
+void nb_admin_write_oldest_fibers(struct nb_loop *loop, nb_text *text);
+
+/* Begins an event stream (admin_events.c). NB_NO_MEMORY: end the connection. */
+nb_status nb_admin_follow(struct nb_loop *loop, nb_exchange *exchange);
+/* Sends the next events of all streams. */
+void nb_admin_tell(struct nb_loop *loop);
 
 #endif

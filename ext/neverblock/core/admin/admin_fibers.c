@@ -7,6 +7,7 @@
  * request with ?backtrace=1 asks for them and shows what is there, one with ?backtrace=kept shows
  * only.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,8 @@
 
 /* Fibers that are shown where the request names no limit. */
 #define LIMIT_DEFAULT 250u
+/* Fibers of one event (nb_admin_write_oldest_fibers). */
+#define OLDEST 100u
 /* Executors that are looked at: workers with their spares and lanes. */
 #define EXECUTORS_MAX 1024u
 /* Of the whole answer, so much is left for what comes after the fibers. */
@@ -41,6 +44,7 @@ typedef struct shown_executor {
 typedef struct wanted {
     uint32_t limit;
     bool asks, traces, query;
+    bool wakes; /* executors, so that they take the traces that they take unasked */
 } wanted;
 
 typedef struct fibers_view {
@@ -160,15 +164,24 @@ static bool answered(const shown_executor *executor) {
     return !answers(executor) || LOAD(executor->memory->asked_ns) == LOAD(executor->memory->answered_ns);
 }
 
+static void wake(fibers_view *view, const shown_executor *executor) {
+    nb_channel_ring_executor(executor->channel->channel);
+    /* an executor that runs this loop's turns itself goes back to its own */
+    if (view->loop->guest) view->loop->guest_called = true;
+}
+
 static void ask(fibers_view *view, const shown_executor *executor) {
     nb_fiber_memory *memory = executor->memory;
     if (!answers(executor)) return;
     int64_t asked_ns = LOAD(memory->asked_ns);
     if (asked_ns != LOAD(memory->answered_ns) && view->now_ns - asked_ns < ASK_AGAIN_NS) return;
     nb_fiber_ask_traces(memory, view->now_ns);
-    nb_channel_ring_executor(executor->channel->channel);
-    /* an executor that runs this loop's turns itself goes back to its own */
-    if (view->loop->guest) view->loop->guest_called = true;
+    wake(view, executor);
+}
+
+/* An executor that sleeps takes no traces of those that have waited for long. */
+static void wake_for_traces(fibers_view *view, const shown_executor *executor) {
+    if (answers(executor) && LOAD(executor->channel->channel->board->figures.parked) > 0) wake(view, executor);
 }
 
 /* --- pieces --- */
@@ -219,15 +232,16 @@ static void add_trace(fibers_view *view, const nb_fiber_trace *trace) {
     nb_text_add(text, "]");
 }
 
-/* Who holds the lock, as far as that is a request of the same executor. */
-static void add_holder(fibers_view *view, const nb_fiber_memory *memory, uint64_t fiber) {
+/* Who holds the lock, as far as that is a request of the same executor. A fiber that serves another
+   request by now has given the lock back. */
+static void add_holder(fibers_view *view, const nb_fiber_memory *memory, uint64_t fiber, int64_t since_ns) {
     if (view->holder != fiber || view->holder_memory != memory) {
         if (view->holders_looked_for++ >= HOLDERS_MAX) return;
         view->holder = fiber;
         view->holder_memory = memory;
         view->holder_known = nb_fiber_request_of(memory, fiber, &view->holder_request);
     }
-    if (!view->holder_known) return;
+    if (!view->holder_known || view->holder_request.taken_ns > since_ns) return;
     nb_json_begin(view->text, "holder", '{');
     add_request_words(view, &view->holder_request);
     nb_text_add(view->text, "}");
@@ -253,7 +267,7 @@ static void add_subject(fibers_view *view, const nb_fiber_memory *memory, const 
         if (*wait->text) nb_json_bytes(text, "address", nb_slice_of(wait->text, strlen(wait->text)));
         break;
     case NB_FIBER_WAIT_lock:
-        if (wait->subject) add_holder(view, memory, wait->subject);
+        if (wait->subject) add_holder(view, memory, wait->subject, wait->since_ns);
         break;
     case NB_FIBER_WAIT_process:
         if (wait->number > 0) nb_json_number(text, "process", (uint64_t)wait->number);
@@ -324,6 +338,8 @@ static bool add_request(fibers_view *view, const nb_fiber_chosen *chosen) {
     nb_json_begin(text, NULL, '{');
     nb_json_string(text, "fiber", "request");
     add_whose(view, executor);
+    nb_json_begin(text, "exchange", 0);
+    nb_text_format(text, "\"%" PRIx64 "\"", request.exchange);
     add_served(view, &request);
     nb_json_seconds(text, "ran_s", ran_ns);
     if (waits) {
@@ -395,6 +411,7 @@ static void write(fibers_view *view) {
     find_executors(view);
     for (uint16_t i = 0; i < view->executor_count; i++) {
         if (view->wanted.asks) ask(view, &view->executors[i]);
+        if (view->wanted.wakes) wake_for_traces(view, &view->executors[i]);
         choose_requests(view, i);
         choose_waits(view, i);
     }
@@ -409,10 +426,10 @@ static void write(fibers_view *view) {
     nb_text_add(text, "}\n");
 }
 
-void nb_admin_write_fibers(nb_loop *loop, nb_text *text) {
+static void write_wanted(nb_loop *loop, nb_text *text, wanted wants) {
     fibers_view view = {.loop = loop,
                         .text = text,
-                        .wanted = wanted_by(loop->connections.head.query),
+                        .wanted = wants,
                         .now_ns = nb_clock_monotonic_ns(),
                         .executors = nb_alloc(EXECUTORS_MAX * sizeof(*view.executors)),
                         .choice = nb_alloc(sizeof(*view.choice))};
@@ -423,4 +440,12 @@ void nb_admin_write_fibers(nb_loop *loop, nb_text *text) {
     }
     nb_free(view.executors);
     nb_free(view.choice);
+}
+
+void nb_admin_write_fibers(nb_loop *loop, nb_text *text) {
+    write_wanted(loop, text, wanted_by(loop->connections.head.query));
+}
+
+void nb_admin_write_oldest_fibers(nb_loop *loop, nb_text *text) {
+    write_wanted(loop, text, (wanted){.limit = OLDEST, .wakes = true});
 }

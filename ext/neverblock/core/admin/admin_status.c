@@ -206,8 +206,9 @@ static void add_requests(nb_text *text, const nb_loop *loop, const nb_figures_no
     nb_text_add(text, "}}");
 }
 
+static const char *const stages[NB_STAGES] = {"head", "body", "queue", "run", "write", "total"};
+
 static void add_latency(nb_text *text, const nb_loop *loop) {
-    static const char *const stages[NB_STAGES] = {"head", "body", "queue", "run", "write", "total"};
     nb_histogram room;
     nb_json_begin(text, "latency_s", '{');
     for (size_t i = 0; i < NB_STAGES; i++) {
@@ -361,6 +362,16 @@ static void add_process(nb_text *text, const nb_loop *loop, const nb_figures_now
     nb_json_begin(text, "log", '{');
     nb_json_number(text, "dropped_total", now->log_dropped);
     nb_text_add(text, "}");
+}
+
+void nb_admin_write_latency(nb_loop *loop, nb_histogram *earlier, nb_text *text) {
+    nb_histogram room, since;
+    nb_text_add(text, "{");
+    for (size_t i = 0; i < NB_STAGES; i++) {
+        nb_histogram_advance(&earlier[i], nb_figures_stage(loop, (nb_stage)i, &room), &since);
+        add_histogram(text, stages[i], &since);
+    }
+    nb_text_add(text, "}\n");
 }
 
 void nb_admin_write_status(nb_loop *loop, nb_text *text) {

@@ -40,6 +40,20 @@ void nb_histogram_add(nb_histogram *histogram, const nb_histogram *from) {
     if (get(&from->max_ns) > get(&histogram->max_ns)) set(&histogram->max_ns, get(&from->max_ns));
 }
 
+static void advance(_Atomic uint64_t *earlier, const _Atomic uint64_t *now, _Atomic uint64_t *since) {
+    uint64_t value = get(now);
+    set(since, value - get(earlier));
+    set(earlier, value);
+}
+
+void nb_histogram_advance(nb_histogram *earlier, const nb_histogram *now, nb_histogram *since) {
+    for (unsigned i = 0; i < NB_HISTOGRAM_BUCKETS; i++)
+        advance(&earlier->buckets[i], &now->buckets[i], &since->buckets[i]);
+    advance(&earlier->sum_ns, &now->sum_ns, &since->sum_ns);
+    set(&since->max_ns, get(&now->max_ns));
+    set(&earlier->max_ns, get(&now->max_ns));
+}
+
 uint64_t nb_histogram_count(const nb_histogram *histogram) {
     uint64_t count = 0;
     for (unsigned i = 0; i < NB_HISTOGRAM_BUCKETS; i++) {

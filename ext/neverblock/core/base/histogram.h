@@ -26,6 +26,9 @@ typedef struct nb_histogram {
 void nb_histogram_record(nb_histogram *histogram, int64_t duration_ns);
 /* Adds all that `from` has. */
 void nb_histogram_add(nb_histogram *histogram, const nb_histogram *from);
+/* since: what `now` has more than `earlier`, which becomes a copy of it. The longest in `since` is
+   not known better than its bucket. */
+void nb_histogram_advance(nb_histogram *earlier, const nb_histogram *now, nb_histogram *since);
 uint64_t nb_histogram_count(const nb_histogram *histogram);
 /* The shortest duration that `permille` of 1000 do not exceed, rounded up to the end of its bucket
    but never past the longest. 0: empty. */

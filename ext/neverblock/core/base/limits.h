@@ -102,6 +102,9 @@
 /* Connections to the admin listeners, which the `connections` setting does not count. */
 #define NB_ADMIN_CONNECTIONS_MAX 64u
 
+/* Event streams of the admin listeners. Fewer than connections, so that probes are answered. */
+#define NB_ADMIN_STREAMS_MAX 32u
+
 /* Bytes of one answer of the admin pages. 256 executors make 600 KB. */
 #define NB_ADMIN_BODY_BYTES_MAX (1u << 20)
 

@@ -56,6 +56,7 @@ bool nb_respond_admin(nb_connections *connections, nb_exchange *exchange) {
         return false;
     }
     connection->had_request = true;
+    if (!exchange->ended) nb_connection_mark_dirty(connections, connection);
     return true;
 }
 

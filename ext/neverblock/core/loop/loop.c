@@ -407,6 +407,7 @@ void nb_loop_deinit(nb_loop *loop) {
     if (loop->number == 0) nb_log_destroy(loop->log);
     nb_pool_deinit(&loop->pool);
     nb_figures_destroy(loop);
+    nb_free(loop->event_streams.earlier);
     nb_downloads_deinit(&loop->downloads);
     nb_reports_deinit(&loop->reports);
     nb_free((char *)(uintptr_t)loop->connections.spool.directory);
@@ -490,6 +491,11 @@ static void trim(nb_loop *loop) {
     nb_memory_trim();
 }
 
+static void tell_admin(nb_loop *loop) {
+    if (loop->event_streams.next_ns && loop->time.now_ns >= loop->event_streams.next_ns)
+        loop->connections.events->tell_admin(loop);
+}
+
 /* Closes files that were not asked for lately. */
 static void expire_files(nb_loop *loop) {
     if (!nb_responses_files(&loop->responses) || loop->time.now_ns < loop->files_at_ns) return;
@@ -556,6 +562,7 @@ static int64_t sleep_ns(nb_loop *loop) {
         until_ns = loop->listen_again_ns;
     if (loop->trim_at_ns && loop->trim_at_ns < until_ns) until_ns = loop->trim_at_ns;
     if (loop->files_at_ns && loop->files_at_ns < until_ns) until_ns = loop->files_at_ns;
+    if (loop->event_streams.next_ns && loop->event_streams.next_ns < until_ns) until_ns = loop->event_streams.next_ns;
     if (loop->connections.draining && loop->connections.open && loop->drain_deadline_ns < until_ns)
         until_ns = loop->drain_deadline_ns;
     int64_t longest_ns = loop->connections.draining ? 10 * NB_NS_PER_MS : INT64_MAX;
@@ -710,6 +717,7 @@ static bool run_turn(nb_loop *loop) {
     nb_openings_take(&loop->responses.openings);
     more |= nb_compressions_step(&loop->responses, loop->connections.without_files);
     flush_dirty(loop);
+    tell_admin(loop); /* to those who have taken what was sent before */
     allow_responses(loop);
     expire(loop);
     wind_down(loop);

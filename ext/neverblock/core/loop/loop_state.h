@@ -40,6 +40,14 @@ struct nb_loop_call {
     bool done;
 };
 
+/* Clients of admin listeners that are sent events (admin/admin_events.c). */
+typedef struct nb_event_streams {
+    nb_exchange_id exchanges[NB_ADMIN_STREAMS_MAX];
+    uint16_t count;
+    nb_histogram *earlier; /* owned: NB_STAGES of them, as of the last events; NULL: none yet */
+    int64_t next_ns;       /* when the next events are sent; 0: there is no stream */
+} nb_event_streams;
+
 struct nb_loop {
     nb_server_config config;
     struct nb_loops *all; /* the loops of the server (loops.h); borrowed */
@@ -95,6 +103,7 @@ struct nb_loop {
     nb_arrival *arrivals;       /* connections accepted by loop 0 for this one; newest first */
     _Atomic bool running;       /* its thread runs */
     nb_counters counters;
+    nb_event_streams event_streams;
     struct nb_figures *figures; /* metrics; NULL: nobody reads them (snapshot.h) */
     int64_t started_ns, started_wall_s;
 };

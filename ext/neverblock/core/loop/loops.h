@@ -35,6 +35,8 @@ typedef struct nb_loops {
     nb_compress_types compress_types; /* which media types are compressed */
     nb_address_paces *address_paces;  /* NULL: no limit */
     nb_reports_reader reports;        /* reports of named downloads */
+    char *admin_page;                 /* owned: the live page; NULL: there is none */
+    size_t admin_page_bytes;
     /* Connections for which there are descriptors; UINT64_MAX: the limit was not met yet. */
     _Atomic uint64_t connections_bound;
     /* Loop 0 has paused at the limit: rung when a connection ends or becomes idle. */

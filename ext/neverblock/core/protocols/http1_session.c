@@ -211,7 +211,7 @@ static void answer_admin(nb_connections *connections, nb_exchange *exchange, con
     if (!nb_respond_admin(connections, exchange)) return;
     request_complete(connections, connection, own->keep_alive);
     nb_buffer_consume(&connection->input, connections->pool, head_bytes);
-    connection->protocol->answered(connections, exchange);
+    if (exchange->ended) connection->protocol->answered(connections, exchange);
 }
 
 static bool begin_input(nb_connections *connections, nb_exchange *exchange, const nb_framing *framing) {

@@ -123,7 +123,8 @@ static void refuse(nb_connections *connections, nb_exchange *exchange, const nb_
 
 static void answer_admin(nb_connections *connections, nb_exchange *exchange) {
     nb_http2_drop_body(nb_http2_stream_of(exchange));
-    if (nb_respond_admin(connections, exchange)) exchange->connection->protocol->answered(connections, exchange);
+    if (!nb_respond_admin(connections, exchange)) return;
+    if (exchange->ended) exchange->connection->protocol->answered(connections, exchange);
 }
 
 static void deliver(nb_http2_session *session, nb_http2_stream *stream, const nb_http2_facts *facts, bool has_body) {

@@ -118,3 +118,9 @@ nb_status nb_compose_whole(nb_responses *responses, nb_exchange *exchange, uint1
     exchange->ended = true;
     return status;
 }
+
+nb_status nb_compose_open(nb_responses *responses, nb_exchange *exchange, uint16_t http_status, nb_slice fields) {
+    exchange->response.status = http_status;
+    exchange->response.content_length = NB_CONTENT_LENGTH_UNKNOWN;
+    return nb_compose_head(responses, exchange, fields, false, 0);
+}

@@ -58,12 +58,15 @@ void nb_server_config_default(nb_server_config *config) {
 
 static nb_status answer_admin(void *owner, nb_exchange *exchange) { return nb_admin_answer(owner, exchange); }
 
-static const nb_connections_events events = {.answer_admin = answer_admin};
+static void tell_admin(void *owner) { nb_admin_tell(owner); }
+
+static const nb_connections_events events = {.answer_admin = answer_admin, .tell_admin = tell_admin};
 
 static void deinit_loops(nb_loops *loops, uint16_t made) {
     while (made > 0) {
         nb_loop_deinit(&loops->each[--made]); /* the first loop ends last */
     }
+    nb_free(loops->admin_page);
     nb_document_roots_deinit(&loops->document_roots);
     nb_challenges_deinit(&loops->challenges);
     nb_lanes_deinit(&loops->lanes);
@@ -233,6 +236,16 @@ nb_status nb_server_listen_admin_tcp(nb_server *server, const char *address, uin
 
 nb_status nb_server_listen_admin_unix(nb_server *server, const char *path, unsigned mode) {
     return listen_unix(server, path, mode, NB_ADMIN_CONNECTIONS_MAX, true);
+}
+
+nb_status nb_server_admin_page(nb_server *server, nb_slice html) {
+    nb_loops *loops = &server->loops;
+    if (server->started || loops->admin_page) return NB_FULL;
+    loops->admin_page = nb_alloc(html.size + 1);
+    if (!loops->admin_page) return NB_NO_MEMORY;
+    memcpy(loops->admin_page, html.data, html.size);
+    loops->admin_page_bytes = html.size;
+    return NB_OK;
 }
 
 uint16_t nb_server_listeners(const nb_server *server) { return server->loops.each[0].listener_count; }

@@ -47,6 +47,8 @@ nb_status nb_server_listen_unix(nb_server *server, const char *path, unsigned mo
    are kept. */
 nb_status nb_server_listen_admin_tcp(nb_server *server, const char *address, uint16_t port, uint16_t *bound_port);
 nb_status nb_server_listen_admin_unix(nb_server *server, const char *path, unsigned mode);
+/* The HTML of `/` for browsers, which is copied. NB_FULL: it is set once, before the start. */
+nb_status nb_server_admin_page(nb_server *server, nb_slice html);
 /* How many listeners were opened. */
 uint16_t nb_server_listeners(const nb_server *server);
 /* Has a listener of TCP speak TLS with this context, which is shared. Before start; with another

@@ -1,0 +1,171 @@
+# frozen_string_literal: true
+
+# The live page of the admin address in headless Chromium: what it shows of requests that are held,
+# also while their executor is stuck; at a desk and on a phone, in both themes. Leaves pictures in
+# tmp/live-page.
+
+require "fileutils"
+require_relative "../support/axe"
+require_relative "../support/browser"
+require_relative "../support/fibers_case"
+
+class LivePageCase < FibersCase
+  PICTURES = File.expand_path("../../tmp/live-page", __dir__)
+  PAGE = File.expand_path("../../lib/neverblock/watch/live.html", __dir__)
+  SIZES = { desktop: [1280, 900], phone: [390, 844] }.freeze
+  WIDTHS = "[document.documentElement.scrollWidth, innerWidth]"
+  STATE = "document.body.dataset.state"
+  # Texts of the rows of requests, cell by cell.
+  ROWS = <<~JS
+    Array.from(document.querySelectorAll("#requests tbody tr:not(.trace)"))
+      .map((row) => Array.from(row.cells).map((cell) => cell.textContent))
+  JS
+  FAULTS = "window.faults = []; addEventListener('securitypolicyviolation', " \
+           "(event) => faults.push(event.violatedDirective + ' ' + event.blockedURI)); " \
+           "addEventListener('error', (event) => faults.push(event.message))"
+
+  def setup
+    super
+    unless Browser.here?
+      skip "no Chromium here (bin/setup --all installs Debian's where it can be had): " \
+           "the page was not shown"
+    end
+    skip "the live page is not made (bin/live-page, which needs npm)" unless File.file?(PAGE)
+    FileUtils.mkdir_p(PICTURES)
+    @browser = Browser.start
+  end
+
+  def teardown
+    @browser&.quit
+    super
+  end
+
+  private
+
+  # @return [Ferrum::Page] once it has shown a first reading
+  def open_page(size = :desktop, theme = "light")
+    width, height = SIZES.fetch(size)
+    page = @browser.create_page
+    page.command("Emulation.setEmulatedMedia",
+                 features: [{ name: "prefers-color-scheme", value: theme }])
+    page.command("Emulation.setDeviceMetricsOverride",
+                 width: width, height: height, deviceScaleFactor: 1, mobile: size == :phone)
+    page.command("Page.addScriptToEvaluateOnNewDocument", source: FAULTS)
+    page.go_to("#{server.admin_url}/")
+    Patience.await("the page shows a reading") { page.evaluate(STATE) == "running" }
+    page
+  end
+
+  # @return [Array<String>] the cells of the first row for this path, once the block holds for them
+  def row(page, kind, tag)
+    found = nil
+    Patience.await("the page shows #{kind}", -> { page.evaluate(ROWS) }) do
+      found = page.evaluate(ROWS).find { |cells| cells.first == "GET /#{kind}/#{tag}" }
+      found && yield(found)
+    end
+    found
+  end
+
+  def does(page, kind, tag, words)
+    row(page, kind, tag) { |cells| cells[3].match?(words) && cells[4].match?(line_of(kind)) }
+  end
+
+  def text(page, selector)
+    page.evaluate("document.querySelector(#{selector.to_json}).textContent")
+  end
+end
+
+class LivePageTest < LivePageCase
+  SIZES.each_key do |size|
+    %w[light dark].each do |theme|
+      define_method(:"test_nothing_overflows_and_axe_finds_no_violation_#{size}_#{theme}") do
+        under_way("queue") do |tag|
+          page = open_page(size, theme)
+          does(page, "queue", tag, /waits for a queue/)
+          page.screenshot(path: File.join(PICTURES, "#{size}-#{theme}.png"), full: true)
+          content, window = page.evaluate(WIDTHS)
+          assert_operator content, :<=, window
+          assert_empty Axe.violations(page)
+          assert_empty page.evaluate("faults").grep_v(/axe/)
+        end
+      end
+    end
+  end
+
+  def test_a_stalled_request_and_one_at_a_lock_are_found_while_the_executor_is_stuck
+    fifo = make_fifo(stuck = new_tag)
+    page = open_page
+    under_way("holder") do |holder|
+      under_way("lock", release: -> { ask("/release/#{holder}") }) do |tag|
+        does(page, "lock", tag, %r{waits for a lock, which GET /holder/#{holder} holds})
+        under_way("c_call", stuck, release: -> { @open = open_fifo(fifo) }) do
+          does(page, "c_call", stuck, /stalls in a C call/)
+          does(page, "lock", tag, %r{waits for a lock, which GET /holder/#{holder} holds})
+          assert_match %r{GET /c_call/#{stuck} stalls in a C call}, text(page, "#stalls-now")
+        end
+      end
+    end
+  ensure
+    @open&.close
+  end
+
+  def test_a_requests_name_opens_its_backtrace_and_closes_it_by_the_keyboard
+    page = open_page
+    under_way("queue") do |tag|
+      does(page, "queue", tag, /waits for a queue/)
+      page.execute("document.querySelector('#requests .open').focus()")
+      page.keyboard.type(:enter)
+      Patience.await("the backtrace is there") { trace(page).match?(/config\.ru:\d+/) }
+      assert_equal "true", expanded(page)
+      page.keyboard.type(:enter)
+      Patience.await("it is closed") { trace(page).empty? }
+      assert_equal "false", expanded(page)
+    end
+  end
+
+  def test_the_filter_keeps_what_has_its_letters
+    page = open_page
+    under_way("queue") do |queue|
+      under_way("io") do |io|
+        [["queue", queue], ["io", io]].each { |kind, tag| does(page, kind, tag, /waits for/) }
+        page.execute("document.querySelector('#filter').focus()")
+        page.keyboard.type("/io/")
+        assert_equal ["GET /io/#{io}"], page.evaluate(ROWS).map(&:first)
+      end
+    end
+  end
+
+  def test_without_requests_it_says_so
+    page = open_page
+    Patience.await("no request is there") { page.evaluate(ROWS).empty? }
+    assert_equal "No request is in flight.", text(page, "#requests-empty")
+    assert page.evaluate("document.querySelector('#requests').hidden")
+  end
+
+  # Programs are shown the list, whatever they take.
+  def test_only_browsers_are_shown_it
+    uri = URI("#{server.admin_url}/")
+    assert_match(%r{^/status\.json}, HTTPClient.get(uri))
+  end
+
+  private
+
+  def trace(page)
+    page.evaluate("(document.querySelector('#requests .trace') || {}).textContent || ''")
+  end
+
+  def expanded(page)
+    page.evaluate("document.querySelector('#requests .open').getAttribute('aria-expanded')")
+  end
+end
+
+# A server that ends, and is there again.
+class LivePageLostTest < LivePageCase
+  def test_a_server_that_ends_is_told
+    page = open_page
+    server.stop
+    Patience.await("the page says so") { page.evaluate(STATE) == "lost" }
+    assert_match(/The server has not answered for/, text(page, "#banner"))
+    refute page.evaluate("document.querySelector('#banner').hidden")
+  end
+end
