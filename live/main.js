@@ -115,9 +115,21 @@ const take = (reading) => {
   if (["lost", "connecting"].includes(document.body.dataset.state)) banner("");
   setState(status.state, words[status.state] || status.state);
   actions.allow(status.actions);
+  showAction(status);
   latest = reading;
   history.add(status, reading.fibers, reading.latency);
   if (!document.hidden) requestAnimationFrame(render);
+};
+
+// What the last command has come to, once it is new: a page that opens later does not show an old one.
+let actionsSeen = null;
+const showAction = ({ last_action: last }) => {
+  const number = last?.number || 0;
+  if (actionsSeen !== null && number !== actionsSeen) {
+    setText(byId("last-action"), last.words);
+    byId("last-action").className = last.ok ? "" : "stalled";
+  }
+  actionsSeen = number;
 };
 
 // An EventSource tries again by itself, but for an answer that is none: too many pages are open.

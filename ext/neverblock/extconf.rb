@@ -61,7 +61,9 @@ SOURCES = {
     http2_response http2_session http2_streams http2_timeouts
   ],
   "core/loop" => %w[accepting lease listener loop loops parts snapshot],
-  "core/admin" => %w[admin admin_events admin_fibers admin_metrics admin_status fiber_choice json],
+  "core/admin" => %w[
+    admin admin_actions admin_events admin_fibers admin_metrics admin_status fiber_choice json query
+  ],
   "core/server" => %w[server],
   "binding/base" => %w[exit_limit forks module process_watchdog protect ruby_log],
   "binding/mysql" => %w[mysql mysql_handles mysql_unlock],

@@ -37,6 +37,8 @@ module NeverBlock
     attr_reader :binds
     # @return [Bind, nil] the address of the admin pages; nil: there are none
     attr_reader :admin
+    # @return [String, nil] who has it may change the server at the admin address; nil: nobody may
+    attr_reader :admin_token
     # @return [Integer] most requests running at once in this process
     attr_reader :fibers
     # @return [Integer] executor threads that share the fibers
@@ -95,6 +97,7 @@ module NeverBlock
 
     # @param binds [Array<String, Bind>] URLs, see Bind; default http://127.0.0.1:9292
     # @param admin [String, Bind, nil] URL of the admin pages; nil (default): none
+    # @param admin_token [String, nil] 16 to 256 printable characters; nil (default): none
     # @param fibers [Integer] default 1024
     # @param executors [Integer] default 1
     # @param spares [Integer] default 4
@@ -117,7 +120,8 @@ module NeverBlock
     # @param on_download [Array<#call>] called with each Downloads::Report
     # @param settings [Hash] any of SETTINGS
     # @raise [ConfigError]
-    def initialize(binds: [DEFAULT_BIND], admin: nil, fibers: DEFAULT_FIBERS, executors: 1,
+    def initialize(binds: [DEFAULT_BIND], admin: nil, admin_token: nil,
+                   fibers: DEFAULT_FIBERS, executors: 1,
                    spares: DEFAULT_SPARES, backlog: DEFAULT_BACKLOG,
                    slice_ms: Catalog[:"executor.slice_ms"].default,
                    stall_ms: Catalog[:"executor.stall_ms"].default,
@@ -133,6 +137,7 @@ module NeverBlock
       raise ConfigError, "binds is empty: name at least one address" if @binds.empty?
 
       @admin = admin && Bind.parse_plain(admin)
+      @admin_token = admin_token && Catalog[:admin_token].read(admin_token)
       @executors = self.class.integer(executors, 1..EXECUTORS_MAX, "executors")
       @fibers = self.class.integer(fibers, @executors..FIBERS_MAX, "fibers")
       @spares = self.class.integer(spares, Catalog[:"executor.spares"].type.range, "spares")

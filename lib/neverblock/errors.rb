@@ -35,6 +35,12 @@ module NeverBlock
     include FromOutside
   end
 
+  # Somebody has cancelled the request at the admin address (docs/guides/watching.md). Raised once,
+  # in the fiber's current wait or in its next one. Its client is answered 503.
+  class RequestCancelled < Error
+    include FromOutside
+  end
+
   # The time of an NB.deadline block, or of a request (timeouts { request }), has passed. Raised
   # once, in the fiber's current wait or in its next one. It is no Timeout::Error, because Net::HTTP
   # and other clients rescue that and retry.

@@ -159,7 +159,62 @@ class LivePageTest < LivePageCase
   end
 end
 
-# A server that ends, and is there again.
+# With the token.
+class LivePageActionsTest < LivePageCase
+  TOKEN = "0123456789abcdef-page"
+  CANCEL = "(document.querySelector('#requests .act button') || {}).textContent || ''"
+
+  def self.server_options
+    given = super
+    { **given, env: { "NEVERBLOCK_ADMIN_TOKEN" => TOKEN } }
+  end
+
+  def test_a_request_is_cancelled_once_the_page_has_the_token
+    page = open_page
+    connect do |held|
+      held.write(request("/queue/#{tag = new_tag}"))
+      does(page, "queue", tag, /waits for a queue/)
+      assert_empty page.evaluate(CANCEL)
+      unlock(page, TOKEN)
+      Patience.await("it can be cancelled") { page.evaluate(CANCEL) == "Cancel" }
+      page.execute("document.querySelector('#requests .act button').click()")
+      assert_equal 503, held.response.status
+      Patience.await("it is gone") { page.evaluate(ROWS).empty? }
+    end
+  end
+
+  def test_a_wrong_token_is_refused_and_forgotten
+    page = open_page
+    under_way("queue") do |tag|
+      does(page, "queue", tag, /waits for a queue/)
+      unlock(page, "wrong")
+      Patience.await("it can be tried") { page.evaluate(CANCEL) == "Cancel" }
+      page.execute("document.querySelector('#requests .act button').click()")
+      Patience.await("it is refused") do
+        text(page, "#banner").include?("this is not the server's admin_token")
+      end
+      Patience.await("it is forgotten") { page.evaluate(CANCEL).empty? }
+    end
+  end
+
+  private
+
+  # By the keyboard.
+  def unlock(page, token)
+    Patience.await("the page offers it") do
+      page.evaluate("!document.querySelector('#unlock').hidden")
+    end
+    page.execute("document.querySelector('#unlock').focus()")
+    page.keyboard.type(:enter)
+    Patience.await("the token is asked for") do
+      page.evaluate("document.activeElement.id") == "token"
+    end
+    page.keyboard.type(token)
+    page.keyboard.type(:tab, :tab, :enter)
+  end
+end
+
+# A server that ends.
 class LivePageLostTest < LivePageCase
   def test_a_server_that_ends_is_told
     page = open_page

@@ -160,6 +160,7 @@ module NeverBlock
         "sendfile.report": '"https://app.example/downloads"',
         "sendfile.roots": '"/srv/files"',
         admin: '"http://127.0.0.1:9293"',
+        admin_token: '"a-long-secret-of-your-own"',
         directory: '"/srv/app/current"',
         pidfile: '"tmp/neverblock.pid"',
         restart_file: '"tmp/restart.txt"',

@@ -13,6 +13,7 @@ require "neverblock/cluster/title"
 require "neverblock/config/settings"
 require "neverblock/log"
 require "neverblock/server"
+require "neverblock/server/control/commands"
 
 module NeverBlock
   module Cluster
@@ -194,7 +195,8 @@ module NeverBlock
       def make_io_loop(workers)
         on_download = ->(reports) { @supervisor.post(:downloads_ended, reports) }
         Server::IoLoop.new(config, log, native: @native, front: 1, processes: workers,
-                                        on_download: on_download)
+                                        on_download: on_download,
+                                        commands: Server::Control::Commands.new(self).to_h)
       end
 
       # @param first [MoldHandle, nil] the only mold there can be; nil: the origin starts molds

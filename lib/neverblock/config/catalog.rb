@@ -38,6 +38,9 @@ module NeverBlock
       PATH = Type::FilePath.new
       ADDRESS = Type::Address.new
       ADMIN_ADDRESS = Type::Address.new(plain: true)
+      TOKEN = Type::Secret.new(/\A[!-~]{16,256}\z/,
+                               "16 to 256 printable characters without spaces, " \
+                               "such as `openssl rand -hex 24` gives")
       NAME = Type::Text.new(/\A[\w.-]+\z/, "a name, such as production")
       # A name with a slash would be a path.
       FILE_NAME = Type::Either.new(
@@ -464,8 +467,13 @@ module NeverBlock
                help: "how requests to some paths are served; see Routes"),
         option(:admin, ROUTES, ADMIN_ADDRESS,
                flags: %w[--admin], argument: "URL",
-               help: "where /health, /ready, /metrics, /status.json and /fibers.json are " \
-                     "answered, even while the application does not respond; off unless given")
+               help: "where the live page, /health, /ready, /metrics, /status.json and " \
+                     "/fibers.json are answered, even while the application does not respond; " \
+                     "off unless given"),
+        option(:admin_token, ROUTES, TOKEN,
+               env: %w[NEVERBLOCK_ADMIN_TOKEN],
+               help: "who has it may cancel requests, reload and change the number of workers at " \
+                     "the admin address; nobody may unless given")
       ].freeze
 
       INTERNALS = [

@@ -59,8 +59,8 @@ module NeverBlock
       end
 
       # Settings that have the same name as their keyword.
-      PLAIN = %i[admin fibers backlog spool_directory log_format log_requests early_hints
-                 redirect_https].freeze
+      PLAIN = %i[admin admin_token fibers backlog spool_directory log_format log_requests
+                 early_hints redirect_https].freeze
       private_constant :PLAIN
 
       private

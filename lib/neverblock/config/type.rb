@@ -265,6 +265,15 @@ module NeverBlock
         end
       end
 
+      # A text that no message shows.
+      class Secret < Text
+        private
+
+        def shown(value)
+          text?(value) ? "#{value.length} characters, which are not shown" : "a #{value.class}"
+        end
+      end
+
       # A path of a file or folder: a string, or a Pathname.
       class FilePath < Type
         def convert(value)

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# What has ended a request from outside: its deadline, or its client's leaving. A library may have
-# raised an error of its own because of it, and NB.deadline passes an enclosing one on as Cancelled.
-# So causes are searched too.
+# What has ended a request from outside: its deadline, its client's leaving, or an operator. A
+# library may have raised an error of its own because of it, and NB.deadline passes an enclosing one
+# on as Cancelled. So causes are searched too.
 
 require "neverblock/errors/causes"
 require "neverblock/verbs/deadline/of_request"
@@ -14,14 +14,16 @@ module NeverBlock
       # Logged status of a request whose client left before its answer. Nothing was sent. nginx uses
       # the same number.
       CLIENT_LEFT = 499
-      # Status of a request whose deadline has passed (RFC 9110, section 15.6.4).
+      # Status of a request whose deadline has passed, or that was cancelled (RFC 9110, section
+      # 15.6.4).
       EXPIRED = 503
       # Status of a request whose application has failed (RFC 9110, section 15.6.1).
       FAILED = 500
 
       class << self
         # @param error [Exception, nil]
-        # @return [ClientGone, DeadlineExceeded, nil] nil: the request was not ended from outside
+        # @return [ClientGone, DeadlineExceeded, RequestCancelled, nil] nil: the request was not
+        #   ended from outside
         def of(error)
           chain = Causes.of(error) { |one| (one.reason if one.is_a?(Cancelled)) || one.cause }
           chain.find { |one| interrupts?(one) }
@@ -32,7 +34,7 @@ module NeverBlock
         def status(error)
           case of(error)
           when ClientGone then CLIENT_LEFT
-          when DeadlineExceeded then EXPIRED
+          when DeadlineExceeded, RequestCancelled then EXPIRED
           else FAILED
           end
         end
@@ -40,7 +42,7 @@ module NeverBlock
         private
 
         def interrupts?(error)
-          return true if error.is_a?(ClientGone)
+          return true if error.is_a?(ClientGone) || error.is_a?(RequestCancelled)
 
           error.is_a?(DeadlineExceeded) && error.deadline.is_a?(Deadline::OfRequest)
         end

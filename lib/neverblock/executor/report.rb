@@ -28,26 +28,37 @@ module NeverBlock
     # the application was called.
     # @param error [Exception]
     # @param env [Hash, nil] nil when it failed before there was one
-    # @return [Boolean, Symbol] whether its deadline has passed; :unbegun: that, and the application
-    #   was not called
+    # @return [Symbol, nil] :expired or :cancelled; :unbegun: its deadline had passed before the
+    #   application was called; nil: another error, or its client has left
     def report(error, env)
       interruption = Interruption.of(error)
-      expired = interruption.is_a?(DeadlineExceeded)
-      return :unbegun if expired && !interruption.deadline.begun?
+      return report_client_gone(error, interruption, env) if interruption.is_a?(ClientGone)
 
-      if expired && (error.equal?(interruption) || error.is_a?(Cancelled))
+      how = how_ended(interruption)
+      return how if how == :unbegun
+
+      if how && (error.equal?(interruption) || error.is_a?(Cancelled))
         log&.warn("#{request(env)}: #{interruption.message}#{place(error)}", **id(env))
-      elsif interruption && !expired
-        report_client_gone(error, env) unless error.equal?(interruption)
       else
         log&.error("#{request(env)} failed", error, **id(env))
       end
-      expired
+      how
     end
 
-    def report_client_gone(error, env)
+    def how_ended(interruption)
+      case interruption
+      when RequestCancelled then :cancelled
+      when DeadlineExceeded then interruption.deadline.begun? ? :expired : :unbegun
+      end
+    end
+
+    # @return [nil]
+    def report_client_gone(error, interruption, env)
+      return if error.equal?(interruption)
+
       log&.info("#{request(env)}: its client has left; " \
                 "it ended by #{error.class}: #{error.message}#{place(error)}", **id(env))
+      nil
     end
 
     def request(env)

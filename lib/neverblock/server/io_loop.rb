@@ -6,6 +6,7 @@
 
 require "neverblock/algorithms"
 require "neverblock/downloads/reader"
+require "neverblock/server/admin_commands"
 require "neverblock/server/lane_rules"
 require "neverblock/log/core_lines"
 require "neverblock/server/folders"
@@ -38,9 +39,12 @@ module NeverBlock
       # @param processes [Integer] number of processes that run requests
       # @param on_download [#call, nil] receives download reports, instead of the configuration's
       #   blocks
+      # @param commands [Hash{String => #call}, nil] what clients of the admin address may ask for,
+      #   with its token; see Control#initialize
       # @param settings [Hash] further settings of the engine
       # @raise [StartError] when it cannot listen on an address; nothing is left open then
-      def initialize(config, log, native: NeverBlock, on_download: nil, processes: 1, **settings)
+      def initialize(config, log, native: NeverBlock, on_download: nil, processes: 1, commands: nil,
+                     **settings)
         @native = native
         @log = log
         check_compression(config)
@@ -55,10 +59,11 @@ module NeverBlock
         @tls = TLS::Listeners.new(@engine, @log, config, native: native)
         @acme = TLS::Acme.new(@engine, @tls, config, @log) if TLS::Acme.wanted?(config)
         @urls = listen(config.binds, config.backlog, tls: @tls).freeze
-        listen_admin(config) if config.admin
+        listen_admin(config, commands) if config.admin
         @tls.follow
       rescue StandardError
         @downloads&.close
+        @admin_commands&.close
         @engine&.close
         @core_lines&.close
         raise
@@ -83,6 +88,7 @@ module NeverBlock
       # @return [void]
       def start
         @engine.start
+        @admin_commands&.start
         @acme&.start
       end
 
@@ -101,15 +107,20 @@ module NeverBlock
         @acme&.close
         @tls.close
         @downloads&.close
+        @admin_commands&.close
         @engine.close
         @core_lines&.close
       end
 
       private
 
-      def listen_admin(config)
+      def listen_admin(config, commands)
         @admin_url = listen([config.admin], config.backlog, admin: true).first
         @engine.admin_page = File.binread(LIVE_PAGE) if File.file?(LIVE_PAGE)
+        return unless config.admin_token
+
+        @engine.admin_token = config.admin_token
+        @admin_commands = AdminCommands.new(@engine, commands, @log) if commands
       end
 
       def core_lines(config)

@@ -429,6 +429,116 @@ static void a_stop_does_not_wait_for_event_streams(void **state) {
     nb_test_world_close(w);
 }
 
+/* --- what changes the server --- */
+
+#define TOKEN "0123456789abcdef"
+
+static void act(nb_test_world *w, const char *method, const char *target, const char *token, int status,
+                const char *words) {
+    char text[512];
+    nb_test_client *client = nb_test_world_admin(w);
+    snprintf(text, sizeof text, "%s %s HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n%s%s%s\r\n", method, target,
+             token ? "Authorization: " : "", token ? token : "", token ? "\r\n" : "");
+    assert_true(nb_test_send_text(client, text));
+    nb_test_world_expect(w, client, status, NULL);
+    if (!memmem(w->response.body, w->response.body_bytes, words, strlen(words)))
+        fail_msg("%.*s instead of %s", (int)w->response.body_bytes, w->response.body, words);
+    nb_test_client_close(client);
+    w->client_count--;
+}
+
+static void without_a_token_nobody_changes_anything(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    act(w, "POST", "/cancel?exchange=1", "Bearer ", 403, "no admin_token");
+    act(w, "POST", "/reload", "Bearer " TOKEN, 403, "no admin_token");
+    (void)page(w, "/status.json", 200);
+    assert_true(shows(w, "\"actions\":[]"));
+    nb_test_world_close(w);
+}
+
+static void the_token_is_asked_for_whole(void **state) {
+    static const char *const wrong[] = {NULL,
+                                        "Bearer 0123456789abcde",
+                                        "Bearer 0123456789abcdefg",
+                                        "Bearer 1123456789abcdef",
+                                        "bearer " TOKEN,
+                                        "Basic " TOKEN,
+                                        TOKEN};
+    nb_test_world *w = *state;
+    w->admin_token = TOKEN;
+    nb_test_world_open(w, 1);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+        act(w, "POST", "/cancel?exchange=1", wrong[i], 401, "not the server's admin_token");
+    act(w, "GET", "/cancel?exchange=1", "Bearer " TOKEN, 405, "POST is");
+    act(w, "POST", "/cancel?exchange=1", "Bearer " TOKEN, 202, "ends");
+    nb_test_world_close(w);
+}
+
+static void what_is_asked_for_has_to_be_clear(void **state) {
+    static const char *const unclear[] = {"/cancel",
+                                          "/cancel?exchange",
+                                          "/cancel?exchange=",
+                                          "/cancel?exchange=g",
+                                          "/cancel?exchange=A",
+                                          "/cancel?exchange=12345678901234567"};
+    nb_test_world *w = *state;
+    w->admin_token = TOKEN;
+    nb_test_world_open(w, 1);
+    for (size_t i = 0; i < sizeof(unclear) / sizeof(*unclear); i++)
+        act(w, "POST", unclear[i], "Bearer " TOKEN, 400, "/cancel?exchange=1a");
+    act(w, "POST", "/cancel?exchange=ffffffffffffffff", "Bearer " TOKEN, 202, "ends");
+    act(w, "POST", "/workers?change=some", "Bearer " TOKEN, 400, "add or remove");
+    act(w, "POST", "/reload", "Bearer " TOKEN, 501, "-w 2");
+    nb_test_world_close(w);
+}
+
+static void a_request_is_cancelled_by_its_executor(void **state) {
+    nb_test_world *w = *state;
+    char target[64];
+    w->admin_token = TOKEN;
+    w->config.io_threads = 2;
+    nb_test_world_open(w, 1);
+    for (unsigned i = 1; i <= 2; i++) {
+        nb_test_client *client = nb_test_world_client(w);
+        assert_true(nb_test_get(client, "/hold"));
+        nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, i);
+        snprintf(target, sizeof target, "/cancel?exchange=%" PRIx64, nb_test_executor_last(w->executors[0]));
+        act(w, "POST", target, "Bearer " TOKEN, 202, "ends");
+        nb_test_executor_await(w->executors[0], NB_TEST_CANCELLED, i);
+        nb_test_executor_release(w->executors[0]);
+        nb_test_world_expect(w, client, 200, "held");
+        act(w, "POST", target, "Bearer " TOKEN, 202, "ends");
+    }
+    assert_int_equal(2, nb_test_world_counted(w, 0, NB_TEST_CANCELLED));
+    nb_test_world_close(w);
+}
+
+static void commands_go_into_the_pipe_and_their_ends_into_the_status(void **state) {
+    nb_test_world *w = *state;
+    int ends[2];
+    char bytes[4] = "";
+    assert_int_equal(0, pipe(ends));
+    w->admin_token = TOKEN;
+    w->admin_commands_fd = ends[1];
+    w->before = nb_test_leaks_begin();
+    nb_test_world_open(w, 1);
+    act(w, "POST", "/reload", "Bearer " TOKEN, 202, "begun");
+    act(w, "POST", "/workers?change=add", "Bearer " TOKEN, 202, "begun");
+    act(w, "POST", "/workers?x=1&change=remove", "Bearer " TOKEN, 202, "begun");
+    assert_int_equal(3, read(ends[0], bytes, sizeof bytes));
+    assert_string_equal("r+-", bytes);
+    (void)page(w, "/status.json", 200);
+    assert_true(shows(w, "\"actions\":[\"cancel\",\"reload\",\"workers\"]"));
+    assert_false(shows(w, "last_action"));
+    nb_server_admin_result(w->server, false, "reload: \"no\"");
+    (void)page(w, "/status.json", 200);
+    assert_true(shows(w, "\"last_action\":{\"number\":1,\"ok\":false,\"words\":\"reload: \\\"no\\\"\"}"));
+    nb_test_world_close(w);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(each_thread_of_a_lane_is_in_the_figures),
@@ -453,6 +563,11 @@ int main(void) {
         GUEST_CASE(events_come_while_the_executors_thread_is_kept),
         CASE(event_streams_have_a_bound),
         CASE(a_stop_does_not_wait_for_event_streams),
+        CASE(without_a_token_nobody_changes_anything),
+        CASE(the_token_is_asked_for_whole),
+        CASE(what_is_asked_for_has_to_be_clear),
+        CASE(a_request_is_cancelled_by_its_executor),
+        CASE(commands_go_into_the_pipe_and_their_ends_into_the_status),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,6 +40,7 @@ static void receive_request(nb_test_executor *self, nb_request_message *request)
     nb_test_task *t = nb_test_task_create(request);
     t->port = self->port;
     t->number = ++self->begun;
+    atomic_store(&self->last, request->message.exchange);
     t->taken_ns = nb_clock_monotonic_ns();
     nb_test_executor_stamp(self, t->taken_ns);
     atomic_store_explicit(&self->link->board->figures.taken, self->begun, memory_order_relaxed);
@@ -127,6 +128,9 @@ static void receive(nb_test_executor *self, nb_message *message) {
     case NB_MESSAGE_LEFT:
         if (t && t->gone) atomic_fetch_add(&self->faults, 1);
         nb_test_executor_note(self, NB_TEST_LEFT);
+        break;
+    case NB_MESSAGE_CANCEL:
+        if (t) nb_test_executor_note(self, NB_TEST_CANCELLED);
         break;
     case NB_MESSAGE_INPUT:
         receive_input(self, t, message);
@@ -408,6 +412,7 @@ void nb_test_executor_await(nb_test_executor *self, nb_test_event event, unsigne
 
 uint64_t nb_test_executor_input(nb_test_executor *self) { return atomic_load(&self->input); }
 
+nb_exchange_id nb_test_executor_last(nb_test_executor *self) { return atomic_load(&self->last); }
 unsigned nb_test_executor_gone_reason(nb_test_executor *self) { return atomic_load(&self->gone_reason); }
 
 int nb_test_executor_taken(nb_test_executor *self, char *bytes, size_t *size) {

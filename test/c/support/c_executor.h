@@ -62,7 +62,8 @@ typedef enum nb_test_event {
     NB_TEST_ANSWERED, /* last parts sent */
     NB_TEST_GONE,
     NB_TEST_LEFT,
-    NB_TEST_HIJACKED, /* connections taken */
+    NB_TEST_CANCELLED, /* CANCEL received for a request that is not answered */
+    NB_TEST_HIJACKED,  /* connections taken */
     NB_TEST_DRAINED,
     NB_TEST_PARKED,      /* writers that wait for DRAINED */
     NB_TEST_FULL,        /* times the response ring was found full */
@@ -102,6 +103,8 @@ void nb_test_executor_await(nb_test_executor *executor, nb_test_event event, uns
 /* Bytes of streamed bodies received so far; the nb_gone_reason of the last GONE. */
 uint64_t nb_test_executor_input(nb_test_executor *executor);
 unsigned nb_test_executor_gone_reason(nb_test_executor *executor);
+/* The last request that it has begun with. */
+nb_exchange_id nb_test_executor_last(nb_test_executor *executor);
 /* The connection taken last, now the caller's, and what had been read of it: *size bytes, at most
    65536. */
 int nb_test_executor_taken(nb_test_executor *executor, char *bytes, size_t *size);

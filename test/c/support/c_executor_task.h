@@ -75,6 +75,7 @@ struct nb_test_executor {
     bool guest;
     _Atomic bool stalled, killed;
     _Atomic unsigned releases, faults, stalls, gone_reason;
+    _Atomic nb_exchange_id last; /* the last request begun with */
     _Atomic uint64_t input;
     unsigned released, stalls_seen;
     nb_test_gate events[NB_TEST_EVENTS];

@@ -32,6 +32,8 @@ typedef struct nb_test_world {
     const char *served;
     bool admin; /* with the admin pages, at admin_port; set it before nb_test_world_open */
     uint16_t admin_port;
+    const char *admin_token; /* NULL: none; set it before nb_test_world_open */
+    int admin_commands_fd;   /* 0: none; set it before nb_test_world_open */
     nb_channel *channels[NB_TEST_EXECUTORS_MAX];
     /* The ends of workers; NULL: there is none, or it has ended. */
     nb_channel *far[NB_TEST_EXECUTORS_MAX];

@@ -10,6 +10,7 @@
 VALUE nb_module;
 VALUE nb_error_class;
 VALUE nb_client_gone_class;
+VALUE nb_request_cancelled_class;
 
 VALUE nb_constant_string(const char *bytes, size_t size) {
     VALUE string = rb_enc_interned_str(bytes, (long)size, rb_usascii_encoding());
@@ -34,7 +35,9 @@ void nb_module_define(void) {
     nb_module = rb_define_module("NeverBlock");
     nb_error_class = error_class("Error", rb_eStandardError);
     nb_client_gone_class = error_class("ClientGone", nb_error_class);
+    nb_request_cancelled_class = error_class("RequestCancelled", nb_error_class);
     rb_gc_register_mark_object(nb_error_class);
+    rb_gc_register_mark_object(nb_request_cancelled_class);
     rb_gc_register_mark_object(nb_client_gone_class);
     rb_gc_register_mark_object(error_class("InputError", nb_error_class));
 }

@@ -10,8 +10,9 @@
 #include "base/status.h"
 
 extern VALUE nb_module;
-extern VALUE nb_error_class;       /* NeverBlock::Error */
-extern VALUE nb_client_gone_class; /* NeverBlock::ClientGone */
+extern VALUE nb_error_class;             /* NeverBlock::Error */
+extern VALUE nb_client_gone_class;       /* NeverBlock::ClientGone */
+extern VALUE nb_request_cancelled_class; /* NeverBlock::RequestCancelled */
 
 /* Defines the module and the errors. To be called before any other definition. */
 void nb_module_define(void);

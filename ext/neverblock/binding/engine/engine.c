@@ -202,6 +202,46 @@ static VALUE engine_set_admin_page(VALUE self, VALUE html) {
     return html;
 }
 
+/* admin_token = text: who has it may change the server at the admin pages. Once, before start. */
+static VALUE engine_set_admin_token(VALUE self, VALUE token) {
+    StringValue(token);
+    nb_status status = nb_server_admin_token(nb_engine_server(self),
+                                             nb_slice_of(RSTRING_PTR(token), (size_t)RSTRING_LEN(token)));
+    if (status == NB_FULL) rb_raise(nb_error_class, "the admin token is given once, before the engine starts");
+    if (status != NB_OK) nb_raise_status(status, "the admin token");
+    return token;
+}
+
+/* admin_commands = descriptor of a pipe that does not block: commands of admin clients are written
+   there, one byte each (server.h). Once, before start; the caller keeps it open until the end. */
+static VALUE engine_set_admin_commands(VALUE self, VALUE fd) {
+    nb_status status = nb_server_admin_commands(nb_engine_server(self),
+                                                (int)nb_engine_number(fd, INT_MAX, "descriptor"));
+    if (status == NB_FULL) rb_raise(nb_error_class, "admin commands are asked for once, before the engine starts");
+    return fd;
+}
+
+typedef struct admin_result_call {
+    nb_server *server;
+    const char *words;
+    bool ok;
+} admin_result_call;
+
+static void *set_admin_result(void *argument) {
+    const admin_result_call *call = argument;
+    nb_server_admin_result(call->server, call->ok, call->words);
+    return NULL;
+}
+
+/* admin_result(ok, words) -> self: how a command has ended, for /status.json. */
+static VALUE engine_admin_result(VALUE self, VALUE ok, VALUE words) {
+    VALUE copy = rb_str_new_frozen(words); /* nobody changes it meanwhile */
+    admin_result_call call = {.server = nb_engine_server(self), .words = StringValueCStr(copy), .ok = RTEST(ok)};
+    rb_thread_call_without_gvl(set_admin_result, &call, NULL, NULL);
+    RB_GC_GUARD(copy);
+    return self;
+}
+
 /* listen_tcp(address, port, backlog) -> the bound port. address: numeric. Raises SystemCallError
    (Errno::EADDRINUSE, EACCES, EADDRNOTAVAIL). */
 static VALUE engine_listen_tcp(VALUE self, VALUE address, VALUE port, VALUE backlog) {
@@ -475,6 +515,9 @@ VALUE nb_engine_define(VALUE module) {
     rb_define_method(class, "admin_tcp", engine_admin_tcp, 2);
     rb_define_method(class, "admin_unix", engine_admin_unix, 2);
     rb_define_method(class, "admin_page=", engine_set_admin_page, 1);
+    rb_define_method(class, "admin_token=", engine_set_admin_token, 1);
+    rb_define_method(class, "admin_commands=", engine_set_admin_commands, 1);
+    rb_define_method(class, "admin_result", engine_admin_result, 2);
     rb_define_method(class, "start", engine_start, 0);
     rb_define_method(class, "drain", engine_drain, 0);
     rb_define_method(class, "stop_now", engine_stop_now, 0);

@@ -23,7 +23,7 @@
 #include "os/net.h"
 
 static ID id_report_fewer;
-static VALUE gone_arguments; /* of raise */
+static VALUE gone_arguments, cancelled_arguments; /* of raise */
 
 static VALUE report_fewer(VALUE argument) {
     VALUE *arguments = (VALUE *)argument;
@@ -202,6 +202,10 @@ static void receive(nb_port *port, const nb_message *message) {
         if (!(task = nb_executor_task_for(executor, message->exchange))) break;
         client_gone(task, (nb_gone_reason)message->flags);
         break;
+    case NB_MESSAGE_CANCEL:
+        if ((task = nb_executor_task_for(executor, message->exchange)))
+            nb_limit_raise(&task->limit, cancelled_arguments);
+        break;
     case NB_MESSAGE_HIJACKED:
         if ((task = nb_executor_task_for(executor, message->exchange))) end_input(task, NB_GONE_HIJACKED);
         take_connection(port, (const nb_hijacked_message *)(const void *)message);
@@ -254,5 +258,8 @@ bool nb_port_has_something(nb_port *port) {
 void nb_executor_messages_define(void) {
     id_report_fewer = rb_intern("report_fewer");
     rb_gc_register_address(&gone_arguments);
+    rb_gc_register_address(&cancelled_arguments);
+    cancelled_arguments = rb_ary_new_from_args(2, nb_request_cancelled_class,
+                                               rb_str_new_cstr("cancelled at the admin address"));
     gone_arguments = rb_ary_new_from_args(2, nb_client_gone_class, rb_str_new_cstr("the client closed the connection"));
 }

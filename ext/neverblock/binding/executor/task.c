@@ -29,7 +29,8 @@
 #define DEADLINE_LOCAL "__neverblock_deadline"
 
 static VALUE fiber_error_class, input_error_class;
-static ID id_call, id_close, id_report, id_keys, id_clear, id_storage, id_deadline, id_open, id_unbegun, id_dropped;
+static ID id_call, id_close, id_report, id_keys, id_clear, id_storage, id_deadline, id_open, id_unbegun, id_cancelled,
+    id_dropped;
 
 void nb_task_mark(const nb_task *task) {
     rb_gc_mark(task->fiber);
@@ -124,6 +125,7 @@ static VALUE build_env(nb_task *task) {
     task->upgrades = (request->message.flags & NB_REQUEST_UPGRADES) != 0;
     task->spooled = request->body_fd >= 0;
     bool streams = (request->message.flags & NB_REQUEST_STREAMS) != 0;
+    bool revocable = (request->message.flags & NB_REQUEST_REVOCABLE) != 0;
     note(task, request);
     task->env = nb_env_build(task->executor->env, request);
     strcpy(task->words.id, task->executor->env->request_id);
@@ -135,7 +137,7 @@ static VALUE build_env(nb_task *task) {
         rb_hash_aset(task->env, nb_env_keys.rack_input, task->input);
     }
     if (task->spooled) task->input = rb_hash_lookup(task->env, nb_env_keys.rack_input);
-    if (deadline_ns || task->cancellable) nb_limit_open(&task->limit, task->executor->scheduler);
+    if (deadline_ns || task->cancellable || revocable) nb_limit_open(&task->limit, task->executor->scheduler);
     if (deadline_ns) begin_deadline(task, arrived_ns, deadline_ns);
     return dropped;
 }
@@ -180,7 +182,8 @@ static VALUE report(VALUE argument) {
     VALUE arguments[] = {task->error, task->env};
     end_deadline(task);
     VALUE end = rb_funcallv(task->executor->self, id_report, 2, arguments);
-    task->expired = RTEST(end);
+    task->cancelled = end == ID2SYM(id_cancelled);
+    task->expired = RTEST(end) && !task->cancelled;
     task->unbegun = end == ID2SYM(id_unbegun);
     return Qnil;
 }
@@ -350,7 +353,7 @@ static void forget(nb_task *task) {
     task->step = 0;
     nb_executor_leave(task);
     task->busy = task->gone = task->left = task->events = task->hijack_asked = false;
-    task->head_sent = task->ended = task->unbegun = task->expired = false;
+    task->head_sent = task->ended = task->unbegun = task->expired = task->cancelled = false;
     push_idle(task);
     executor->running--;
     nb_executor_tell_running(executor);
@@ -538,6 +541,7 @@ void nb_task_define(void) {
     id_close = rb_intern("close");
     id_report = rb_intern("report");
     id_unbegun = rb_intern("unbegun");
+    id_cancelled = rb_intern("cancelled");
     id_dropped = rb_intern("report_dropped");
     id_keys = rb_intern("keys");
     id_clear = rb_intern("clear");

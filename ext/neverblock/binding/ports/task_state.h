@@ -55,6 +55,7 @@ struct nb_task {
     bool cancellable; /* its client's leaving ends it where it waits */
     bool unbegun;     /* its deadline had passed before the application was called */
     bool expired;     /* its deadline has passed and has ended it: 503 */
+    bool cancelled;   /* an operator has ended it: 503 */
     bool head_sent;
     bool ended;          /* the last part was sent */
     bool waits_drained;  /* parked until the backlog is low */

@@ -282,9 +282,9 @@ void nb_response_fail(nb_task *task) {
     if (task->ended) return;
     if (task->head_sent) {
         nb_response_send_part(task, (nb_slice){NULL, 0}, NB_PART_LAST | NB_PART_ABORTED);
-    } else if (task->expired) {
+    } else if (task->expired || task->cancelled) {
         nb_slice fields = task->unbegun ? NB_SLICE(TEXT_FIELD RETRY_FIELD) : NB_SLICE(TEXT_FIELD);
-        send_own(task, 503, fields, NB_SLICE(UNAVAILABLE), NB_RESPONSE_EXPIRED);
+        send_own(task, 503, fields, NB_SLICE(UNAVAILABLE), task->expired ? NB_RESPONSE_EXPIRED : 0);
     } else {
         send_own(task, 500, NB_SLICE(TEXT_FIELD), NB_SLICE("500 Internal Server Error\n"), 0);
     }

@@ -23,7 +23,8 @@ static const char list[] = "neverblock\n\n/health       200 while the server's I
                            "/metrics      figures for Prometheus\n"
                            "/status.json  figures for people and programs\n"
                            "/fibers.json  what each request does and waits for; ?backtrace=1: where\n"
-                           "/events       both, each second, as an event stream\n";
+                           "/events       both, each second, as an event stream\n"
+                           "\nBy POST and with admin_token: /cancel?exchange=ID /reload /workers?change=add|remove\n";
 
 static const char no_page[] = "\nA browser would be shown a live page, which is not built here: bin/live-page\n";
 
@@ -50,13 +51,13 @@ static bool wants_html(const nb_head *head) {
 }
 
 static page write_home(nb_loop *loop, nb_text *text) {
-    const nb_loops *all = loop->all;
-    if (all->admin_page && wants_html(&loop->connections.head)) {
-        nb_text_add_bytes(text, all->admin_page, all->admin_page_bytes);
+    const nb_admin_side *admin = &loop->all->admin;
+    if (admin->page && wants_html(&loop->connections.head)) {
+        nb_text_add_bytes(text, admin->page, admin->page_bytes);
         return (page){200, NB_SLICE(HTML_FIELDS)};
     }
     nb_text_add(text, list);
-    if (!all->admin_page) nb_text_add(text, no_page);
+    if (!admin->page) nb_text_add(text, no_page);
     return (page){200, NB_SLICE("Vary: Accept\r\n" TEXT_FIELDS)};
 }
 
@@ -129,6 +130,7 @@ static bool asks_for_events(const nb_head *head) {
 
 nb_status nb_admin_answer(nb_loop *loop, nb_exchange *exchange) {
     nb_text text;
+    if (nb_admin_is_action(loop->connections.head.path)) return nb_admin_act(loop, exchange);
     if (asks_for_events(&loop->connections.head)) return nb_admin_follow(loop, exchange);
     nb_text_init(&text, NB_ADMIN_BODY_BYTES_MAX);
     page made = find(&loop->connections.head)(loop, &text);

@@ -1,7 +1,7 @@
 /*
  * admin.h - the pages of an admin listener: /health, /ready, /metrics (Prometheus), /status.json,
- * /fibers.json and /events. The loop answers them itself, whatever Ruby does. GET and HEAD are
- * served; another method is answered 405, another path 404.
+ * /fibers.json and /events; and what changes the server: /cancel, /reload and /workers. The loop
+ * answers them itself, whatever Ruby does. A wrong method is answered 405, another path 404.
  *
  * Threads: that of the first loop, which has the admin listeners.
  */
@@ -29,6 +29,11 @@ void nb_admin_write_latency(struct nb_loop *loop, nb_histogram *earlier, nb_text
 void nb_admin_write_fibers(struct nb_loop *loop, nb_text *text);
 /* The oldest fibers, with the line of code where that is known, and without query strings. */
 void nb_admin_write_oldest_fibers(struct nb_loop *loop, nb_text *text);
+
+/* Is it the path of something that changes the server (admin_actions.c)? */
+bool nb_admin_is_action(nb_slice path);
+/* Does it, for who has the token. NB_NO_MEMORY: end the connection. */
+nb_status nb_admin_act(struct nb_loop *loop, nb_exchange *exchange);
 
 /* Begins an event stream (admin_events.c). NB_NO_MEMORY: end the connection. */
 nb_status nb_admin_follow(struct nb_loop *loop, nb_exchange *exchange);

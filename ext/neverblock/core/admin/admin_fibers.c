@@ -14,6 +14,7 @@
 #include "admin/admin.h"
 #include "admin/fiber_choice.h"
 #include "admin/json.h"
+#include "admin/query.h"
 #include "base/alloc.h"
 #include "dispatch/dispatch.h"
 #include "intake/fiber_table.h"
@@ -69,31 +70,15 @@ typedef struct fibers_view {
 
 /* --- what is wanted --- */
 
-/* The value of a parameter. False: it is not there. */
-static bool parameter(nb_slice query, const char *name, nb_slice *value) {
-    size_t length = strlen(name);
-    while (query.size) {
-        const char *end = memchr(query.data, '&', query.size);
-        size_t size = end ? (size_t)(end - query.data) : query.size;
-        if (size >= length && memcmp(query.data, name, length) == 0 && (size == length || query.data[length] == '=')) {
-            *value = size == length ? nb_slice_of("", 0) : nb_slice_of(query.data + length + 1, size - length - 1);
-            return true;
-        }
-        size_t step = end ? size + 1 : size;
-        query = nb_slice_of(query.data + step, query.size - step);
-    }
-    return false;
-}
-
 static bool is_set(nb_slice query, const char *name) {
     nb_slice value;
-    return parameter(query, name, &value) && !nb_slice_equal(value, NB_SLICE("0"));
+    return nb_query_parameter(query, name, &value) && !nb_slice_equal(value, NB_SLICE("0"));
 }
 
 static uint32_t limit_of(nb_slice query) {
     nb_slice value;
     uint32_t limit = 0;
-    if (!parameter(query, "limit", &value) || value.size == 0) return LIMIT_DEFAULT;
+    if (!nb_query_parameter(query, "limit", &value) || value.size == 0) return LIMIT_DEFAULT;
     for (size_t i = 0; i < value.size; i++) {
         if (value.data[i] < '0' || value.data[i] > '9') return LIMIT_DEFAULT;
         if (limit <= NB_FIBER_CHOICE_MAX) limit = limit * 10 + (uint32_t)(value.data[i] - '0');
@@ -104,7 +89,8 @@ static uint32_t limit_of(nb_slice query) {
 static wanted wanted_by(nb_slice query) {
     nb_slice value;
     wanted wants = {.limit = limit_of(query), .query = is_set(query, "query"), .traces = is_set(query, "backtrace")};
-    wants.asks = wants.traces && parameter(query, "backtrace", &value) && !nb_slice_equal(value, NB_SLICE("kept"));
+    wants.asks = wants.traces && nb_query_parameter(query, "backtrace", &value) &&
+                 !nb_slice_equal(value, NB_SLICE("kept"));
     return wants;
 }
 

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -364,6 +365,24 @@ static void add_process(nb_text *text, const nb_loop *loop, const nb_figures_now
     nb_text_add(text, "}");
 }
 
+/* What a client with the token may do, and how the last of it has ended. */
+static void add_actions(nb_text *text, const nb_loop *loop) {
+    const nb_admin_side *admin = &loop->all->admin;
+    nb_json_begin(text, "actions", '[');
+    if (admin->token) nb_json_string(text, NULL, "cancel");
+    if (admin->token && admin->takes_commands) {
+        nb_json_string(text, NULL, "reload");
+        nb_json_string(text, NULL, "workers");
+    }
+    nb_text_add(text, "]");
+    if (!admin->result.number) return;
+    nb_json_begin(text, "last_action", '{');
+    nb_json_number(text, "number", admin->result.number);
+    nb_json_flag(text, "ok", admin->result.ok);
+    nb_json_bytes(text, "words", nb_slice_of(admin->result.words, strlen(admin->result.words)));
+    nb_text_add(text, "}");
+}
+
 void nb_admin_write_latency(nb_loop *loop, nb_histogram *earlier, nb_text *text) {
     nb_histogram room, since;
     nb_text_add(text, "{");
@@ -391,5 +410,6 @@ void nb_admin_write_status(nb_loop *loop, nb_text *text) {
     add_lanes(text, loop);
     add_downloads(text, loop);
     add_process(text, loop, &now);
+    add_actions(text, loop);
     nb_text_add(text, "}\n");
 }

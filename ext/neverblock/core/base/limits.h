@@ -102,6 +102,9 @@
 /* Connections to the admin listeners, which the `connections` setting does not count. */
 #define NB_ADMIN_CONNECTIONS_MAX 64u
 
+/* Requests that may be cancelled at the admin listeners in one turn of a loop. */
+#define NB_CANCELS_MAX 64u
+
 /* Event streams of the admin listeners. Fewer than connections, so that probes are answered. */
 #define NB_ADMIN_STREAMS_MAX 32u
 

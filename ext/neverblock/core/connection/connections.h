@@ -50,6 +50,7 @@ typedef struct nb_connection_settings {
     uint32_t header_bytes_max, body_timeout_ms, request_timeout_ms, rate_min, redirect_port;
     uint32_t http2_streams_max, http2_resets_max, http2_frames_max;
     bool cancel_on_disconnect, answer_asterisk, front;
+    bool revocable;   /* requests may be cancelled at an admin listener */
     uint8_t compress; /* nb_compress */
 } nb_connection_settings;
 

@@ -72,6 +72,7 @@ static void fill_in(nb_connections *connections, nb_exchange *exchange, nb_reque
     facts->listener = connection->listener;
     facts->streams = route && route->stream_input && facts->has_body;
     facts->cancellable = exchange->cancellable;
+    facts->revocable = connections->settings.revocable;
     facts->client = nb_transport_tls_client(&connection->transport);
     facts->tls = nb_request_log_tls(&connections->request_log, &connection->tls);
     nb_compress how = compress_of(connections, route);

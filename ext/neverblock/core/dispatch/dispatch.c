@@ -444,6 +444,8 @@ static bool tell_due(nb_dispatch_channel *channel, nb_exchange *exchange) {
     exchange->drained_due = false;
     if (exchange->left_due && !tell(channel, NB_MESSAGE_LEFT, 0, nb_exchange_id_of(exchange))) return false;
     exchange->left_due = false;
+    if (exchange->cancel_due && !tell(channel, NB_MESSAGE_CANCEL, 0, nb_exchange_id_of(exchange))) return false;
+    exchange->cancel_due = false;
     if (exchange->handover && !tell_handover(channel, exchange)) return false;
     if (exchange->gone_due && !tell(channel, NB_MESSAGE_GONE, exchange->gone_reason, nb_exchange_id_of(exchange)))
         return false;
@@ -477,6 +479,11 @@ void nb_dispatch_tell_drained(nb_dispatch *dispatch, nb_exchange *exchange) {
 
 void nb_dispatch_tell_left(nb_dispatch *dispatch, nb_exchange *exchange) {
     exchange->left_due = exchange->left = true;
+    tell_or_list(dispatch, exchange);
+}
+
+void nb_dispatch_tell_cancel(nb_dispatch *dispatch, nb_exchange *exchange) {
+    exchange->cancel_due = true;
     tell_or_list(dispatch, exchange);
 }
 

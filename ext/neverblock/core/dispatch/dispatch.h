@@ -52,7 +52,7 @@ typedef struct nb_dispatch_channel {
     nb_channel *channel; /* owned; NULL: this slot is free */
     nb_ring_producer requests;
     nb_ring_consumer responses;
-    /* Notices: exchanges with a DRAINED, LEFT or GONE that found the ring full. */
+    /* Notices: exchanges with a DRAINED, LEFT, CANCEL or GONE that found the ring full. */
     nb_exchange *notices;
     bool input_needs_room;  /* the ring had no room for a part of a request's body */
     bool input_needs_claim; /* a body waits here until the executor has begun with its request */
@@ -195,10 +195,12 @@ void nb_dispatch_forget(nb_dispatch *dispatch, nb_exchange *exchange);
 /* When the next request in the queue expires; INT64_MAX: never. */
 int64_t nb_dispatch_deadline_ns(const nb_dispatch *dispatch);
 
-/* Tells the exchange's executor DRAINED, LEFT or GONE (message.h), now or when its ring has room.
+/* Tells the exchange's executor DRAINED, LEFT, CANCEL or GONE (message.h), now or when its ring has
+   room.
    LEFT is also told to an executor that gets the request later. */
 void nb_dispatch_tell_drained(nb_dispatch *dispatch, nb_exchange *exchange);
 void nb_dispatch_tell_left(nb_dispatch *dispatch, nb_exchange *exchange);
+void nb_dispatch_tell_cancel(nb_dispatch *dispatch, nb_exchange *exchange);
 /* Hands the exchange's connection (its handover) to the executor. */
 void nb_dispatch_hand_over(nb_dispatch *dispatch, nb_exchange *exchange);
 void nb_dispatch_tell_gone(nb_dispatch *dispatch, nb_exchange *exchange);

@@ -63,6 +63,9 @@ typedef enum nb_message_type {
     /* nb_message, exchange 0: the worker retires. It gets no further request and ends with its last
        one. */
     NB_MESSAGE_RETIRE = 8,
+    /* nb_message: an operator has cancelled the request. Its application is interrupted where it
+       waits, and still answers. */
+    NB_MESSAGE_CANCEL = 9,
     /* executor to I/O loop */
     NB_MESSAGE_RESPONSE = 17, /* nb_response_message: head, and the first or only body bytes */
     NB_MESSAGE_BODY = 18,     /* nb_message + body bytes */
@@ -97,6 +100,7 @@ enum {
     NB_REQUEST_CANCELLABLE = 2, /* GONE interrupts it where it waits (cancel_on_disconnect) */
     /* It asks for another protocol: Upgrade, named by Connection (RFC 9110 section 7.8). */
     NB_REQUEST_UPGRADES = 4,
+    NB_REQUEST_REVOCABLE = 8, /* CANCEL may come */
 };
 
 /* Flag of an INPUT message: the body ends with it. */

@@ -52,6 +52,7 @@ void nb_request_message_write(void *out, const nb_request_facts *facts) {
         .message = {.type = NB_MESSAGE_REQUEST,
                     .flags = (uint16_t)((facts->streams ? NB_REQUEST_STREAMS : 0) |
                                         (facts->cancellable ? NB_REQUEST_CANCELLABLE : 0) |
+                                        (facts->revocable ? NB_REQUEST_REVOCABLE : 0) |
                                         (facts->upgrade ? NB_REQUEST_UPGRADES : 0)),
                     .bytes = (uint32_t)nb_request_message_bytes(facts),
                     .exchange = facts->exchange},

@@ -29,6 +29,7 @@ typedef struct nb_request_facts {
     uint16_t listener, route;
     bool streams; /* the body follows in INPUT messages */
     bool cancellable;
+    bool revocable;
     nb_slice client; /* nb_transport_tls_client; empty: none */
     nb_slice tls;    /* nb_request_log_tls; empty: none */
 } nb_request_facts;

@@ -367,6 +367,23 @@ static void take_handshakes(nb_loop *loop) {
     }
 }
 
+static void cancel(nb_loop *loop, nb_exchange_id id) {
+    nb_exchange *exchange = nb_exchange_find(&loop->connections.exchanges, id);
+    if (!exchange || exchange->ended || !exchange->connection || exchange->channel == NB_CHANNEL_NONE) return;
+    nb_dispatch_tell_cancel(nb_dispatch_of(&loop->dispatch, exchange), exchange);
+}
+
+static void take_cancels(nb_loop *loop) {
+    nb_exchange_id ids[NB_CANCELS_MAX];
+    pthread_mutex_lock(&loop->inbox_lock);
+    uint16_t count = loop->cancel_count;
+    memcpy(ids, loop->cancels, count * sizeof(*ids));
+    loop->cancel_count = 0;
+    pthread_mutex_unlock(&loop->inbox_lock);
+    for (uint16_t i = 0; i < count; i++)
+        cancel(loop, ids[i]);
+}
+
 static void flush_dirty(nb_loop *loop) {
     nb_connection *connection = loop->connections.dirty;
     loop->connections.dirty = NULL;
@@ -714,6 +731,7 @@ static bool run_turn(nb_loop *loop) {
     take_written(loop);
     take_returned(loop);
     take_handshakes(loop);
+    if (loop->connections.settings.revocable) take_cancels(loop);
     nb_openings_take(&loop->responses.openings);
     more |= nb_compressions_step(&loop->responses, loop->connections.without_files);
     flush_dirty(loop);

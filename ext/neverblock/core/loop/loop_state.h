@@ -96,12 +96,14 @@ struct nb_loop {
     pthread_mutex_t calls_lock;
     pthread_cond_t calls_done;
     nb_loop_call *_Atomic calls;
-    pthread_mutex_t inbox_lock; /* protects the next four, which other threads fill */
-    nb_body *written;           /* bodies whose write has ended */
-    nb_sending *returned;       /* returned by file workers; newest first */
-    nb_handshake *handshakes;   /* whose step has been taken; newest first */
-    nb_arrival *arrivals;       /* connections accepted by loop 0 for this one; newest first */
-    _Atomic bool running;       /* its thread runs */
+    pthread_mutex_t inbox_lock;             /* protects the next six, which other threads fill */
+    nb_exchange_id cancels[NB_CANCELS_MAX]; /* requests to be cancelled */
+    uint16_t cancel_count;
+    nb_body *written;         /* bodies whose write has ended */
+    nb_sending *returned;     /* returned by file workers; newest first */
+    nb_handshake *handshakes; /* whose step has been taken; newest first */
+    nb_arrival *arrivals;     /* connections accepted by loop 0 for this one; newest first */
+    _Atomic bool running;     /* its thread runs */
     nb_counters counters;
     nb_event_streams event_streams;
     struct nb_figures *figures; /* metrics; NULL: nobody reads them (snapshot.h) */

@@ -40,3 +40,15 @@ nb_loop *nb_loops_idlest(const nb_loops *loops) {
     }
     return found;
 }
+
+bool nb_loops_cancel(nb_loops *loops, nb_exchange_id id) {
+    uint16_t number = nb_exchange_id_loop(id);
+    if (number >= loops->count) return true; /* there is no such request */
+    nb_loop *loop = &loops->each[number];
+    pthread_mutex_lock(&loop->inbox_lock);
+    bool room = loop->cancel_count < NB_CANCELS_MAX;
+    if (room) loop->cancels[loop->cancel_count++] = id;
+    pthread_mutex_unlock(&loop->inbox_lock);
+    if (room) nb_wake_signal(&loop->wake);
+    return room;
+}

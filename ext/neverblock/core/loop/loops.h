@@ -22,6 +22,24 @@
 #include "responses/document_roots.h"
 #include "loop/loop_state.h"
 
+/* How a command of an admin client has ended. */
+typedef struct nb_admin_result {
+    uint32_t number; /* counts them; 0: there was none */
+    bool ok;
+    char words[256];
+} nb_admin_result;
+
+/* What the admin pages are given before the start (server.h). Owned texts; NULL: not given. */
+typedef struct nb_admin_side {
+    char *page; /* HTML of `/` */
+    size_t page_bytes;
+    char *token; /* who has it may change the server */
+    size_t token_bytes;
+    bool takes_commands;
+    int commands_fd;        /* a pipe to Ruby; borrowed, with takes_commands */
+    nb_admin_result result; /* loop 0's: of the last command */
+} nb_admin_side;
+
 typedef struct nb_loops {
     nb_loop *each;
     uint16_t count;
@@ -35,8 +53,7 @@ typedef struct nb_loops {
     nb_compress_types compress_types; /* which media types are compressed */
     nb_address_paces *address_paces;  /* NULL: no limit */
     nb_reports_reader reports;        /* reports of named downloads */
-    char *admin_page;                 /* owned: the live page; NULL: there is none */
-    size_t admin_page_bytes;
+    nb_admin_side admin;              /* for the admin pages */
     /* Connections for which there are descriptors; UINT64_MAX: the limit was not met yet. */
     _Atomic uint64_t connections_bound;
     /* Loop 0 has paused at the limit: rung when a connection ends or becomes idle. */
@@ -47,6 +64,9 @@ typedef struct nb_loops {
 uint64_t nb_loops_sum(const nb_loops *loops, size_t offset);
 #define NB_SUM(loop, field) nb_loops_sum((loop)->all, offsetof(nb_loop, field))
 
+/* Cancels a request that an executor has begun with, in the next turn of its loop. False: too many
+   are being cancelled. Any thread. */
+bool nb_loops_cancel(nb_loops *loops, nb_exchange_id id);
 /* Open connections of clients, including those on their way from loop to loop. */
 uint64_t nb_loops_connections(const nb_loops *loops);
 /* The loop that gets the next connection. Loop 0 only. */

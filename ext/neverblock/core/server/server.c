@@ -66,7 +66,8 @@ static void deinit_loops(nb_loops *loops, uint16_t made) {
     while (made > 0) {
         nb_loop_deinit(&loops->each[--made]); /* the first loop ends last */
     }
-    nb_free(loops->admin_page);
+    nb_free(loops->admin.page);
+    nb_free(loops->admin.token);
     nb_document_roots_deinit(&loops->document_roots);
     nb_challenges_deinit(&loops->challenges);
     nb_lanes_deinit(&loops->lanes);
@@ -238,14 +239,49 @@ nb_status nb_server_listen_admin_unix(nb_server *server, const char *path, unsig
     return listen_unix(server, path, mode, NB_ADMIN_CONNECTIONS_MAX, true);
 }
 
-nb_status nb_server_admin_page(nb_server *server, nb_slice html) {
-    nb_loops *loops = &server->loops;
-    if (server->started || loops->admin_page) return NB_FULL;
-    loops->admin_page = nb_alloc(html.size + 1);
-    if (!loops->admin_page) return NB_NO_MEMORY;
-    memcpy(loops->admin_page, html.data, html.size);
-    loops->admin_page_bytes = html.size;
+/* Copies a text that is given once, before the start. */
+static nb_status give(const nb_server *server, nb_slice text, char **copy, size_t *bytes) {
+    if (server->started || *copy) return NB_FULL;
+    *copy = nb_alloc(text.size + 1);
+    if (!*copy) return NB_NO_MEMORY;
+    memcpy(*copy, text.data, text.size);
+    *bytes = text.size;
     return NB_OK;
+}
+
+nb_status nb_server_admin_page(nb_server *server, nb_slice html) {
+    nb_admin_side *admin = &server->loops.admin;
+    return give(server, html, &admin->page, &admin->page_bytes);
+}
+
+nb_status nb_server_admin_token(nb_server *server, nb_slice token) {
+    nb_loops *loops = &server->loops;
+    nb_status status = give(server, token, &loops->admin.token, &loops->admin.token_bytes);
+    for (uint16_t i = 0; i < loops->count && status == NB_OK; i++)
+        loops->each[i].connections.settings.revocable = true;
+    return status;
+}
+
+nb_status nb_server_admin_commands(nb_server *server, int fd) {
+    nb_admin_side *admin = &server->loops.admin;
+    if (server->started || admin->takes_commands) return NB_FULL;
+    admin->takes_commands = true;
+    admin->commands_fd = fd;
+    return NB_OK;
+}
+
+typedef struct admin_result_call {
+    bool ok;
+    const char *words;
+} admin_result_call;
+
+/* Runs on loop 0. */
+static void set_admin_result(nb_loop *loop, void *argument) {
+    const admin_result_call *wanted = argument;
+    nb_admin_result *result = &loop->all->admin.result;
+    result->number++;
+    result->ok = wanted->ok;
+    (void)snprintf(result->words, sizeof(result->words), "%s", wanted->words);
 }
 
 uint16_t nb_server_listeners(const nb_server *server) { return server->loops.each[0].listener_count; }
@@ -803,6 +839,11 @@ void nb_server_channel_running(nb_server *server, nb_channel *channel, nb_channe
 }
 
 static void set_unavailable(nb_loop *loop, void *seconds) { nb_loop_set_unavailable(loop, *(uint32_t *)seconds); }
+
+void nb_server_admin_result(nb_server *server, bool ok, const char *words) {
+    admin_result_call wanted = {.ok = ok, .words = words};
+    call(first(server), set_admin_result, &wanted);
+}
 
 void nb_server_unavailable(nb_server *server, uint32_t seconds) { call_all(server, set_unavailable, &seconds); }
 

@@ -49,6 +49,16 @@ nb_status nb_server_listen_admin_tcp(nb_server *server, const char *address, uin
 nb_status nb_server_listen_admin_unix(nb_server *server, const char *path, unsigned mode);
 /* The HTML of `/` for browsers, which is copied. NB_FULL: it is set once, before the start. */
 nb_status nb_server_admin_page(nb_server *server, nb_slice html);
+/* Who has the token may change the server by POST (admin/admin_actions.c); it is copied. NB_FULL:
+   it is set once, before the start. */
+nb_status nb_server_admin_token(nb_server *server, nb_slice token);
+/* Each command of an admin client is written to fd, a pipe that does not block, as one byte: 'r'
+   reload, '+' one worker more, '-' one worker less. The caller closes it after the loops have
+   ended. NB_FULL: it is given once, before the start. */
+nb_status nb_server_admin_commands(nb_server *server, int fd);
+/* How the last command has ended, for /status.json; words: the first 255 bytes. Any thread; waits
+   for the loop. */
+void nb_server_admin_result(nb_server *server, bool ok, const char *words);
 /* How many listeners were opened. */
 uint16_t nb_server_listeners(const nb_server *server);
 /* Has a listener of TCP speak TLS with this context, which is shared. Before start; with another

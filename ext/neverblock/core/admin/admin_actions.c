@@ -1,0 +1,107 @@
+/*
+ * admin_actions.c - what changes the server, by POST and with the token: /cancel?exchange=ID
+ * (nb_exchange_id in hexadecimal, as /fibers.json has it), /reload, /workers?change=add and
+ * ?change=remove. Cancelling is the loop's own. The others are commands for Ruby: they are taken
+ * with 202, and /status.json says how the last one has ended.
+ *
+ * The token comes as `Authorization: Bearer TOKEN` (RFC 6750 section 2.1). A browser sends none by
+ * itself, so that another site's form can change nothing.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "admin/admin.h"
+#include "admin/query.h"
+#include "loop/loop_state.h"
+#include "loop/loops.h"
+#include "responses/compose.h"
+
+#define EXCHANGE_DIGITS_MAX 16u
+
+/* Looks at each byte, so that the time taken says nothing of the token. */
+static bool is_token(const nb_admin_side *admin, nb_slice given) {
+    unsigned char different = given.size != admin->token_bytes;
+    for (size_t i = 0; i < admin->token_bytes; i++)
+        different |= (unsigned char)(admin->token[i] ^ (i < given.size ? given.data[i] : 0));
+    return different == 0;
+}
+
+static bool has_token(const nb_admin_side *admin, const nb_head *head) {
+    nb_slice scheme = NB_SLICE("Bearer ");
+    for (uint16_t i = 0; i < head->header_count; i++) {
+        nb_slice value = head->headers[i].value;
+        if (head->headers[i].field != NB_FIELD_AUTHORIZATION || value.size <= scheme.size) continue;
+        if (!nb_slice_equal(nb_slice_of(value.data, scheme.size), scheme)) return false;
+        return is_token(admin, nb_slice_of(value.data + scheme.size, value.size - scheme.size));
+    }
+    return false;
+}
+
+static bool read_exchange(nb_slice text, nb_exchange_id *id) {
+    *id = 0;
+    if (text.size == 0 || text.size > EXCHANGE_DIGITS_MAX) return false;
+    for (size_t i = 0; i < text.size; i++) {
+        char c = text.data[i];
+        bool digit = c >= '0' && c <= '9', letter = c >= 'a' && c <= 'f';
+        if (!digit && !letter) return false;
+        *id = *id << 4 | (nb_exchange_id)(digit ? c - '0' : c - 'a' + 10);
+    }
+    return true;
+}
+
+static nb_refusal cancel(nb_loop *loop, nb_slice query) {
+    nb_slice value = {NULL, 0};
+    nb_exchange_id id;
+    if (!nb_query_parameter(query, "exchange", &value) || !read_exchange(value, &id))
+        return (nb_refusal){400, "exchange is the number that /fibers.json has, as in /cancel?exchange=1a"};
+    if (!nb_loops_cancel(loop->all, id)) return (nb_refusal){503, "too many requests are being cancelled; try again"};
+    return (nb_refusal){202, "the request ends where it waits"};
+}
+
+static nb_refusal command(const nb_loop *loop, char byte) {
+    const nb_admin_side *admin = &loop->all->admin;
+    if (!admin->takes_commands)
+        return (nb_refusal){501,
+                            "a server of one process does not reload and has no workers; start it with -w 2 or more"};
+    if (write(admin->commands_fd, &byte, 1) != 1)
+        return (nb_refusal){503, "too many commands wait to be done; try again"};
+    return (nb_refusal){202, "begun; /status.json says how it ends"};
+}
+
+static nb_refusal change_workers(const nb_loop *loop, nb_slice query) {
+    nb_slice value = {NULL, 0};
+    (void)nb_query_parameter(query, "change", &value);
+    if (nb_slice_equal(value, NB_SLICE("add"))) return command(loop, '+');
+    if (nb_slice_equal(value, NB_SLICE("remove"))) return command(loop, '-');
+    return (nb_refusal){400, "change is add or remove, as in /workers?change=add"};
+}
+
+static nb_refusal act(nb_loop *loop, const nb_head *head) {
+    if (nb_slice_equal(head->path, NB_SLICE("/cancel"))) return cancel(loop, head->query);
+    if (nb_slice_equal(head->path, NB_SLICE("/reload"))) return command(loop, 'r');
+    return change_workers(loop, head->query);
+}
+
+bool nb_admin_is_action(nb_slice path) {
+    return nb_slice_equal(path, NB_SLICE("/cancel")) || nb_slice_equal(path, NB_SLICE("/reload")) ||
+           nb_slice_equal(path, NB_SLICE("/workers"));
+}
+
+nb_status nb_admin_act(nb_loop *loop, nb_exchange *exchange) {
+    const nb_head *head = &loop->connections.head;
+    const nb_admin_side *admin = &loop->all->admin;
+    nb_refusal answer;
+    const char *fields = "";
+    if (head->method != NB_METHOD_POST) {
+        answer = (nb_refusal){405, "POST is, with the token"};
+        fields = "Allow: POST\r\n";
+    } else if (!admin->token) {
+        answer = (nb_refusal){403, "nobody may: the server has no admin_token"};
+    } else if (!has_token(admin, head)) {
+        answer = (nb_refusal){401, "this is not the server's admin_token"};
+        fields = "WWW-Authenticate: Bearer\r\n";
+    } else {
+        answer = act(loop, head);
+    }
+    return nb_compose_own(&loop->responses, exchange, answer.http_status, answer.reason, fields);
+}
