@@ -20,6 +20,7 @@ require "neverblock/compat/live"
 require "neverblock/compat/net_http"
 require "neverblock/compat/new_relic"
 require "neverblock/compat/nokogiri"
+require "neverblock/compat/notifications"
 require "neverblock/compat/sequel"
 require "neverblock/compat/opentelemetry"
 require "neverblock/compat/share_lock"
@@ -71,6 +72,7 @@ module NeverBlock
         Live.apply
         NewRelic.apply
         Nokogiri.apply
+        Notifications.apply
         OpenTelemetry.apply
         ShareLock.apply
         StreamedBodies.apply

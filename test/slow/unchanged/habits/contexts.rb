@@ -214,7 +214,7 @@ UnchangedHunt.kind :contexts do
 
   habit :instrumented_in_enumerator, <<~'RUBY'
     seen__N__ = []
-    ActiveSupport::Notifications.subscribed(->(name, *) { seen__N__ << name }, /#{id}/) do
+    ActiveSupport::Notifications.subscribed(->(name, *) { seen__N__ << name }, /\A#{id}\z/) do
       each__N__ = Enumerator.new do |y|
         ActiveSupport::Notifications.instrument(id) { __WAIT__; y << 1 }
       end
