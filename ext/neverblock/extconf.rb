@@ -34,7 +34,9 @@ SOURCES = {
   "core/http1" => %w[body_decoder chunked framing head_parser head_writer],
   "core/mysql" => %w[answer],
   "core/stall" => %w[stall stall_entry stall_places stall_watch],
-  "core/intake" => %w[body channel fiber_table message path_pattern request stalled throttle],
+  "core/intake" => %w[
+    account body channel fiber_table message path_pattern request stalled throttle
+  ],
   "core/files" => %w[
     accept_encoding cache_rules conditional etag file_request mime multipart open_file open_files
     path ranges top_names
@@ -67,8 +69,8 @@ SOURCES = {
   "binding/mysql" => %w[mysql mysql_handles mysql_unlock],
   "binding/engine" => %w[engine engine_algorithms engine_files engine_reports engine_tls link],
   "binding/state" => %w[
-    children fiber_record heap inbox loop_time object parked serving sleeper timeslice_state wait
-    watches
+    accounting children fiber_record heap inbox loop_time object parked serving sleeper
+    timeslice_state wait watches
   ],
   "binding/fibers" => %w[frames pin resume root start transfer],
   "binding/scheduler" => %w[event_loop limit park scheduler],
@@ -79,7 +81,7 @@ SOURCES = {
   "binding/ports" => %w[port running writing],
   "binding/rack" => %w[
     body_writer env env_keys hijack hints input response response_file response_head response_parts
-    upgrade
+    timing upgrade
   ],
   "binding/stalls" => %w[
     blockers stalls stalls_answer stalls_reporter stalls_signal stalls_tell stalls_trace watched

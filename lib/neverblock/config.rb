@@ -172,7 +172,13 @@ module NeverBlock
 
     # @return [Hash{Symbol => Object}] keywords for a native executor
     def executor_options
-      { slice_ms: slice_ms, **(early_hints ? { early_hints: true } : {}), **files.executor_options }
+      { slice_ms: slice_ms, **(early_hints ? { early_hints: true } : {}),
+        **(logs_times? ? { request_times: true } : {}), **files.executor_options }
+    end
+
+    # @return [Boolean] whether entries of requests say where their time went
+    def logs_times?
+      log_requests == :json || (log_requests && log_format == :json)
     end
 
     # Lanes are learned from stalls, so stalls must be watched. In development, requests stall while

@@ -23,6 +23,7 @@
 #include "binding/rack/env.h"
 #include "binding/rack/hijack.h"
 #include "binding/rack/response.h"
+#include "binding/rack/timing.h"
 #include "binding/scheduler/scheduler.h"
 #include "binding/timeslices/timeslice.h"
 #include "binding/stalls/stalls.h"
@@ -146,11 +147,12 @@ static void open_ports(nb_executor *executor, nb_link *link) {
 }
 
 /* Executor.new(owner, app, fibers: 1024, log: nil, slice_ms: nil, helps: nil, lane: nil, stalls:
-   nil, early_hints: false, sendfile: false, accel: nil). owner: an Engine before its start; in a
-   worker a Link. fibers: requests that run at once, at most. log: a NeverBlock::Log. slice_ms: as
-   Scheduler#slice_ms=. helps: the Executor of the same process whose spare this is; both together
-   run no more requests than that one may. lane: of an Engine, the lane whose thread this is.
-   stalls: what NeverBlock::Stalls gathers. early_hints: env has rack.early_hints. sendfile:
+   nil, early_hints: false, request_times: false, sendfile: false, accel: nil). owner: an Engine
+   before its start; in a worker a Link. fibers: requests that run at once, at most. log: a
+   NeverBlock::Log. slice_ms: as Scheduler#slice_ms=. helps: the Executor of the same process whose
+   spare this is; both together run no more requests than that one may. lane: of an Engine, the lane
+   whose thread this is. stalls: what NeverBlock::Stalls gathers. early_hints: env has
+   rack.early_hints. request_times: rack.response_finished finds neverblock.time in env. sendfile:
    X-Sendfile names files. accel: the mapping of X-Accel-Redirect. Raises NeverBlock::Error when the
    engine has started or is closed, and Errno::EMFILE when there is no descriptor for its
    scheduler. */
@@ -174,6 +176,7 @@ static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     executor->accel = RTEST(mapping);
     if (executor->accel) nb_env_builder_add_accel(executor->env, mapping);
     executor->env->early_hints = RTEST(keyword(keywords, "early_hints", Qfalse));
+    executor->request_times = RTEST(keyword(keywords, "request_times", Qfalse));
     executor->scheduler = rb_class_new_instance(0, NULL, nb_scheduler_class);
     executor->helped = keyword(keywords, "helps", Qnil);
     executor->helps = NIL_P(executor->helped) ? NULL : get(executor->helped);
@@ -233,6 +236,7 @@ static VALUE run_body(VALUE self) {
     nb_executor *executor = get(self);
     nb_executor_begin_running(executor);
     executor->figures = atomic_load_explicit(&nb_executor_figures_of(executor)->enabled, memory_order_relaxed);
+    executor->accounts = executor->figures || executor->request_times;
     add_listeners(executor);
     nb_executor_attach(executor);
     if (!executor->server) nb_executor_figures_begin(executor);
@@ -300,6 +304,7 @@ void nb_executor_define(VALUE module) {
     nb_stalls_define(module);
     nb_response_define(module);
     nb_hijack_define(module);
+    nb_timing_define();
     VALUE class = rb_define_class_under(module, "Executor", rb_cObject);
     rb_define_alloc_func(class, executor_allocate);
     rb_define_method(class, "initialize", executor_initialize, -1);

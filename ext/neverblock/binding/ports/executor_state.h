@@ -55,6 +55,8 @@ struct nb_executor {
     /* the task whose fiber the drain has switched to, and which has not parked since */
     const nb_task *direct;
     unsigned forks;           /* nb_fork_generation, when it began to run */
+    bool request_times;       /* env has where a request's time went, when its response is done */
+    bool accounts;            /* somebody reads where requests' time went (intake/account.h) */
     bool figures;             /* somebody reads what has to be measured (intake/channel.h) */
     int64_t turn_began_ns;    /* 0: it has not */
     int64_t awake_ns;         /* since when; 0: it sleeps */

@@ -42,6 +42,7 @@
     X(rack_protocol, "rack.protocol")                   \
     X(request_id, "neverblock.request_id")              \
     X(trace_id, "neverblock.trace_id")                  \
+    X(time, "neverblock.time")                          \
     X(deadline, "neverblock.deadline")                  \
     X(tls, "neverblock.tls")
 

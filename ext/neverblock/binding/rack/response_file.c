@@ -13,6 +13,7 @@
 #include "binding/ports/writing.h"
 #include "binding/rack/env_keys.h"
 #include "binding/rack/response_parts.h"
+#include "binding/rack/timing.h"
 #include "files/file_request.h"
 #include "http/head.h"
 
@@ -107,7 +108,7 @@ static void send_named(nb_task *task, nb_response_head *gathered, VALUE path, co
     if (request_bytes) nb_file_request_write(out, &read.request);
     if (gathered->fd >= 0 && nb_channel_is_shared(task->port->channel)) close(gathered->fd);
     gathered->fd = -1;
-    task->head_sent = true;
+    nb_timing_note_head(task);
     nb_response_end(task);
     nb_executor_send(task, bytes);
     RB_GC_GUARD(path);

@@ -68,6 +68,7 @@ static void fill_in(nb_connections *connections, nb_exchange *exchange, nb_reque
     facts->peer = &connection->peer;
     facts->exchange = nb_exchange_id_of(exchange);
     facts->arrived_ns = connections->time->now_ns;
+    facts->head_ns = connections->time->now_ns - exchange->began_ns;
     facts->deadline_ns = deadline_ns(connections);
     facts->listener = connection->listener;
     facts->streams = route && route->stream_input && facts->has_body;
@@ -155,6 +156,7 @@ nb_delivery nb_delivery_body(nb_connections *connections, nb_exchange *exchange)
     nb_status status = nb_body_take_message(exchange->body, &message, &exchange->spooled);
     if (status != NB_OK) return NB_DELIVERY_NO_MEMORY;
     nb_connection_end_body(connections, exchange);
+    message->body_ns = connections->time->now_ns - message->arrived_ns;
     message->arrived_ns = connections->time->now_ns;
     message->deadline_ns = deadline_ns(connections);
     nb_stages_body(connections->responses->stages, exchange, connections->time->now_ns);

@@ -94,7 +94,7 @@ typedef struct nb_channel_listener {
 
 /* Version of the shared layout. Attaching fails unless both sides have the same, as the rings trust
    each other's layout. */
-#define NB_CHANNEL_LAYOUT 12u
+#define NB_CHANNEL_LAYOUT 13u
 
 /* What the executor says to all loops, once. */
 typedef struct nb_board {
