@@ -49,7 +49,7 @@ SOURCES = {
     dispatch dispatch_requeue dispatch_spares exchange lane_rules lanes learned queues routes
     waiting
   ],
-  "core/metrics" => %w[downloads reports request_log stages],
+  "core/metrics" => %w[downloads reports request_log server_timing stages],
   "core/responses" => %w[
     challenges compose compressible compression document_roots file_response named opening
     static

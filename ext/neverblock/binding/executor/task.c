@@ -147,6 +147,7 @@ static VALUE build_env(nb_task *task) {
     if (task->executor->figures) nb_fiber_request_name(task->executor->link->fibers, task->record, task->words.id);
     VALUE dropped = dropped_name(task->executor->env);
     task->request = NULL;
+    if (task->executor->accounts) nb_timing_begin(task);
     if (streams) {
         task->input = nb_input_open(task);
         rb_hash_aset(task->env, nb_env_keys.rack_input, task->input);
@@ -375,7 +376,7 @@ static void forget(nb_task *task) {
     task->step = 0;
     nb_executor_leave(task);
     task->busy = task->gone = task->left = task->events = task->hijack_asked = false;
-    task->head_sent = task->ended = task->unbegun = task->expired = false;
+    task->timed = task->head_sent = task->ended = task->unbegun = task->expired = false;
     push_idle(task);
     executor->running--;
     nb_executor_tell_running(executor);

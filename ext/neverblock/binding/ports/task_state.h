@@ -57,6 +57,7 @@ struct nb_task {
     bool cancellable; /* its client's leaving ends it where it waits */
     bool unbegun;     /* its deadline had passed before the application was called */
     bool expired;     /* its deadline has passed and has ended it: 503 */
+    bool timed;       /* its response says where its time went (Server-Timing) */
     bool head_sent;
     bool ended;          /* the last part was sent */
     bool waits_drained;  /* parked until the backlog is low */

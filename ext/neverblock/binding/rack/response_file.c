@@ -75,6 +75,7 @@ static void put_bytes(char **out, const char *bytes, size_t size) {
    path is what a report of the download says. */
 static void send_named(nb_task *task, nb_response_head *gathered, VALUE path, const struct stat *found) {
     conditions read;
+    nb_timing_add_field(task, gathered);
     read_conditions(&read, task, gathered);
     size_t path_bytes = RTEST(path) ? (size_t)RSTRING_LEN(path) : 0;
     if (path_bytes > NB_NAMED_PATH_BYTES_MAX) path_bytes = NB_NAMED_PATH_BYTES_MAX;

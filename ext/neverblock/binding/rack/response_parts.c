@@ -21,7 +21,8 @@ void nb_response_end(nb_task *task) {
     if (nb_input_is(task->input)) nb_input_look(task->input);
 }
 
-void nb_response_send_head(nb_task *task, const nb_response_head *gathered, nb_slice body, uint16_t flags) {
+void nb_response_send_head(nb_task *task, nb_response_head *gathered, nb_slice body, uint16_t flags) {
+    nb_timing_add_field(task, gathered);
     size_t bytes = sizeof(nb_response_message) + gathered->size + body.size;
     nb_response_message *part = nb_executor_reserve(task, bytes);
     *part = (nb_response_message){

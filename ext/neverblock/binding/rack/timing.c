@@ -5,9 +5,41 @@
 
 #include "binding/rack/env_keys.h"
 #include "binding/scheduler/scheduler.h"
+#include "metrics/server_timing.h"
 
 static VALUE kind_names[NB_FIBER_WAIT_KINDS];
 static VALUE name_head, name_body, name_queue, name_run, name_ran, name_gc, name_wait, name_waits, name_allocations;
+
+VALUE nb_timing_read_setting(VALUE value) {
+    if (value == Qfalse || value == Qtrue) return value;
+    return rb_str_new_frozen(StringValue(value));
+}
+
+/* In a time that says nothing of the secret but its size. */
+static bool is_secret(nb_slice given, nb_slice secret) {
+    unsigned char differs = 0;
+    if (given.size != secret.size) return false;
+    for (size_t i = 0; i < secret.size; i++) {
+        differs |= (unsigned char)(given.data[i] ^ secret.data[i]);
+    }
+    return differs == 0;
+}
+
+void nb_timing_begin(nb_task *task) {
+    VALUE setting = task->executor->server_timing;
+    task->timed = setting == Qtrue;
+    if (!RB_TYPE_P(setting, T_STRING)) return;
+    VALUE given = rb_hash_lookup(task->env, nb_env_keys.server_timing);
+    task->timed = RB_TYPE_P(given, T_STRING) && is_secret(nb_string_slice(given), nb_string_slice(setting));
+}
+
+void nb_timing_add_field(nb_task *task, nb_response_head *gathered) {
+    char line[NB_SERVER_TIMING_BYTES_MAX];
+    if (!task->timed || gathered->timing_added) return;
+    gathered->timing_added = true;
+    size_t size = nb_server_timing_write(line, &task->account, nb_scheduler_count(task->executor->scheduler));
+    if (gathered->size + size <= NB_RESPONSE_FIELDS_BYTES_MAX) nb_response_head_add(gathered, line, size);
+}
 
 void nb_timing_note_head(nb_task *task) {
     task->head_sent = true;

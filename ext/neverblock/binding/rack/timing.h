@@ -6,8 +6,16 @@
 #ifndef NB_BINDING_TIMING_H
 #define NB_BINDING_TIMING_H
 
-#include "binding/ports/executor_state.h"
+#include "binding/rack/response_head.h"
 
+/* The setting server_timing: false, true, or the secret that a request brings in X-Server-Timing.
+   Raises TypeError. */
+VALUE nb_timing_read_setting(VALUE value);
+/* The request begins: is its response to say where its time went? */
+void nb_timing_begin(nb_task *task);
+/* Adds the field Server-Timing to the response's head, once, if it is asked for and has room. What
+   the head has not been told by then is not in it. Raises NoMemoryError. */
+void nb_timing_add_field(nb_task *task, nb_response_head *gathered);
 /* The response's head was handed to the loop. */
 void nb_timing_note_head(nb_task *task);
 /* Sets env["neverblock.time"] where the executor's `request_times` asks for it: a Hash of
