@@ -49,7 +49,7 @@ SOURCES = {
     dispatch dispatch_requeue dispatch_spares exchange lane_rules lanes learned queues routes
     waiting
   ],
-  "core/metrics" => %w[downloads reports request_log server_timing stages],
+  "core/metrics" => %w[downloads exemplars reports request_log server_timing stages],
   "core/responses" => %w[
     challenges compose compressible compression document_roots file_response named opening
     static
@@ -63,7 +63,7 @@ SOURCES = {
     http2_response http2_session http2_streams http2_timeouts
   ],
   "core/loop" => %w[accepting lease listener loop loops parts snapshot],
-  "core/admin" => %w[admin admin_fibers admin_metrics admin_status fiber_choice json],
+  "core/admin" => %w[admin admin_fibers admin_metrics admin_status fiber_choice json openmetrics],
   "core/server" => %w[server],
   "binding/base" => %w[exit_limit forks module process_watchdog protect ruby_log],
   "binding/mysql" => %w[mysql mysql_handles mysql_unlock],

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "admin/openmetrics.h"
 #include "base/limits.h"
 #include "loop/snapshot.h"
 #include "loop/loop_state.h"
@@ -49,6 +50,10 @@ static page write_ready(nb_loop *loop, nb_text *text) {
 }
 
 static page write_metrics(nb_loop *loop, nb_text *text) {
+    if (nb_openmetrics_wanted(&loop->connections.head)) {
+        nb_admin_write_openmetrics(loop, text);
+        return (page){200, NB_SLICE("Content-Type: " NB_OPENMETRICS_TYPE "\r\nCache-Control: no-store\r\n")};
+    }
     nb_admin_write_metrics(loop, text);
     return (page){200,
                   NB_SLICE("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\nCache-Control: no-store\r\n")};

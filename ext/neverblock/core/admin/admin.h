@@ -20,6 +20,7 @@ nb_status nb_admin_answer(struct nb_loop *loop, nb_exchange *exchange);
 
 /* The pages with metrics: admin_metrics.c and admin_status.c. */
 void nb_admin_write_metrics(struct nb_loop *loop, nb_text *text);
+void nb_admin_write_openmetrics(struct nb_loop *loop, nb_text *text);
 void nb_admin_write_status(struct nb_loop *loop, nb_text *text);
 /* Reads the query of the request's head (admin_fibers.c). */
 void nb_admin_write_fibers(struct nb_loop *loop, nb_text *text);

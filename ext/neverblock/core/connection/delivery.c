@@ -97,6 +97,7 @@ nb_request_kind nb_delivery_begin(nb_connections *connections, nb_exchange *exch
     exchange->connection->had_request = true;
     NB_COUNT(connections->counters, requests, 1);
     nb_stages_head(connections->responses->stages, exchange, connections->time->now_ns);
+    nb_stages_trace(connections->responses->stages, exchange, facts->head);
     if (exchange->connection->redirects && facts->has_body) return refuse_body(connections, exchange, facts);
     if (facts->streams) return begin_upload(connections, exchange, facts) ? NB_REQUEST_STREAMED : NB_REQUEST_REFUSED;
     if (facts->has_body) return begin_body(connections, exchange, facts) ? NB_REQUEST_COLLECTED : NB_REQUEST_REFUSED;

@@ -3,6 +3,8 @@
  */
 #include "http/trace_context.h"
 
+#include "base/assert.h"
+
 /* VERSION-TRACEID-PARENTID-FLAGS: 2, 32, 16 and 2 digits. */
 #define TRACE_AT 3u
 #define PARENT_AT 36u
@@ -42,4 +44,17 @@ bool nb_trace_context_id(nb_slice value, nb_slice *id) {
     if (!is_hex(text + FLAGS_AT, BYTES - FLAGS_AT)) return false;
     *id = nb_slice_of(text + TRACE_AT, NB_TRACE_ID_DIGITS);
     return true;
+}
+
+static uint64_t read_digits(const char *digits) {
+    uint64_t value = 0;
+    for (unsigned i = 0; i < NB_TRACE_ID_DIGITS / 2; i++) {
+        value = value << 4 | (uint64_t)(digits[i] <= '9' ? digits[i] - '0' : digits[i] - 'a' + 10);
+    }
+    return value;
+}
+
+nb_trace_id nb_trace_id_read(nb_slice digits) {
+    NB_ASSERT(digits.size == NB_TRACE_ID_DIGITS);
+    return (nb_trace_id){read_digits(digits.data), read_digits(digits.data + NB_TRACE_ID_DIGITS / 2)};
 }
