@@ -35,7 +35,7 @@ SOURCES = {
   "core/mysql" => %w[answer],
   "core/stall" => %w[stall stall_entry stall_places stall_watch],
   "core/intake" => %w[
-    account body channel fiber_table message path_pattern request stalled throttle
+    account body channel fiber_table message path_pattern request slowest stalled throttle waterfall
   ],
   "core/files" => %w[
     accept_encoding cache_rules conditional etag file_request mime multipart open_file open_files
@@ -63,7 +63,9 @@ SOURCES = {
     http2_response http2_session http2_streams http2_timeouts
   ],
   "core/loop" => %w[accepting lease listener loop loops parts snapshot],
-  "core/admin" => %w[admin admin_fibers admin_metrics admin_status fiber_choice json openmetrics],
+  "core/admin" => %w[
+    admin admin_fibers admin_metrics admin_slowest admin_status fiber_choice json openmetrics shown
+  ],
   "core/server" => %w[server],
   "binding/base" => %w[exit_limit forks module process_watchdog protect ruby_log],
   "binding/mysql" => %w[mysql mysql_handles mysql_unlock],
@@ -87,7 +89,7 @@ SOURCES = {
     blockers stalls stalls_answer stalls_reporter stalls_signal stalls_tell stalls_trace watched
   ],
   "binding/executor" => %w[
-    entry executor executor_figures fiber_traces messages requests source spare task
+    entry executor executor_figures fiber_traces messages requests slow_requests source spare task
   ],
   "binding" => %w[neverblock]
 }.freeze

@@ -69,13 +69,27 @@ class TimingCase < ServerProcessCase
     "GET #{path} HTTP/1.1\r\nHost: test\r\nX-Server-Timing: #{SECRET}\r\n\r\n"
   end
 
-  # How many fibers of this request wait for the kind.
-  def await_waits(path, kind, count = 1)
+  def document(page)
+    JSON.parse(HTTPClient.get(URI("#{server.admin_url}/#{page}")))
+  end
+
+  # So many fibers of this request wait for the kind.
+  def await_waits(path, kind, count = 1, &condition)
     Patience.await("#{path} waits for #{kind}") do
-      document = JSON.parse(HTTPClient.get(URI("#{server.admin_url}/fibers.json")))
-      found = document.fetch("fibers").select { |fiber| fiber["path"] == path }
+      found = document("fibers.json").fetch("fibers").select { |fiber| fiber["path"] == path }
+      found.select!(&condition) if condition
       found.count { |fiber| fiber.dig("waits_for", "kind") == kind } == count
     end
+  end
+
+  # The request among the slowest.
+  def slow(path)
+    found = nil
+    Patience.await("#{path} is among the slowest") do
+      requests = document("slowest.json?limit=128").fetch("requests")
+      found = requests.find { |request| request["path"] == path }
+    end
+    found
   end
 
   def entry(path)
@@ -96,6 +110,21 @@ class TimingCase < ServerProcessCase
     assert_in_delta time.fetch("wait-#{kind}"), entry.fetch("wait_ms").fetch(kind), 0.002
     assert_operator entry.fetch("wait_ms").values.sum, :<=, entry.fetch("duration_ms") + 1
     assert_operator entry.fetch("waits").fetch(kind), :>=, 1
+  end
+
+  def assert_query(request)
+    waits = request.fetch("waterfall").select { |wait| wait["kind"] == "database" }
+    assert_equal request.dig("waits", "database"), waits.size
+    assert_equal ["pg 127.0.0.1:#{Services.postgresql.port}"], waits.map { |wait|
+      wait["what"]
+    }.uniq
+    longest = waits.max_by { |wait| wait["for_s"] }
+    line = self.class.app.lines.index { |text| text.include?("pg_advisory_xact_lock") } + 1
+    assert_match(/:#{line}\z/, longest.fetch("line"))
+    assert_operator longest["for_s"], :>=, 0.1
+    assert_operator longest["start_s"] + longest["for_s"], :<=, request["run_s"]
+    assert_in_delta waits.sum { |wait| wait["for_s"] }, request.dig("wait_s", "database"), 0.000_001
+    assert_equal 200, request["status"]
   end
 
   # A service of which a request asks: it answers when all fibers of the request wait for it.
@@ -119,6 +148,7 @@ class TimingCase < ServerProcessCase
   end
 
   module Cases
+    # An executor that runs something else traces fibers that have waited for a tenth of a second.
     def test_a_query_is_a_wait_for_the_database
       path = "/query/#{new_tag}"
       keeper = PG.connect(host: "127.0.0.1", port: Services.postgresql.port, user: "postgres",
@@ -126,10 +156,11 @@ class TimingCase < ServerProcessCase
       keeper.exec("SELECT pg_advisory_lock(#{KEY})")
       connect do |client|
         client.write(request_asking(path))
-        await_waits(path, "database")
+        await_waits(path, "database") { |fiber| fiber["line"] || !ask("/plain/wake") }
         keeper.exec("SELECT pg_advisory_unlock(#{KEY})")
         assert_told(path, timing(client.response), "database")
       end
+      assert_query(slow(path))
     ensure
       keeper&.close
     end
@@ -142,6 +173,9 @@ class TimingCase < ServerProcessCase
       service("together", 3) do |path, time|
         assert_told(path, time, "fibers")
         refute_includes time, "wait-http"
+        kinds = slow(path).fetch("waterfall").map { |wait| wait.values_at("kind", "fiber") }
+        assert_operator kinds.count(["fibers", nil]), :>=, 1
+        assert_operator kinds.count(%w[http helper]), :>=, 3
       end
     end
 
@@ -154,6 +188,27 @@ end
 
 class TimingTest < TimingCase
   include TimingCase::Cases
+
+  def test_the_slowest_of_a_class_are_kept_and_no_more
+    10.times { |number| ask("/quick/#{number}", "X-Request-Id: quick-#{number}") }
+    requests = nil
+    Patience.await("all are kept") do
+      requests = document("slowest.json?limit=128").fetch("requests")
+      requests.count { |request| request["class"] == "/quick/0" } == 4
+    end
+    assert_equal requests.map { |request| -request["duration_s"] }.sort,
+                 (requests.map { |request| -request["duration_s"] })
+    request = requests.find { |one| one["class"] == "/quick/0" }
+    assert_equal "/quick/#{request["id"].delete_prefix("quick-")}", request["path"]
+    assert_in_delta request["duration_s"], request["queue_s"] + request["run_s"], 0.000_01
+    assert_empty request["waterfall"]
+  end
+
+  def test_the_trace_of_a_slow_request_is_told
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    ask("/plain/traced", "traceparent: 00-#{trace}-00f067aa0ba902b7-01")
+    assert_equal trace, slow("/plain/traced")["trace_id"]
+  end
 
   def test_a_lock_is_a_wait_for_it
     tag = new_tag

@@ -468,8 +468,9 @@ module NeverBlock
                help: "how requests to some paths are served; see Routes"),
         option(:admin, ROUTES, ADMIN_ADDRESS,
                flags: %w[--admin], argument: "URL",
-               help: "where /health, /ready, /metrics, /status.json and /fibers.json are " \
-                     "answered, even while the application does not respond; off unless given"),
+               help: "where /health, /ready, /metrics, /status.json, /fibers.json and " \
+                     "/slowest.json are answered, even while the application does not respond; " \
+                     "off unless given"),
         option(:server_timing, ROUTES, SERVER_TIMING,
                default: false, env: %w[NEVERBLOCK_SERVER_TIMING],
                help: "true: responses of the application have Server-Timing, which tells where " \

@@ -6,7 +6,7 @@
 #include "support/test.h"
 
 static nb_account begun(void) {
-    nb_account account;
+    nb_account account = {0};
     nb_account_facts facts = {.exchange = 7, .head_ns = 5, .body_ns = 6, .arrived_ns = 100, .taken_ns = 130};
     nb_account_begin(&account, &facts);
     return account;
@@ -26,7 +26,7 @@ static void an_account_begins_with_what_came_before(void **state) {
 
 static void a_clock_that_went_back_counts_as_nothing(void **state) {
     (void)state;
-    nb_account account;
+    nb_account account = {0};
     nb_account_facts facts = {.exchange = 7, .head_ns = -1, .body_ns = -2, .arrived_ns = 100, .taken_ns = 90};
     nb_account_begin(&account, &facts);
     assert_int_equal(0, account.head_ns);

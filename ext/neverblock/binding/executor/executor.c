@@ -61,7 +61,9 @@ static void executor_free(void *pointer) {
     nb_executor *executor = pointer;
     nb_free(executor->scratch);
     nb_executor_traces_free(executor);
+    nb_free(executor->slow);
     for (uint32_t i = 0; i < executor->task_count; i++) {
+        nb_free(executor->tasks[i]->account.waterfall);
         nb_hijack_drop(executor->tasks[i]);
         nb_free(executor->tasks[i]);
     }
@@ -77,6 +79,9 @@ static void executor_free(void *pointer) {
 static size_t executor_size(const void *pointer) {
     const nb_executor *executor = pointer;
     size_t bytes = sizeof(executor_object) + executor->task_count * (sizeof(nb_task) + sizeof(nb_task *));
+    for (uint32_t i = 0; i < executor->task_count; i++) {
+        if (executor->tasks[i]->account.waterfall) bytes += sizeof(nb_waterfall);
+    }
     for (uint16_t i = 0; i < executor->port_count; i++) {
         bytes += sizeof(nb_port) + executor->ports[i].by_exchange_count * sizeof(nb_task *);
     }

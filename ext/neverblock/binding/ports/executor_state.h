@@ -80,7 +80,8 @@ struct nb_executor {
     struct nb_stall *trace;
     int64_t traces_for_ns, traces_long_ns;
     size_t trace_place, trace_long_place;
-    nb_executor *next; /* of those that run in this process */
+    nb_slow_request *slow; /* room for one (executor/slow_requests.h), or NULL */
+    nb_executor *next;     /* of those that run in this process */
 };
 
 /* What it tells the loops of itself. */

@@ -3,6 +3,7 @@
  */
 #include "binding/state/fiber_record.h"
 
+#include "base/alloc.h"
 #include "binding/state/accounting.h"
 #include "binding/state/loop_time.h"
 
@@ -20,6 +21,27 @@ static nb_fiber_wait_kind kind_of(const nb_wait *wait, int64_t deadline_ns, int6
 static void tell_loops(nb_wait *wait, nb_fiber_memory *memory, const nb_fiber_wait *facts) {
     wait->record = nb_fiber_wait_begin(memory, facts, wait->about.text);
     if (wait->state == NB_READY) nb_wait_tell_ready(wait);
+}
+
+/* The room is made for the first wait of a task, and used again for its next requests. */
+static void begin_waterfall(nb_wait *wait, const nb_fiber_wait *facts) {
+    nb_account *account = wait->serving.account;
+    bool on_top = wait->serving.own && wait->accounted_ns == 0;
+    if (on_top || !nb_account_is(account, wait->serving.exchange)) return;
+    if (!account->waterfall) {
+        account->waterfall = nb_alloc(sizeof(*account->waterfall));
+        if (account->waterfall) nb_waterfall_begin(account->waterfall);
+    }
+    if (account->waterfall) wait->place = nb_waterfall_add(account->waterfall, facts, wait->about.text);
+}
+
+static void end_waterfall(const nb_wait *wait, const nb_fiber_memory *memory) {
+    char line[NB_WATERFALL_LINE_BYTES];
+    nb_account *account = wait->serving.account;
+    if (wait->place == NB_WATERFALL_NONE || !nb_account_is(account, wait->serving.exchange)) return;
+    size_t size = nb_fiber_trace_line(memory, wait->record, line, sizeof(line));
+    nb_waterfall_end(account->waterfall, wait->place, wait->ready_ns, wait->scheduler->counted.at_ns,
+                     nb_slice_of(line, size));
 }
 
 /* The clock is read here, so that the next switch does not. */
@@ -40,7 +62,9 @@ void nb_fiber_record_park(nb_wait *wait, int64_t deadline_ns) {
                            .own = wait->serving.own};
     nb_accounting_passed(scheduler, now_ns);
     nb_accounting_wait_begins(wait, (nb_fiber_wait_kind)facts.kind, now_ns);
-    if (memory) tell_loops(wait, memory, &facts);
+    if (!memory) return;
+    tell_loops(wait, memory, &facts);
+    begin_waterfall(wait, &facts);
 }
 
 void nb_fiber_record_end(nb_wait *wait) {
@@ -48,6 +72,8 @@ void nb_fiber_record_end(nb_wait *wait) {
     wait->scheduler->serving = wait->serving;
     nb_accounting_wait_ends(wait);
     if (memory == NULL) return;
+    end_waterfall(wait, memory);
+    wait->place = NB_WATERFALL_NONE;
     if (wait->record != NB_FIBER_NONE)
         nb_fiber_wait_end(memory, wait->record, wait->serving.own ? wait->serving.record : NB_FIBER_NONE);
     wait->record = NB_FIBER_NONE;

@@ -30,6 +30,7 @@ void nb_wait_init(nb_wait *wait, nb_scheduler *scheduler, nb_wait_kind kind) {
                       .serving = scheduler->serving,
                       .about = nb_fiber_take_next_wait(scheduler),
                       .record = NB_FIBER_NONE,
+                      .place = NB_WATERFALL_NONE,
                       .alarm = {.fire = wait_expired}};
     nb_list_init(&wait->link);
     if (kind == NB_WAIT_SLEEP && wait->about.kind == 0) wait->about.kind = NB_FIBER_WAIT_sleep;

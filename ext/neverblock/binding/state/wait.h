@@ -65,6 +65,7 @@ struct nb_wait {
     /* since when it counts in its request's account, and as which kind; 0: it does not */
     int64_t accounted_ns;
     uint8_t accounted_kind;
+    uint32_t place;   /* in the waterfall of its request (intake/waterfall.h); NB_WATERFALL_NONE */
     int64_t ready_ns; /* when it was over, if it counts; 0: it is not */
 };
 

@@ -23,7 +23,8 @@ static const char list[] = "neverblock\n\n/health       200 while the server's I
                            "/ready        200 while requests are taken\n"
                            "/metrics      figures for Prometheus\n"
                            "/status.json  figures for people and programs\n"
-                           "/fibers.json  what each request does and waits for; ?backtrace=1: where\n";
+                           "/fibers.json  what each request does and waits for; ?backtrace=1: where\n"
+                           "/slowest.json where the time of the slowest requests went\n";
 
 static page write_list(nb_loop *loop, nb_text *text) {
     (void)loop;
@@ -69,9 +70,14 @@ static page write_fibers(nb_loop *loop, nb_text *text) {
     return (page){200, NB_SLICE("Content-Type: application/json\r\nCache-Control: no-store\r\n")};
 }
 
+static page write_slowest(nb_loop *loop, nb_text *text) {
+    nb_admin_write_slowest(loop, text);
+    return (page){200, NB_SLICE("Content-Type: application/json\r\nCache-Control: no-store\r\n")};
+}
+
 static page write_unknown(nb_loop *loop, nb_text *text) {
     (void)loop;
-    nb_text_add(text, "404 Not Found: there are / /health /ready /metrics /status.json /fibers.json\n");
+    nb_text_add(text, "404 Not Found: there are / /health /ready /metrics /status.json /fibers.json /slowest.json\n");
     return (page){404, NB_SLICE(TEXT_FIELDS)};
 }
 
@@ -87,8 +93,13 @@ static writer *find(const nb_head *head) {
     static const struct {
         const char *path;
         writer *write;
-    } pages[] = {{"/", write_list},           {"/health", write_health},      {"/ready", write_ready},
-                 {"/metrics", write_metrics}, {"/status.json", write_status}, {"/fibers.json", write_fibers}};
+    } pages[] = {{"/", write_list},
+                 {"/health", write_health},
+                 {"/ready", write_ready},
+                 {"/metrics", write_metrics},
+                 {"/status.json", write_status},
+                 {"/fibers.json", write_fibers},
+                 {"/slowest.json", write_slowest}};
     if (head->method != NB_METHOD_GET && head->method != NB_METHOD_HEAD) return write_method;
     for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
         nb_slice path = nb_slice_of(pages[i].path, strlen(pages[i].path));

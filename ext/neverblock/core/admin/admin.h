@@ -1,6 +1,6 @@
 /*
- * admin.h - the pages of an admin listener: /health, /ready, /metrics (Prometheus), /status.json
- * and /fibers.json. The loop answers them itself, whatever Ruby does. GET and HEAD are served;
+ * admin.h - the pages of an admin listener: /health, /ready, /metrics (Prometheus), /status.json,
+ * /fibers.json and /slowest.json. The loop answers them itself, whatever Ruby does. GET and HEAD are served;
  * another method is answered 405, another path 404.
  *
  * Threads: that of the first loop, which has the admin listeners.
@@ -22,7 +22,8 @@ nb_status nb_admin_answer(struct nb_loop *loop, nb_exchange *exchange);
 void nb_admin_write_metrics(struct nb_loop *loop, nb_text *text);
 void nb_admin_write_openmetrics(struct nb_loop *loop, nb_text *text);
 void nb_admin_write_status(struct nb_loop *loop, nb_text *text);
-/* Reads the query of the request's head (admin_fibers.c). */
+/* These read the query of the request's head (admin_fibers.c, admin_slowest.c). */
 void nb_admin_write_fibers(struct nb_loop *loop, nb_text *text);
+void nb_admin_write_slowest(struct nb_loop *loop, nb_text *text);
 
 #endif

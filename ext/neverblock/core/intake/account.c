@@ -10,7 +10,9 @@ void nb_account_begin(nb_account *account, const nb_account_facts *facts) {
                             .head_ns = not_negative(facts->head_ns),
                             .body_ns = not_negative(facts->body_ns),
                             .queue_ns = not_negative(facts->taken_ns - facts->arrived_ns),
-                            .taken_ns = facts->taken_ns};
+                            .taken_ns = facts->taken_ns,
+                            .waterfall = account->waterfall};
+    if (account->waterfall) nb_waterfall_begin(account->waterfall);
 }
 
 void nb_account_waited(nb_account *account, nb_fiber_wait_kind kind, int64_t began_ns, int64_t ready_ns,

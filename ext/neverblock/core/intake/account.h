@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "intake/fiber_table.h"
+#include "intake/waterfall.h"
 
 typedef struct nb_account {
     uint64_t exchange;    /* 0: of no request */
@@ -33,6 +33,8 @@ typedef struct nb_account {
     int64_t wait_ns[NB_FIBER_WAIT_KINDS];
     uint32_t waits[NB_FIBER_WAIT_KINDS]; /* how many; of `turn`: those that were for nothing else */
     bool waiting;                        /* its own fiber is in a wait that counts */
+    /* its waits one by one, where they are kept; the owner's; NULL: none */
+    nb_waterfall *waterfall;
 } nb_account;
 
 /* The durations and times that the beginning knows. What the clock says twice the other way round
@@ -44,6 +46,7 @@ typedef struct nb_account_facts {
     int64_t taken_ns;
 } nb_account_facts;
 
+/* The waterfall stays, and is emptied. */
 void nb_account_begin(nb_account *account, const nb_account_facts *facts);
 
 /* Is it this request's? */
