@@ -1,6 +1,6 @@
 /*
- * test_openmetrics.c - who is given OpenMetrics (RFC 9110 section 12.5.1), and what its text differs
- * in (OpenMetrics 1.0: "Counter", "Numbers", "Exemplars", "Overall structure").
+ * test_openmetrics.c - who is given OpenMetrics (RFC 9110 section 12.5.1), and what differs in its
+ * text (OpenMetrics 1.0: "Counter", "Numbers", "Exemplars", "Overall structure").
  */
 #include "admin/openmetrics.h"
 

@@ -95,7 +95,7 @@ static void send_small_array(nb_task *task, nb_response_head *gathered, VALUE bo
     nb_response_send_head(task, gathered, (nb_slice){gathered->bytes + fields_bytes, body_bytes}, NB_PART_LAST);
 }
 
-static void send_large_array(nb_task *task, const nb_response_head *gathered, VALUE body) {
+static void send_large_array(nb_task *task, nb_response_head *gathered, VALUE body) {
     nb_response_send_head(task, gathered, (nb_slice){NULL, 0}, 0);
     for (long i = 0; i < RARRAY_LEN(body); i++) {
         VALUE chunk = nb_response_frozen_chunk(rb_ary_entry(body, i));

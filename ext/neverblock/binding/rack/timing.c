@@ -37,7 +37,8 @@ void nb_timing_add_field(nb_task *task, nb_response_head *gathered) {
     char line[NB_SERVER_TIMING_BYTES_MAX];
     if (!task->timed || gathered->timing_added) return;
     gathered->timing_added = true;
-    size_t size = nb_server_timing_write(line, &task->account, nb_scheduler_count(task->executor->scheduler));
+    task->account.head_sent_ns = nb_scheduler_count(task->executor->scheduler);
+    size_t size = nb_server_timing_write(line, &task->account, task->account.head_sent_ns);
     if (gathered->size + size <= NB_RESPONSE_FIELDS_BYTES_MAX) nb_response_head_add(gathered, line, size);
 }
 

@@ -1,7 +1,7 @@
 /*
  * admin.h - the pages of an admin listener: /health, /ready, /metrics (Prometheus), /status.json,
- * /fibers.json and /slowest.json. The loop answers them itself, whatever Ruby does. GET and HEAD are served;
- * another method is answered 405, another path 404.
+ * /fibers.json and /slowest.json. The loop answers them itself, whatever Ruby does. GET and HEAD
+ * are served; another method is answered 405, another path 404.
  *
  * Threads: that of the first loop, which has the admin listeners.
  */

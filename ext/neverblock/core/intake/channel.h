@@ -6,8 +6,8 @@
  * executor says how it is and how many requests it asks for, and one descriptor that wakes the
  * executor.
  *
- * The shared parts (nb_board, nb_channel_memory, nb_fiber_memory, nb_slowest) hold no pointers. Within one
- * process they are plain memory. Between a front and a worker they lie in one memfd, and
+ * The shared parts (nb_board, nb_channel_memory, nb_fiber_memory, nb_slowest) hold no pointers.
+ * Within one process they are plain memory. Between a front and a worker they lie in one memfd, and
  * descriptors named by records travel beside the rings in the order of the records
  * (os/descriptor_pipe.h). The front creates such a link; the worker attaches to it by its
  * descriptors.

@@ -55,7 +55,7 @@ static nb_slow_class *make_way(nb_slowest *slowest, int64_t duration_ns, int64_t
     int64_t least_ns = duration_ns;
     for (unsigned i = 0; i < NB_SLOWEST_CLASSES; i++) {
         nb_slow_class *class = &slowest->classes[i];
-        if (class->key == 0) return class;
+        if (slowest->keys[i] == 0) return class;
         int64_t most_ns = most_of(class, now_ns);
         if (most_ns >= least_ns) continue;
         least_ns = most_ns;
@@ -66,7 +66,7 @@ static nb_slow_class *make_way(nb_slowest *slowest, int64_t duration_ns, int64_t
 
 static nb_slow_class *find(nb_slowest *slowest, uint64_t key) {
     for (unsigned i = 0; i < NB_SLOWEST_CLASSES; i++) {
-        if (slowest->classes[i].key == key) return &slowest->classes[i];
+        if (slowest->keys[i] == key) return &slowest->classes[i];
     }
     return NULL;
 }
@@ -78,9 +78,11 @@ static uint32_t first_of(const nb_slowest *slowest, const nb_slow_class *class) 
 static nb_slow_class *begin_class(nb_slowest *slowest, uint64_t key, int64_t duration_ns, int64_t now_ns) {
     nb_slow_class *class = make_way(slowest, duration_ns, now_ns);
     if (!class) return NULL;
-    for (unsigned i = 0; i < NB_SLOWEST_EACH && class->key; i++)
+    uint64_t *own_key = &slowest->keys[class - slowest->classes];
+    for (unsigned i = 0; i < NB_SLOWEST_EACH && *own_key; i++)
         forget(&slowest->records[first_of(slowest, class) + i]);
-    *class = (nb_slow_class){.key = key};
+    *own_key = key;
+    *class = (nb_slow_class){{0}, {0}};
     return class;
 }
 

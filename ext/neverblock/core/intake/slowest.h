@@ -33,7 +33,7 @@
 
 typedef struct nb_slow_request {
     uint64_t key;                       /* what it is a class of; never 0 */
-    int64_t duration_ns;                /* its rank: from when it was complete to the response's head */
+    int64_t duration_ns;                /* its rank: from when it was complete to the head */
     int64_t ended_ns;                   /* when its fiber was done with it */
     nb_account account;                 /* pointers in it are of no meaning */
     uint16_t route;                     /* number in the table of routes; 0: none */
@@ -56,11 +56,11 @@ typedef struct nb_slow_record {
 
 /* The writer's. */
 typedef struct nb_slow_class {
-    uint64_t key; /* 0: free */
     int64_t durations_ns[NB_SLOWEST_EACH], ended_ns[NB_SLOWEST_EACH];
 } nb_slow_class;
 
 typedef struct nb_slowest {
+    uint64_t keys[NB_SLOWEST_CLASSES]; /* of the classes; 0: free. The writer's */
     nb_slow_class classes[NB_SLOWEST_CLASSES];
     nb_slow_record records[NB_SLOWEST_RECORDS];
 } nb_slowest;
