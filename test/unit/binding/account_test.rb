@@ -223,6 +223,23 @@ class AccountTest < BindingCase
     assert_equal({ sleep: 1 }, times.pop[:waits])
   end
 
+  def test_an_env_that_the_application_has_frozen_stays_as_it_is
+    serve(log_requests: :json) do |env|
+      env.freeze
+      [200, PLAIN, ["fine"]]
+    end
+    assert_equal 200, ask.status
+    assert_includes Patience.await("the entry") { logged[/^.*"target":"\/".*$/] }, "duration_ms"
+    refute_match(/failed|Frozen/, logged)
+  end
+
+  # Its thread has no scheduler that would see its waits.
+  def test_what_a_request_of_a_lane_waits_for_is_part_of_what_it_ran
+    time = account("/lane", routes: [["/lane", { lane: :thread }]]) { sleep(0.02) }
+    assert_empty time[:waits]
+    assert_operator time[:ran_ms], :>=, 20
+  end
+
   def test_nothing_is_told_where_nobody_asks
     times = Queue.new
     serve do |env|

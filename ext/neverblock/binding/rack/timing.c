@@ -77,7 +77,8 @@ static VALUE hash_of(const nb_account *account, int64_t now_ns) {
 }
 
 void nb_timing_put(nb_task *task) {
-    if (!task->executor->request_times || !nb_account_is(&task->account, task->exchange) || NIL_P(task->env)) return;
+    if (!task->executor->request_times || !nb_account_is(&task->account, task->exchange)) return;
+    if (NIL_P(task->env) || OBJ_FROZEN(task->env)) return;
     int64_t now_ns = nb_scheduler_count(task->executor->scheduler);
     rb_hash_aset(task->env, nb_env_keys.time, hash_of(&task->account, now_ns));
 }

@@ -19,7 +19,8 @@ void nb_timing_add_field(nb_task *task, nb_response_head *gathered);
 /* The response's head was handed to the loop. */
 void nb_timing_note_head(nb_task *task);
 /* Sets env["neverblock.time"] where the executor's `request_times` asks for it: a Hash of
-   milliseconds, docs/guides/timing.md says of what. Raises NoMemoryError. */
+   milliseconds, docs/guides/timing.md says of what. Nothing is set in one that the application has
+   frozen. Raises NoMemoryError. */
 void nb_timing_put(nb_task *task);
 
 void nb_timing_define(void);
