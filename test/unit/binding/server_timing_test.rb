@@ -10,6 +10,11 @@ class ServerTimingTest < BindingCase
   APP = lambda do |env|
     case env["PATH_INFO"]
     when "/sleeps" then 2.times { sleep(0.01) }
+    when "/starts" then NB.all(*Array.new(2) {
+      -> {
+        compute(0.02) && sleep(0.01)
+      }
+    }) && compute(0.01)
     when "/own" then next [200, { "server-timing" => "app;dur=1" }, ["fine"]]
     when "/each" then next [200, {}, Enumerator.new { |parts| sleep(0.01) && parts << "fine" }]
     when "/call" then next [200, {}, ->(stream) {
@@ -21,6 +26,12 @@ class ServerTimingTest < BindingCase
     when "/wide" then next [200, { "x-wide" => "w" * 64_000 }, ["fine"]]
     end
     [200, PLAIN, ["fine"]]
+  end
+
+  def self.compute(seconds)
+    began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) - began < seconds
+    true
   end
 
   # name => [duration or nil, description or nil]
@@ -52,6 +63,13 @@ class ServerTimingTest < BindingCase
     assert_operator time["wait-sleep"].first, :<=, time["run"].first
     assert_operator time["ran"].first, :<=, time["run"].first
     assert_operator time["allocations"].last.to_i, :>, 0
+  end
+
+  def test_what_fibers_run_counts_once
+    serve(APP, server_timing: true)
+    time = timing(ask("/starts"))
+    assert_operator time["ran"].first, :>=, 20
+    assert_operator time["ran"].first, :<=, time["run"].first
   end
 
   def test_bodies_of_every_kind_come_whole_behind_it

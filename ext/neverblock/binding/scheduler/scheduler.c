@@ -55,7 +55,7 @@ void nb_scheduler_serves(VALUE self, uint32_t record, uint64_t exchange, nb_acco
 int64_t nb_scheduler_count(VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     int64_t now_ns = nb_clock_monotonic_ns();
-    nb_accounting_passed(scheduler, now_ns);
+    nb_accounting_count(scheduler, now_ns);
     return now_ns;
 }
 

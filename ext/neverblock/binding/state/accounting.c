@@ -15,30 +15,41 @@ static uint64_t objects_now(void) {
 
 static int64_t gc_now_ns(void) { return (int64_t)nb_gc_ms() * NB_NS_PER_MS; }
 
+static void read_counts(nb_accounted *counted, int64_t now_ns) {
+    counted->at_ns = now_ns;
+    counted->objects = objects_now();
+    counted->gc_ns = gc_now_ns();
+}
+
 void nb_accounting_switched(nb_scheduler *scheduler, int64_t now_ns) {
     if (!nb_accounting(scheduler)) return;
-    scheduler->counted.at_ns = now_ns;
-    scheduler->counted.objects = objects_now();
-    scheduler->counted.gc_ns = gc_now_ns();
+    read_counts(&scheduler->counted, now_ns);
+    scheduler->counted.told_ns = now_ns;
 }
 
-static void tell_loops(const nb_scheduler *scheduler, int64_t ns) {
-    nb_fiber_memory *memory = nb_fiber_memory_of(scheduler);
-    const nb_serving *serving = &scheduler->serving;
-    if (memory && nb_fiber_request_is(memory, serving->record, serving->exchange))
-        nb_fiber_request_ran(memory, serving->record, ns);
-}
-
-void nb_accounting_passed(nb_scheduler *scheduler, int64_t now_ns) {
+void nb_accounting_count(nb_scheduler *scheduler, int64_t now_ns) {
     if (!nb_accounting(scheduler)) return;
     nb_accounted before = scheduler->counted;
     nb_account *account = scheduler->serving.account;
-    nb_accounting_switched(scheduler, now_ns);
+    read_counts(&scheduler->counted, now_ns);
     if (!nb_account_is(account, scheduler->serving.exchange)) return;
     nb_account_ran(account, now_ns - before.at_ns);
     account->allocated += scheduler->counted.objects - before.objects;
     account->gc_ns += scheduler->counted.gc_ns - before.gc_ns;
-    tell_loops(scheduler, now_ns - before.at_ns);
+}
+
+/* What a fiber that runs has run since its switch they add themselves. */
+static void tell_loops(nb_scheduler *scheduler, int64_t now_ns) {
+    nb_fiber_memory *memory = nb_fiber_memory_of(scheduler);
+    const nb_serving *serving = &scheduler->serving;
+    if (memory && nb_fiber_request_is(memory, serving->record, serving->exchange))
+        nb_fiber_request_ran(memory, serving->record, now_ns - scheduler->counted.told_ns);
+    scheduler->counted.told_ns = now_ns;
+}
+
+void nb_accounting_passed(nb_scheduler *scheduler, int64_t now_ns) {
+    nb_accounting_count(scheduler, now_ns);
+    tell_loops(scheduler, now_ns);
 }
 
 void nb_accounting_fiber_ended(nb_scheduler *scheduler) {

@@ -19,7 +19,9 @@ static inline bool nb_accounting(const nb_scheduler *scheduler) {
 
 /* What passes from now on is the next fiber's. */
 void nb_accounting_switched(nb_scheduler *scheduler, int64_t now_ns);
-/* What has passed is that of the request which the running fiber works for. */
+/* What has passed is that of the request which the running fiber works for: it runs on, or (passed)
+   it does not, and the loops are told as well. */
+void nb_accounting_count(nb_scheduler *scheduler, int64_t now_ns);
 void nb_accounting_passed(nb_scheduler *scheduler, int64_t now_ns);
 /* The fiber that has run has ended. */
 void nb_accounting_fiber_ended(nb_scheduler *scheduler);

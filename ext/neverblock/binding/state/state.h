@@ -46,6 +46,7 @@ typedef struct nb_serving {
 /* What was counted last for the accounts of requests (accounting.h). */
 typedef struct nb_accounted {
     int64_t at_ns;
+    int64_t told_ns;  /* up to when the loops were told (intake/fiber_table.h) */
     int64_t gc_ns;    /* of the process, since it began */
     uint64_t objects; /* likewise */
 } nb_accounted;
