@@ -34,7 +34,9 @@ SOURCES = {
   "core/http1" => %w[body_decoder chunked framing head_parser head_writer],
   "core/mysql" => %w[answer],
   "core/stall" => %w[stall stall_entry stall_places stall_watch],
-  "core/intake" => %w[body channel fiber_table message path_pattern request stalled throttle],
+  "core/intake" => %w[
+    account body channel fiber_table message path_pattern request slowest stalled throttle waterfall
+  ],
   "core/files" => %w[
     accept_encoding cache_rules conditional etag file_request mime multipart open_file open_files
     path ranges top_names
@@ -47,7 +49,7 @@ SOURCES = {
     dispatch dispatch_requeue dispatch_spares exchange lane_rules lanes learned queues routes
     waiting
   ],
-  "core/metrics" => %w[downloads reports request_log stages],
+  "core/metrics" => %w[downloads exemplars reports request_log server_timing stages],
   "core/responses" => %w[
     challenges compose compressible compression document_roots file_response named opening
     static
@@ -62,15 +64,16 @@ SOURCES = {
   ],
   "core/loop" => %w[accepting lease listener loop loops parts snapshot],
   "core/admin" => %w[
-    admin admin_actions admin_events admin_fibers admin_metrics admin_status fiber_choice json query
+    admin admin_actions admin_events admin_fibers admin_metrics admin_slowest admin_status
+    fiber_choice json openmetrics shown
   ],
   "core/server" => %w[server],
   "binding/base" => %w[exit_limit forks module process_watchdog protect ruby_log],
   "binding/mysql" => %w[mysql mysql_handles mysql_unlock],
   "binding/engine" => %w[engine engine_algorithms engine_files engine_reports engine_tls link],
   "binding/state" => %w[
-    children fiber_record heap inbox loop_time object parked serving sleeper timeslice_state wait
-    watches
+    accounting children fiber_record heap inbox loop_time object parked serving sleeper
+    timeslice_state wait watches
   ],
   "binding/fibers" => %w[frames pin resume root start transfer],
   "binding/scheduler" => %w[event_loop limit park scheduler],
@@ -81,13 +84,13 @@ SOURCES = {
   "binding/ports" => %w[port running writing],
   "binding/rack" => %w[
     body_writer env env_keys hijack hints input response response_file response_head response_parts
-    upgrade
+    timing upgrade
   ],
   "binding/stalls" => %w[
     blockers stalls stalls_answer stalls_reporter stalls_signal stalls_tell stalls_trace watched
   ],
   "binding/executor" => %w[
-    entry executor executor_figures fiber_traces messages requests source spare task
+    entry executor executor_figures fiber_traces messages requests slow_requests source spare task
   ],
   "binding" => %w[neverblock]
 }.freeze

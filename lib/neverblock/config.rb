@@ -78,6 +78,10 @@ module NeverBlock
     # @return [Boolean] whether env has rack.early_hints
     attr_reader :early_hints
 
+    # @return [Boolean, String] whether responses have Server-Timing; a String: those to requests
+    #   that bring this secret
+    attr_reader :server_timing
+
     # @return [Boolean] whether there are lanes that no route declares: for objects of the
     #   application that need one, and for request classes that have stalled
     attr_reader :own_lanes
@@ -108,6 +112,7 @@ module NeverBlock
     # @param stall_ms [Integer] default 100
     # @param stall_trace [Symbol] :own (default) or :whole
     # @param early_hints [Boolean] default false
+    # @param server_timing [Boolean, String] default false
     # @param own_lanes [Boolean] default true; false: the application is not safe on several threads
     # @param learn_lanes [Boolean] whether request classes that have stalled run on a lane; default
     #   true
@@ -128,7 +133,7 @@ module NeverBlock
                    stall_trace: Catalog[:"executor.stall_trace"].default,
                    spool_directory: nil, poller: nil,
                    log_fd: 2, log_format: :text, log_requests: false,
-                   early_hints: false, own_lanes: true,
+                   early_hints: false, server_timing: false, own_lanes: true,
                    learn_lanes: Catalog[:learn_lanes].default,
                    routes: [], files: {}, secure: Secure.new, redirect_https: false,
                    compressed_types: [], report: nil, on_download: [],
@@ -153,6 +158,7 @@ module NeverBlock
       @stall_ms = Catalog[:"executor.stall_ms"].read(stall_ms)
       @stall_trace = Catalog[:"executor.stall_trace"].read(stall_trace)
       @early_hints = Catalog[:early_hints].read(early_hints)
+      @server_timing = Catalog[:server_timing].read(server_timing)
       @own_lanes = own_lanes
       @learn_lanes = learn_lanes
       @routes = routes.map { |route| Catalog[:route].read(route) }.freeze
@@ -177,7 +183,14 @@ module NeverBlock
 
     # @return [Hash{Symbol => Object}] keywords for a native executor
     def executor_options
-      { slice_ms: slice_ms, **(early_hints ? { early_hints: true } : {}), **files.executor_options }
+      { slice_ms: slice_ms, **(early_hints ? { early_hints: true } : {}),
+        **(logs_times? ? { request_times: true } : {}),
+        **(server_timing ? { server_timing: server_timing } : {}), **files.executor_options }
+    end
+
+    # @return [Boolean] whether entries of requests say where their time went
+    def logs_times?
+      log_requests == :json || (log_requests && log_format == :json)
     end
 
     # Lanes are learned from stalls, so stalls must be watched. In development, requests stall while

@@ -275,6 +275,46 @@ class AdminTest < Minitest::Test
     end
   end
 
+  TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+  EXEMPLAR = /\Aneverblock_request_duration_seconds_bucket\{le="[^"]+"\}\ [12]
+              \ \#\ \{trace_id="#{TRACE}"\}\ [\d.]+\ \d{10}\.\d+\n\z/x
+  OPENMETRICS = "Accept: application/openmetrics-text;version=1.0.0;q=0.6,text/plain;q=0.3"
+
+  def test_a_scraper_that_asks_for_openmetrics_gets_exemplars_with_the_trace_of_a_request
+    with_server do |server|
+      plain = page(server, "/metrics").last
+      Wire::Client.open(server.url) do |client|
+        client.get("/", "traceparent: 00-#{TRACE}-00f067aa0ba902b7-01") && client.response
+        client.get("/", "traceparent: 00-#{TRACE.reverse}-00f067aa0ba902b7-01",
+                   "traceparent: 00-#{TRACE}-00f067aa0ba902b7-01") && client.response
+      end
+      text = nil
+      await("the exemplar is there") do
+        text = page(server, "/metrics", OPENMETRICS).last
+        text.include?("trace_id")
+      end
+      buckets = text.lines.grep(/trace_id/)
+      assert_match(EXEMPLAR, buckets.first)
+      assert_equal 1, buckets.size
+      assert_openmetrics(text)
+      refute_match(/trace_id|EOF/, page(server, "/metrics").last)
+      assert_equal plain.scan(/^# TYPE.*/), page(server, "/metrics").last.scan(/^# TYPE.*/)
+    end
+  end
+
+  # OpenMetrics 1.0, "Overall structure", "Counter", "Histogram".
+  def assert_openmetrics(text)
+    assert text.end_with?("\n# EOF\n")
+    families = text.scan(/^# TYPE (\S+) (\S+)$/).to_h
+    assert_equal families.size, text.scan(/^# TYPE/).size
+    samples = text.lines.grep_v(/\A#/).map { |line| line[/\A[^{ ]+/] }.uniq
+    endings = { "counter" => ["_total"], "gauge" => [""], "unknown" => [""],
+                "histogram" => %w[_bucket _sum _count] }
+    allowed = families.flat_map { |name, type| endings.fetch(type).map { |ending| name + ending } }
+    assert_empty samples - allowed
+    assert_empty text.scan(/le="\d+"/)
+  end
+
   def test_one_process_has_the_metrics_of_the_document_but_those_of_worker_processes
     alone = ServerProcess.one_process("the metrics of one process are looked at")
     options = [*alone, *MetricsDocument::CONFIGURED]
@@ -327,9 +367,11 @@ class AdminTest < Minitest::Test
     PAGES.each { |path| assert_equal 200, page(server, path).first, path }
   end
 
-  def page(server, path)
+  def page(server, path, *fields)
     Wire::Client.open(server.admin_url) do |client|
-      (client.get(path) && client.response).then { |response| [response.status, response.body] }
+      (client.get(path, *fields) && client.response).then { |response|
+        [response.status, response.body]
+      }
     end
   end
 

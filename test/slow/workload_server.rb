@@ -38,7 +38,8 @@ if (folder = ENV["NB_WORKLOAD_TLS"])
   binds << "https://127.0.0.1:0?cert=#{folder}/server.pem&key=#{folder}/server.key" \
            "&verify=optional&ca=#{folder}/ca.pem"
 end
-config = NeverBlock::Config.new(binds: binds,
+# Figures, records and accounts of requests are kept too.
+config = NeverBlock::Config.new(binds: binds, admin: "http://127.0.0.1:0", server_timing: true,
                                 executors: ENV.fetch("NB_WORKLOAD_EXECUTORS", "1"), fibers: 256,
                                 slice_ms: 1, spares: SPARES, body_timeout_ms: 60_000,
                                 handshake_timeout_ms: 60_000, header_timeout_ms: 60_000,

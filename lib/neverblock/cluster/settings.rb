@@ -11,7 +11,7 @@ module NeverBlock
     module Settings
       WORKERS_OWN = %i[
         config environment fibers preload_app before_fork after_fork on_download scheduler
-        cooperative yjit log_format log_requests port host
+        cooperative yjit log_format log_requests server_timing port host
       ].freeze
 
       module_function

@@ -84,6 +84,10 @@ module NeverBlock
         "\"ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-CHACHA20-POLY1305\""
       )
       VARIABLE = Type::Text.new(/\A[A-Za-z_]\w*\z/, "the name of an environment variable")
+      SERVER_TIMING = Type::Either.new(
+        FLAG,
+        Type::Secret.new(/\A[!-~]{16,128}\z/, "a secret of 16 to 128 characters without spaces")
+      )
       LOG_REQUESTS = Type::Either.new(FLAG, Type::Choice.new(:json))
 
       LISTEN = "Where to listen"
@@ -467,13 +471,18 @@ module NeverBlock
                help: "how requests to some paths are served; see Routes"),
         option(:admin, ROUTES, ADMIN_ADDRESS,
                flags: %w[--admin], argument: "URL",
-               help: "where the live page, /health, /ready, /metrics, /status.json and " \
-                     "/fibers.json are answered, even while the application does not respond; " \
-                     "off unless given"),
+               help: "where the live page, /health, /ready, /metrics, /status.json, " \
+                     "/fibers.json and /slowest.json are answered, even while the application " \
+                     "does not respond; off unless given"),
         option(:admin_token, ROUTES, TOKEN,
                env: %w[NEVERBLOCK_ADMIN_TOKEN],
                help: "who has it may cancel requests, reload and change the number of workers at " \
-                     "the admin address; nobody may unless given")
+                     "the admin address; nobody may unless given"),
+        option(:server_timing, ROUTES, SERVER_TIMING,
+               default: false, env: %w[NEVERBLOCK_SERVER_TIMING],
+               help: "true: responses of the application have Server-Timing, which tells where " \
+                     "their time went; a secret: those to requests that bring it in " \
+                     "X-Server-Timing; see timing.md")
       ].freeze
 
       INTERNALS = [

@@ -60,7 +60,7 @@ module NeverBlock
 
       # Settings that have the same name as their keyword.
       PLAIN = %i[admin admin_token fibers backlog spool_directory log_format log_requests
-                 early_hints redirect_https].freeze
+                 early_hints redirect_https server_timing].freeze
       private_constant :PLAIN
 
       private

@@ -237,6 +237,12 @@ module NeverBlock
           @types.join(", or ")
         end
 
+        # No message shows what may be a secret.
+        def shown(value)
+          secret = @types.grep(Secret).first
+          secret ? secret.shown(value) : super
+        end
+
         # For the native engine, where nil is 0.
         def range
           found = @types.grep(Within).first.range
@@ -267,8 +273,6 @@ module NeverBlock
 
       # A text that no message shows.
       class Secret < Text
-        private
-
         def shown(value)
           text?(value) ? "#{value.length} characters, which are not shown" : "a #{value.class}"
         end

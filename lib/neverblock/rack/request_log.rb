@@ -65,6 +65,7 @@ module NeverBlock
       trace_id = env["neverblock.trace_id"]
       fields[:trace_id] = trace_id if trace_id
       fields[:error] = error.class.to_s if error
+      fields.update(env["neverblock.time"]) if env.key?("neverblock.time")
       @log.request(fields, @shape)
     end
   end

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "os/clock.h"
 #include "support/world.h"
 
 static int setup(void **state) {
@@ -76,13 +77,14 @@ static void each_thread_of_a_lane_is_in_the_figures(void **state) {
 }
 
 static void pages_answer_while_the_executors_thread_is_kept(void **state) {
-    static const char *const paths[] = {"/", "/health", "/ready", "/metrics", "/status.json", "/fibers.json"};
+    static const char *const paths[] = {
+        "/", "/health", "/ready", "/metrics", "/status.json", "/fibers.json", "/slowest.json"};
     nb_test_world *w = *state;
     nb_test_world_open(w, 1);
     nb_test_client *client = nb_test_world_client(w);
     assert_true(nb_test_get(client, "/block"));
     nb_test_executor_await(w->executors[0], NB_TEST_BLOCKED, 1);
-    for (int i = 0; i < 6; i++)
+    for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
         (void)page(w, paths[i], 200);
     assert_string_equal("ok\n", page(w, "/health", 200));
     nb_test_executor_unblock(w->executors[0]);
@@ -193,6 +195,77 @@ static void an_answer_of_fibers_has_a_bound(void **state) {
     assert_true(left_out >= 4000);
     for (uint32_t i = 0; i < 5000; i++)
         nb_fiber_request_end(memory, i);
+    nb_test_world_close(w);
+}
+
+/* As an executor keeps it, a second after it began. */
+static void keep_slow(nb_slowest *slowest, uint64_t key, const char *line, int64_t duration_ns, uint32_t waits) {
+    static nb_slow_request request;
+    int64_t now_ns = nb_clock_monotonic_ns();
+    uint32_t record = nb_slowest_place(slowest, key, duration_ns, now_ns);
+    assert_int_not_equal(NB_SLOWEST_NONE, record);
+    request = (nb_slow_request){.key = key,
+                                .duration_ns = duration_ns,
+                                .ended_ns = now_ns,
+                                .status = 200,
+                                .has_waits = 1,
+                                .account = {.queue_ns = 2000000, .taken_ns = now_ns - NB_NS_PER_S, .allocated = 9}};
+    snprintf(request.line, sizeof request.line, "%s", line);
+    snprintf(request.id, sizeof request.id, "id-%d", (int)key);
+    for (uint32_t i = 0; i < waits; i++) {
+        nb_fiber_wait facts = {.since_ns = request.account.taken_ns + 5000000, .own = i != 1};
+        facts.kind = NB_FIBER_WAIT_database;
+        nb_account_waited(&request.account, NB_FIBER_WAIT_database, 0, 1000000, 3000000);
+        uint32_t place = nb_waterfall_add(&request.waterfall, &facts, NB_SLICE("pg 10.0.0.1:5432"));
+        nb_waterfall_end(&request.waterfall, place, facts.since_ns + 1000000, facts.since_ns + 3000000,
+                         NB_SLICE("app\"rb:7"));
+    }
+    nb_slowest_put(slowest, record, &request);
+}
+
+static void the_slowest_requests_of_all_executors_are_shown_with_their_waits(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 2);
+    nb_slowest *first = w->channels[0]->link->slowest, *second = w->channels[1]->link->slowest;
+    (void)page(w, "/slowest.json", 200);
+    assert_true(shows(w, "\"requests\":[],\"left_out\":0}"));
+    for (int64_t i = 1; i <= 4; i++) {
+        keep_slow(first, 7, "GET /a/17/b", i * NB_NS_PER_MS, 0);
+        keep_slow(second, 7, "GET /a/18/b", i * NB_NS_PER_MS + 500000, 0);
+    }
+    keep_slow(second, 8, "POST /c\xff", 9 * NB_NS_PER_MS, 2);
+    (void)page(w, "/slowest.json", 200);
+    const char *slowest = strstr(w->response.body, "\"path\":\"/c?\"");
+    assert_non_null(slowest);
+    assert_true(shows(w, "\"id\":\"id-8\",\"method\":\"POST\",\"path\":\"/c?\",\"class\":\"/c%FF\",\"status\":200,"));
+    assert_true(shows(w, "\"duration_s\":0.009,\"head_s\":0,\"queue_s\":0.002,\"run_s\":1,\"ran_s\":0,\"gc_s\":0,"
+                         "\"allocations\":9,\"wait_s\":{\"database\":0.002,\"turn\":0.004},"
+                         "\"waits\":{\"database\":2},"));
+    assert_true(shows(w, "\"waterfall\":[{\"kind\":\"database\",\"what\":\"pg 10.0.0.1:5432\",\"start_s\":0.005,"
+                         "\"for_s\":0.001,\"turn_s\":0.002,\"line\":\"app\\\"rb:7\"},"
+                         "{\"kind\":\"database\",\"what\":\"pg 10.0.0.1:5432\",\"fiber\":\"helper\","));
+    assert_true(shows(w, "\"class\":\"/a/0/b\""));
+    /* Of both executors' eight, the four slowest. */
+    assert_true(shows(w, "\"duration_s\":0.0045,") && shows(w, "\"duration_s\":0.003,"));
+    assert_false(shows(w, "\"duration_s\":0.0025,"));
+    assert_true(strstr(w->response.body, "\"path\":\"/a/") > slowest);
+    (void)page(w, "/slowest.json?limit=1", 200);
+    assert_true(shows(w, "\"left_out\":4}"));
+    assert_false(shows(w, "\"/a/"));
+    nb_test_world_close(w);
+}
+
+static void an_answer_of_slow_requests_has_a_bound(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    for (uint64_t key = 1; key <= NB_SLOWEST_CLASSES; key++) {
+        for (int64_t i = 1; i <= NB_SLOWEST_EACH; i++)
+            keep_slow(w->channels[0]->link->slowest, key, "GET /x", i, NB_WATERFALL_WAITS_MAX + 5);
+    }
+    (void)page(w, "/slowest.json?limit=9999", 200);
+    assert_true(w->response.body_bytes <= NB_ADMIN_BODY_BYTES_MAX);
+    assert_true(shows(w, "\"waits_left_out\":5}"));
+    assert_true(shows(w, "],\"left_out\":"));
     nb_test_world_close(w);
 }
 
@@ -548,6 +621,8 @@ int main(void) {
         CASE(fibers_are_shown_by_their_records),
         GUEST_CASE(fibers_are_shown_by_their_records),
         CASE(an_answer_of_fibers_has_a_bound),
+        CASE(the_slowest_requests_of_all_executors_are_shown_with_their_waits),
+        CASE(an_answer_of_slow_requests_has_a_bound),
         CASE(readiness_ends_with_drain_and_the_pages_stay),
         CASE(every_stage_of_a_request_is_taken_down_once),
         GUEST_CASE(every_stage_of_a_request_is_taken_down_once),

@@ -4,6 +4,8 @@
  */
 #include "support/test.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "http/trace_context.h"
@@ -93,6 +95,18 @@ static void test_each_byte_counts(void **state) {
     }
 }
 
+static void test_an_id_is_a_number_of_128_bits(void **state) {
+    (void)state;
+    nb_slice digits;
+    assert_true(nb_trace_context_id(NB_SLICE(VALID), &digits));
+    nb_trace_id id = nb_trace_id_read(digits);
+    char text[NB_TRACE_ID_DIGITS + 1];
+    snprintf(text, sizeof text, "%016" PRIx64 "%016" PRIx64, id.high, id.low);
+    assert_memory_equal(digits.data, text, NB_TRACE_ID_DIGITS);
+    assert_false(nb_trace_id_is_none(id));
+    assert_true(nb_trace_id_is_none((nb_trace_id){0, 0}));
+}
+
 int main(void) {
     nb_test_alarm(60);
     memory = guarded_create(128);
@@ -101,6 +115,7 @@ int main(void) {
         cmocka_unit_test(test_invalid_values),
         cmocka_unit_test(test_what_is_too_short_is_invalid_and_nothing_beyond_is_read),
         cmocka_unit_test(test_each_byte_counts),
+        cmocka_unit_test(test_an_id_is_a_number_of_128_bits),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     guarded_destroy(&memory);

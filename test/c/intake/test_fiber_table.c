@@ -154,12 +154,18 @@ static void a_trace_belongs_to_one_wait(void **state) {
     assert_true(nb_fiber_trace_read(memory, record, &wait, &trace));
     assert_string_equal("a.rb:1\nb.rb:2\n", trace.text);
     assert_int_equal(400, trace.taken_ns);
+    char line[16];
+    assert_int_equal(6, nb_fiber_trace_line(memory, record, line, sizeof line));
+    assert_memory_equal("a.rb:1", line, 6);
+    assert_int_equal(4, nb_fiber_trace_line(memory, record, line, 4));
+    assert_int_equal(0, nb_fiber_trace_line(memory, NB_FIBER_NONE, line, sizeof line));
 
     nb_fiber_wait_end(memory, record, NB_FIBER_NONE);
     assert_int_equal(record, wait_for(NB_FIBER_WAIT_lock, NB_FIBER_NONE, ""));
     assert_true(nb_fiber_wait_read(memory, record, &wait));
     assert_false(nb_fiber_trace_read(memory, record, &wait, &trace));
     assert_int_equal(0, nb_fiber_trace_taken_ns(memory, record));
+    assert_int_equal(0, nb_fiber_trace_line(memory, record, line, sizeof line));
 }
 
 static void a_newer_trace_takes_the_place_of_the_oldest(void **state) {

@@ -3,6 +3,9 @@
  */
 #include "intake/throttle.h"
 
+#include <string.h>
+
+#include "intake/path_pattern.h"
 #include "support/test.h"
 
 static uint64_t class_of(const char *method, const char *path) {
@@ -128,9 +131,35 @@ static void a_slot_is_kept_while_requests_are_counted_or_the_class_is_closed(voi
     assert_true(nb_throttle_close(&throttle, 7 + NB_THROTTLE_SLOTS));
 }
 
+/* Two paths of a few bytes each, all of them: one class if, and only if, they have one pattern. */
+static void a_class_is_all_paths_of_one_pattern(void **state) {
+    (void)state;
+    enum { PATHS = 4 * 4 * 4 * 4 * 4 };
+    static const char bytes[] = "/a1x";
+    static struct {
+        uint64_t request_class;
+        size_t size;
+        char pattern[8];
+    } paths[PATHS];
+    for (unsigned i = 0; i < PATHS; i++) {
+        char path[] = {'/', bytes[i & 3], bytes[i >> 2 & 3], bytes[i >> 4 & 3], bytes[i >> 6 & 3], bytes[i >> 8 & 3]};
+        nb_slice whole = nb_slice_of(path, sizeof path);
+        paths[i].request_class = nb_request_class_of(NB_SLICE("GET"), whole);
+        paths[i].size = nb_path_pattern_of(whole, paths[i].pattern, sizeof paths[i].pattern);
+    }
+    for (unsigned i = 0; i < PATHS; i++) {
+        for (unsigned j = 0; j < i; j++) {
+            bool same = paths[i].size == paths[j].size &&
+                        memcmp(paths[i].pattern, paths[j].pattern, paths[i].size) == 0;
+            assert_int_equal(same, paths[i].request_class == paths[j].request_class);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(paths_that_differ_in_parts_with_digits_are_one_class),
+        cmocka_unit_test(a_class_is_all_paths_of_one_pattern),
         cmocka_unit_test(what_follows_the_first_bytes_of_a_path_does_not_count),
         cmocka_unit_test(a_class_is_held_while_enough_are_half_done_and_the_processor_is_busy),
         cmocka_unit_test(where_none_ends_one_more_enters_now_and_then),

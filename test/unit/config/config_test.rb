@@ -11,6 +11,17 @@ class ConfigTest < Minitest::Test
     refute_includes Config.new.engine_options, :log_refused
   end
 
+  def test_executors_are_told_who_asks_where_the_time_went
+    [[{}, {}], [{ server_timing: true }, { server_timing: true }],
+     [{ server_timing: "0123456789abcdef" }, { server_timing: "0123456789abcdef" }],
+     [{ log_requests: :json }, { request_times: true }], [{ log_requests: true }, {}],
+     [{ log_requests: true, log_format: :json }, { request_times: true }],
+     [{ log_format: :json }, {}]].each do |settings, told|
+      options = Config.new(**settings).executor_options
+      assert_equal told, options.slice(:server_timing, :request_times), settings
+    end
+  end
+
   def test_defaults_are_those_of_the_interface
     config = Config.new
     assert_equal ["http://127.0.0.1:9292"], config.binds.map(&:url)

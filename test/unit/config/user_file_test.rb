@@ -92,6 +92,10 @@ class UserFileTest < Minitest::Test
     "admin \"https://127.0.0.1:9293\"\n" => [1, "the admin pages have no TLS"],
     "log_format :xml\n" => [1, "log_format must be text or json; got :xml"],
     "log_requests 1\n" => [1, "log_requests must be true or false, or json; got 1"],
+    "server_timing \"short\"\n" => [
+      1, "server_timing must be true or false, or a secret of 16 to 128 characters without spaces"
+    ],
+    "server_timing :asked\n" => [1, "server_timing must be true or false, or a secret"],
     "yjit \"maybe\"\n" => [1, "yjit must be true or false"],
     "environment \"a b\"\n" => [1, "environment must be a name"],
     "pidfile \"\"\n" => [1, "pidfile must be a path"],

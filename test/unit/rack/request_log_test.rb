@@ -42,6 +42,20 @@ class RequestLogTest < Minitest::Test
     refute JSON.parse(@log.text).key?("trace_id")
   end
 
+  def test_where_the_time_went_is_told_in_json
+    @env["neverblock.time"] =
+      { queue_ms: 0.5, wait_ms: { database: 12.25 }, waits: { database: 2 } }
+    [nil, NeverBlock::Log::Json.new].each do |shape|
+      NeverBlock::RequestLog.new(->(_env) { [200, {}, []] }, @log, shape).call(@env)
+    end
+    finish(200)
+    text, json = @log.text.lines
+    assert text.end_with?(" 192.0.2.7 id-1\n"), text
+    entry = JSON.parse(json)
+    assert_equal [0.5, { "database" => 12.25 }], entry.values_at("queue_ms", "wait_ms")
+    assert_equal({ "database" => 2 }, entry["waits"])
+  end
+
   def test_the_protocol_is_told
     @env["SERVER_PROTOCOL"] = "HTTP/2"
     [nil, NeverBlock::Log::Json.new].each do |shape|

@@ -23,6 +23,7 @@
 #include "binding/rack/env.h"
 #include "binding/rack/hijack.h"
 #include "binding/rack/response.h"
+#include "binding/rack/timing.h"
 #include "binding/scheduler/scheduler.h"
 #include "binding/timeslices/timeslice.h"
 #include "binding/stalls/stalls.h"
@@ -49,6 +50,7 @@ static void executor_mark(void *pointer) {
     rb_gc_mark(executor->deadline_class);
     rb_gc_mark(executor->fiber_state);
     rb_gc_mark(executor->stalls);
+    rb_gc_mark(executor->server_timing);
     nb_env_builder_mark(executor->env);
     for (uint32_t i = 0; i < executor->task_count; i++) {
         nb_task_mark(executor->tasks[i]);
@@ -59,7 +61,9 @@ static void executor_free(void *pointer) {
     nb_executor *executor = pointer;
     nb_free(executor->scratch);
     nb_executor_traces_free(executor);
+    nb_free(executor->slow);
     for (uint32_t i = 0; i < executor->task_count; i++) {
+        nb_free(executor->tasks[i]->account.waterfall);
         nb_hijack_drop(executor->tasks[i]);
         nb_free(executor->tasks[i]);
     }
@@ -75,6 +79,9 @@ static void executor_free(void *pointer) {
 static size_t executor_size(const void *pointer) {
     const nb_executor *executor = pointer;
     size_t bytes = sizeof(executor_object) + executor->task_count * (sizeof(nb_task) + sizeof(nb_task *));
+    for (uint32_t i = 0; i < executor->task_count; i++) {
+        if (executor->tasks[i]->account.waterfall) bytes += sizeof(nb_waterfall);
+    }
     for (uint16_t i = 0; i < executor->port_count; i++) {
         bytes += sizeof(nb_port) + executor->ports[i].by_exchange_count * sizeof(nb_task *);
     }
@@ -102,6 +109,7 @@ static VALUE executor_allocate(VALUE class) {
     executor->env = &object->env;
     executor->owner = executor->app = executor->log = executor->scheduler = executor->thread = executor->helped = Qnil;
     executor->deadline_class = executor->fiber_state = executor->stalls = Qnil;
+    executor->server_timing = Qfalse;
     executor->env->listeners = executor->env->template = executor->env->no_input = executor->env->string_io = Qnil;
     executor->env->file_class = Qnil;
     return self;
@@ -146,14 +154,15 @@ static void open_ports(nb_executor *executor, nb_link *link) {
 }
 
 /* Executor.new(owner, app, fibers: 1024, log: nil, slice_ms: nil, helps: nil, lane: nil, stalls:
-   nil, early_hints: false, sendfile: false, accel: nil). owner: an Engine before its start; in a
-   worker a Link. fibers: requests that run at once, at most. log: a NeverBlock::Log. slice_ms: as
-   Scheduler#slice_ms=. helps: the Executor of the same process whose spare this is; both together
-   run no more requests than that one may. lane: of an Engine, the lane whose thread this is.
-   stalls: what NeverBlock::Stalls gathers. early_hints: env has rack.early_hints. sendfile:
-   X-Sendfile names files. accel: the mapping of X-Accel-Redirect. Raises NeverBlock::Error when the
-   engine has started or is closed, and Errno::EMFILE when there is no descriptor for its
-   scheduler. */
+   nil, early_hints: false, request_times: false, server_timing: false, sendfile: false, accel:
+   nil). owner: an Engine before its start; in a worker a Link. fibers: requests that run at once,
+   at most. log: a NeverBlock::Log. slice_ms: as Scheduler#slice_ms=. helps: the Executor of the
+   same process whose spare this is; both together run no more requests than that one may. lane: of
+   an Engine, the lane whose thread this is. stalls: what NeverBlock::Stalls gathers. early_hints:
+   env has rack.early_hints. request_times: rack.response_finished finds neverblock.time in env.
+   server_timing: as the setting. sendfile: X-Sendfile names files. accel: the mapping of
+   X-Accel-Redirect. Raises NeverBlock::Error when the engine has started or is closed, and
+   Errno::EMFILE when there is no descriptor for its scheduler. */
 static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     VALUE owner, app, keywords;
     nb_executor *executor = get(self);
@@ -174,6 +183,8 @@ static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     executor->accel = RTEST(mapping);
     if (executor->accel) nb_env_builder_add_accel(executor->env, mapping);
     executor->env->early_hints = RTEST(keyword(keywords, "early_hints", Qfalse));
+    executor->request_times = RTEST(keyword(keywords, "request_times", Qfalse));
+    executor->server_timing = nb_timing_read_setting(keyword(keywords, "server_timing", Qfalse));
     executor->scheduler = rb_class_new_instance(0, NULL, nb_scheduler_class);
     executor->helped = keyword(keywords, "helps", Qnil);
     executor->helps = NIL_P(executor->helped) ? NULL : get(executor->helped);
@@ -233,6 +244,7 @@ static VALUE run_body(VALUE self) {
     nb_executor *executor = get(self);
     nb_executor_begin_running(executor);
     executor->figures = atomic_load_explicit(&nb_executor_figures_of(executor)->enabled, memory_order_relaxed);
+    executor->accounts = executor->figures || executor->request_times || RTEST(executor->server_timing);
     add_listeners(executor);
     nb_executor_attach(executor);
     if (!executor->server) nb_executor_figures_begin(executor);
@@ -300,6 +312,7 @@ void nb_executor_define(VALUE module) {
     nb_stalls_define(module);
     nb_response_define(module);
     nb_hijack_define(module);
+    nb_timing_define();
     VALUE class = rb_define_class_under(module, "Executor", rb_cObject);
     rb_define_alloc_func(class, executor_allocate);
     rb_define_method(class, "initialize", executor_initialize, -1);

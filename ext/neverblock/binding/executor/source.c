@@ -198,6 +198,7 @@ void nb_executor_attach(nb_executor *executor) {
         .preempted = nb_executor_preempted,
         .finished = source_finished,
         .owner = executor,
+        .accounts = executor->accounts,
         .shares_gvl = !executor->server || !NIL_P(executor->helped) || executor->lane || executor->link->spare,
         .switched_ns = &executor->board->pulse.switched_ns,
         .parked = &executor->board->figures.parked,

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "binding/executor/entry.h"
 #include "binding/executor/requests.h"
+#include "binding/executor/slow_requests.h"
 #include "binding/ports/running.h"
 #include "binding/ports/writing.h"
 #include "binding/rack/env.h"
@@ -20,6 +21,7 @@
 #include "binding/base/module.h"
 #include "os/memory.h"
 #include "binding/rack/response.h"
+#include "binding/rack/timing.h"
 #include "binding/fibers/root.h"
 #include "binding/fibers/start.h"
 #include "binding/scheduler/scheduler.h"
@@ -76,10 +78,18 @@ static nb_slice slice_of(const nb_request_message *request, nb_span span) {
     return nb_slice_of((const char *)request + span.offset, span.size);
 }
 
+static void begin_account(nb_task *task, const nb_request_message *request) {
+    nb_account_facts facts = {.exchange = task->exchange,
+                              .head_ns = request->head_ns,
+                              .body_ns = request->body_ns,
+                              .arrived_ns = request->arrived_ns,
+                              .taken_ns = task->taken_ns};
+    nb_account_begin(&task->account, &facts);
+}
+
 /* Where there is an admin address the loops are told which request the fiber serves. */
-static void tell_begun(nb_task *task, const nb_request_message *request) {
+static void begin_record(nb_task *task, const nb_request_message *request) {
     nb_executor *executor = task->executor;
-    if (!executor->figures) return;
     nb_fiber_request facts = {.exchange = task->exchange,
                               .arrived_ns = request->arrived_ns,
                               .taken_ns = task->taken_ns,
@@ -87,15 +97,23 @@ static void tell_begun(nb_task *task, const nb_request_message *request) {
                               .route = request->route};
     task->record = nb_fiber_request_begin(executor->link->fibers, &facts, slice_of(request, request->method_text),
                                           slice_of(request, request->path), slice_of(request, request->query));
-    nb_scheduler_serves(executor->scheduler, task->record, task->exchange);
+}
+
+static void tell_begun(nb_task *task, const nb_request_message *request) {
+    nb_executor *executor = task->executor;
+    if (!executor->accounts) return;
+    begin_account(task, request);
+    if (executor->figures) begin_record(task, request);
+    nb_scheduler_serves(executor->scheduler, task->record, task->exchange, &task->account);
 }
 
 static void tell_ended(nb_task *task) {
     nb_executor *executor = task->executor;
-    if (!executor->figures || executor->over || nb_executor_in_child(executor)) return;
-    nb_fiber_request_end(executor->link->fibers, task->record);
+    if (!executor->accounts || executor->over || nb_executor_in_child(executor)) return;
+    if (executor->figures) nb_fiber_request_end(executor->link->fibers, task->record);
     task->record = NB_FIBER_NONE;
-    nb_scheduler_serves(executor->scheduler, NB_FIBER_NONE, 0);
+    task->account.exchange = 0;
+    nb_scheduler_serves(executor->scheduler, NB_FIBER_NONE, 0, NULL);
 }
 
 /* Copies the request's words for reports that are made while Ruby cannot be asked. */
@@ -132,6 +150,7 @@ static VALUE build_env(nb_task *task) {
     if (task->executor->figures) nb_fiber_request_name(task->executor->link->fibers, task->record, task->words.id);
     VALUE dropped = dropped_name(task->executor->env);
     task->request = NULL;
+    if (task->executor->accounts) nb_timing_begin(task);
     if (streams) {
         task->input = nb_input_open(task);
         rb_hash_aset(task->env, nb_env_keys.rack_input, task->input);
@@ -284,6 +303,13 @@ static int fail(nb_task *task) {
 
 static int close_returned(nb_task *task) { return has_close(task->body) ? protect_step(task, close_body) : 0; }
 
+static VALUE put_times(VALUE task) {
+    nb_timing_put((nb_task *)task);
+    return Qnil;
+}
+
+static int times(nb_task *task) { return task->executor->request_times ? protect_step(task, put_times) : 0; }
+
 /* Closes the file of a spooled body, which is ours, whatever the application has put in its
    place. */
 static VALUE close_input(VALUE argument) { return rb_io_close(((nb_task *)argument)->input); }
@@ -294,7 +320,8 @@ static int close_spooled(nb_task *task) {
 }
 
 /* Each step returns the tag of an end of the thread or fiber that must go on, else 0. */
-static int (*const steps[])(nb_task *) = {answer, fail, close_returned, run_finished, run_after_reply, close_spooled};
+static int (*const steps[])(nb_task *) = {answer,          fail,         close_returned, times, run_finished,
+                                          run_after_reply, close_spooled};
 #define STEPS (sizeof(steps) / sizeof(*steps))
 
 static VALUE go_on(VALUE tag) { rb_jump_tag((int)tag); }
@@ -343,6 +370,7 @@ static void forget(nb_task *task) {
     nb_executor *executor = task->executor;
     nb_executor_end_wait(task);
     nb_executor_unindex_task(task);
+    nb_slow_request_offer(task);
     tell_ended(task);
     task->env = task->body = task->status = task->headers = task->error = task->input = task->writer = task->socket =
         Qnil;
@@ -353,7 +381,7 @@ static void forget(nb_task *task) {
     task->step = 0;
     nb_executor_leave(task);
     task->busy = task->gone = task->left = task->events = task->hijack_asked = false;
-    task->head_sent = task->ended = task->unbegun = task->expired = task->cancelled = false;
+    task->head_sent = task->ended = task->unbegun = task->expired = task->cancelled = task->timed = false;
     push_idle(task);
     executor->running--;
     nb_executor_tell_running(executor);

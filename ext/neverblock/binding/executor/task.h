@@ -4,9 +4,9 @@
  *
  * A pooled fiber serves one request after the other; between two it is cleared of what the
  * application has left on it. The steps of a request are: answer, the answer of a failure, the
- * body's close, rack.response_finished, rack.after_reply, the close of a spooled body. Each is
- * taken, whatever the steps before it have raised. All functions run on the executor's thread with
- * the GVL.
+ * body's close, where its time went, rack.response_finished, rack.after_reply, the close of a
+ * spooled body. Each is taken, whatever the steps before it have raised. All functions run on the
+ * executor's thread with the GVL.
  */
 #ifndef NB_BINDING_TASK_H
 #define NB_BINDING_TASK_H

@@ -14,6 +14,7 @@
 #include <sys/un.h>
 
 #include "binding/base/protect.h"
+#include "binding/state/accounting.h"
 #include "binding/state/serving.h"
 
 /* Frames that are looked at; a driver is nearer to its wait. */
@@ -108,7 +109,7 @@ static void learn(nb_descriptor *descriptor, int fd) {
 
 void nb_descriptor_about(nb_wait *wait, const nb_watch *watch) {
     nb_scheduler *scheduler = wait->scheduler;
-    if (!nb_fiber_memory_of(scheduler) || wait->about.kind != 0) return;
+    if (!nb_accounting(scheduler) || wait->about.kind != 0) return;
     nb_descriptor *descriptor = &scheduler->watches.table[watch->fd];
     int error = errno;
     if (descriptor->about_kind == 0 || !descriptor->about_whole) learn(descriptor, watch->fd);

@@ -10,6 +10,7 @@
 #include "binding/scheduler/event_loop.h"
 #include "binding/scheduler/park.h"
 #include "binding/state/children.h"
+#include "binding/state/accounting.h"
 #include "binding/state/serving.h"
 #include "binding/state/loop_time.h"
 #include "binding/state/object.h"
@@ -181,7 +182,7 @@ static VALUE scheduler_next_wait(int argc, VALUE *argv, VALUE klass) {
     rb_check_arity(argc, 1, 2);
     Check_Type(argv[0], T_SYMBOL);
     nb_scheduler *scheduler = nb_scheduler_of_thread();
-    if (scheduler == NULL || nb_fiber_memory_of(scheduler) == NULL) return Qnil;
+    if (scheduler == NULL || !nb_accounting(scheduler)) return Qnil;
     VALUE name = rb_sym2str(argv[0]), text = argc == 2 && !NIL_P(argv[1]) ? StringValue(argv[1]) : Qnil;
     nb_fiber_wait_kind kind = nb_fiber_wait_named(StringValueCStr(name));
     nb_slice words = NIL_P(text) ? nb_slice_of(NULL, 0) : nb_slice_of(RSTRING_PTR(text), (size_t)RSTRING_LEN(text));

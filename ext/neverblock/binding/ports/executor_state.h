@@ -54,7 +54,11 @@ struct nb_executor {
     int64_t entry_ns;
     /* the task whose fiber the drain has switched to, and which has not parked since */
     const nb_task *direct;
-    unsigned forks;           /* nb_fork_generation, when it began to run */
+    unsigned forks; /* nb_fork_generation, when it began to run */
+    /* Server-Timing of responses: false, true, or the secret by which a request asks for it */
+    VALUE server_timing;
+    bool request_times;       /* env has where a request's time went, when its response is done */
+    bool accounts;            /* somebody reads where requests' time went (intake/account.h) */
     bool figures;             /* somebody reads what has to be measured (intake/channel.h) */
     int64_t turn_began_ns;    /* 0: it has not */
     int64_t awake_ns;         /* since when; 0: it sleeps */
@@ -76,7 +80,8 @@ struct nb_executor {
     struct nb_stall *trace;
     int64_t traces_for_ns, traces_long_ns;
     size_t trace_place, trace_long_place;
-    nb_executor *next; /* of those that run in this process */
+    nb_slow_request *slow; /* room for one (executor/slow_requests.h), or NULL */
+    nb_executor *next;     /* of those that run in this process */
 };
 
 /* What it tells the loops of itself. */

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "binding/scheduler/limit.h"
+#include "intake/account.h"
 #include "intake/channel.h"
 #include "dispatch/exchange.h"
 #include "stall/stall.h"
@@ -39,6 +40,7 @@ struct nb_task {
     nb_request_message *request; /* in the ring; valid until the fiber first parks */
     nb_stall_request words;      /* of the request, for reports */
     uint32_t record;             /* of the request (intake/fiber_table.h); NB_FIBER_NONE */
+    nb_account account;          /* of the request, where the executor keeps accounts */
     nb_exchange_id exchange;
     uint64_t unacknowledged; /* body bytes sent since the backlog was last known to be low */
     int64_t taken_ns;        /* when its fiber began with it */
@@ -56,6 +58,7 @@ struct nb_task {
     bool unbegun;     /* its deadline had passed before the application was called */
     bool expired;     /* its deadline has passed and has ended it: 503 */
     bool cancelled;   /* an operator has ended it: 503 */
+    bool timed;       /* its response says where its time went (Server-Timing) */
     bool head_sent;
     bool ended;          /* the last part was sent */
     bool waits_drained;  /* parked until the backlog is low */

@@ -8,6 +8,7 @@
 #include "binding/ports/writing.h"
 #include "binding/rack/env_keys.h"
 #include "binding/rack/response_parts.h"
+#include "binding/rack/timing.h"
 
 static ID id_each, id_call, id_read;
 static VALUE stream_class;
@@ -59,6 +60,7 @@ static void send_chunk(nb_body_writer *writing, VALUE chunk) {
     writing->sent += bytes.size;
     if (!task->head_sent) {
         uint64_t high;
+        nb_timing_add_field(task, writing->gathered);
         size_t first = nb_response_step(task, sizeof(nb_response_message) + writing->gathered->size, bytes.size, &high);
         nb_response_send_head(task, writing->gathered, (nb_slice){bytes.data, first}, 0);
         bytes = (nb_slice){bytes.data + first, bytes.size - first};

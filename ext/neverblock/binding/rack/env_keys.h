@@ -42,6 +42,8 @@
     X(rack_protocol, "rack.protocol")                   \
     X(request_id, "neverblock.request_id")              \
     X(trace_id, "neverblock.trace_id")                  \
+    X(time, "neverblock.time")                          \
+    X(server_timing, "HTTP_X_SERVER_TIMING")            \
     X(deadline, "neverblock.deadline")                  \
     X(tls, "neverblock.tls")
 

@@ -13,6 +13,7 @@
 #include "binding/rack/response_file.h"
 #include "binding/rack/response_head.h"
 #include "binding/rack/response_parts.h"
+#include "binding/rack/timing.h"
 #include "binding/rack/body_writer.h"
 #include "binding/rack/upgrade.h"
 #include "binding/scheduler/limit.h"
@@ -84,6 +85,7 @@ static uint64_t array_bytes(VALUE body) {
 
 /* The usual response is one or a few short strings: head and body are one part. */
 static void send_small_array(nb_task *task, nb_response_head *gathered, VALUE body, size_t body_bytes) {
+    nb_timing_add_field(task, gathered);
     size_t fields_bytes = gathered->size;
     for (long i = 0; i < RARRAY_LEN(body); i++) {
         VALUE chunk = rb_ary_entry(body, i);
@@ -93,7 +95,7 @@ static void send_small_array(nb_task *task, nb_response_head *gathered, VALUE bo
     nb_response_send_head(task, gathered, (nb_slice){gathered->bytes + fields_bytes, body_bytes}, NB_PART_LAST);
 }
 
-static void send_large_array(nb_task *task, const nb_response_head *gathered, VALUE body) {
+static void send_large_array(nb_task *task, nb_response_head *gathered, VALUE body) {
     nb_response_send_head(task, gathered, (nb_slice){NULL, 0}, 0);
     for (long i = 0; i < RARRAY_LEN(body); i++) {
         VALUE chunk = nb_response_frozen_chunk(rb_ary_entry(body, i));
@@ -272,6 +274,7 @@ static void send_own(nb_task *task, int status, nb_slice fields, nb_slice body, 
     nb_response_head gathered = {.bytes = (char *)(uintptr_t)fields.data,
                                  .size = fields.size,
                                  .content_length = body.size,
+                                 .timing_added = true,
                                  .flags = NB_RESPONSE_HAS_LENGTH,
                                  .status = status};
     nb_response_send_head(task, &gathered, body, NB_PART_LAST | flags);

@@ -13,6 +13,7 @@
 #include "binding/ports/writing.h"
 #include "binding/rack/env_keys.h"
 #include "binding/rack/response_parts.h"
+#include "binding/rack/timing.h"
 #include "files/file_request.h"
 #include "http/head.h"
 
@@ -74,6 +75,7 @@ static void put_bytes(char **out, const char *bytes, size_t size) {
    path is what a report of the download says. */
 static void send_named(nb_task *task, nb_response_head *gathered, VALUE path, const struct stat *found) {
     conditions read;
+    nb_timing_add_field(task, gathered);
     read_conditions(&read, task, gathered);
     size_t path_bytes = RTEST(path) ? (size_t)RSTRING_LEN(path) : 0;
     if (path_bytes > NB_NAMED_PATH_BYTES_MAX) path_bytes = NB_NAMED_PATH_BYTES_MAX;
@@ -107,7 +109,7 @@ static void send_named(nb_task *task, nb_response_head *gathered, VALUE path, co
     if (request_bytes) nb_file_request_write(out, &read.request);
     if (gathered->fd >= 0 && nb_channel_is_shared(task->port->channel)) close(gathered->fd);
     gathered->fd = -1;
-    task->head_sent = true;
+    nb_timing_note_head(task);
     nb_response_end(task);
     nb_executor_send(task, bytes);
     RB_GC_GUARD(path);

@@ -35,6 +35,7 @@ typedef struct nb_response_head {
     bool encoded;       /* the application gave Transfer-Encoding */
     bool ranged;        /* the application gave Content-Range */
     bool upgrade_named; /* the application gave Upgrade */
+    bool timing_added;  /* Server-Timing was added, or is not to be */
     uint16_t naming;    /* nb_naming of `path` */
     VALUE path;         /* of X-Sendfile or X-Accel-Redirect, or Qfalse */
     VALUE id;           /* of X-Download-Id, or Qfalse */

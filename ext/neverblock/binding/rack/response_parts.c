@@ -9,6 +9,7 @@
 #include "binding/base/module.h"
 #include "binding/ports/writing.h"
 #include "binding/rack/input.h"
+#include "binding/rack/timing.h"
 
 bool nb_response_body_allowed(const nb_task *task, int status) {
     return !task->head_request && status != 204 && status != 304;
@@ -20,7 +21,8 @@ void nb_response_end(nb_task *task) {
     if (nb_input_is(task->input)) nb_input_look(task->input);
 }
 
-void nb_response_send_head(nb_task *task, const nb_response_head *gathered, nb_slice body, uint16_t flags) {
+void nb_response_send_head(nb_task *task, nb_response_head *gathered, nb_slice body, uint16_t flags) {
+    nb_timing_add_field(task, gathered);
     size_t bytes = sizeof(nb_response_message) + gathered->size + body.size;
     nb_response_message *part = nb_executor_reserve(task, bytes);
     *part = (nb_response_message){
@@ -36,7 +38,7 @@ void nb_response_send_head(nb_task *task, const nb_response_head *gathered, nb_s
     char *out = (char *)(part + 1);
     if (gathered->size) memcpy(out, gathered->bytes, gathered->size);
     if (body.size) memcpy(out + gathered->size, body.data, body.size);
-    task->head_sent = true;
+    nb_timing_note_head(task);
     if (flags & NB_PART_LAST) nb_response_end(task);
     task->unacknowledged += body.size;
     nb_executor_send(task, bytes);

@@ -17,7 +17,7 @@
 #include "binding/rack/response_head.h"
 
 /* Sends the head and the first bytes of the body as one part. flags: NB_PART_ and NB_RESPONSE_. */
-void nb_response_send_head(nb_task *task, const nb_response_head *gathered, nb_slice body, uint16_t flags);
+void nb_response_send_head(nb_task *task, nb_response_head *gathered, nb_slice body, uint16_t flags);
 /* Sends one part of the body. */
 void nb_response_send_part(nb_task *task, nb_slice body, uint16_t flags);
 /* Sends any number of body bytes, in as many parts as they need; the last part carries `flags`.

@@ -13,6 +13,7 @@
 #include "binding/fibers/root.h"
 #include "binding/fibers/start.h"
 #include "binding/fibers/transfer.h"
+#include "binding/state/accounting.h"
 #include "binding/state/loop_time.h"
 #include "binding/state/object.h"
 #include "binding/state/timeslice_state.h"
@@ -59,6 +60,7 @@ static void transfer_to(nb_scheduler *scheduler, VALUE fiber) {
     nb_transfer_to(scheduler, fiber);
     while (scheduler->loop_fiber != loop)
         rb_fiber_transfer(scheduler->loop_fiber, 0, NULL);
+    if (!scheduler->parks) nb_accounting_fiber_ended(scheduler);
 }
 
 static void resume_wait(nb_wait *wait) {
@@ -70,6 +72,7 @@ static void resume_wait(nb_wait *wait) {
 
 void nb_event_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait) {
     if (scheduler->attached) nb_event_loop_stamp(scheduler, nb_event_loop_now(scheduler));
+    nb_accounting_switched(scheduler, scheduler->now_ns);
     if (scheduler->timeslices)
         nb_timeslices_switch(scheduler->timeslices, nb_event_loop_now(scheduler),
                              wait && wait->kind == NB_WAIT_PREEMPTED);

@@ -9,11 +9,13 @@
 #include "binding/fibers/transfer.h"
 #include "binding/scheduler/event_loop.h"
 #include "binding/scheduler/park.h"
+#include "binding/state/accounting.h"
 #include "binding/state/serving.h"
 #include "binding/state/loop_time.h"
 #include "binding/state/object.h"
 #include "binding/state/timeslice_state.h"
 #include "binding/state/wait.h"
+#include "os/clock.h"
 
 void nb_scheduler_attach(VALUE self, const nb_scheduler_source *source) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
@@ -46,8 +48,15 @@ void nb_scheduler_next_wait(VALUE self, nb_fiber_wait_kind kind) {
     nb_fiber_next_wait(nb_scheduler_get(self), kind, -1, nb_slice_of(NULL, 0));
 }
 
-void nb_scheduler_serves(VALUE self, uint32_t record, uint64_t exchange) {
-    nb_fiber_serves(nb_scheduler_get(self), record, exchange);
+void nb_scheduler_serves(VALUE self, uint32_t record, uint64_t exchange, nb_account *account) {
+    nb_fiber_serves(nb_scheduler_get(self), record, exchange, account);
+}
+
+int64_t nb_scheduler_count(VALUE self) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    int64_t now_ns = nb_clock_monotonic_ns();
+    nb_accounting_count(scheduler, now_ns);
+    return now_ns;
 }
 
 size_t nb_scheduler_parked_places(VALUE self) { return nb_scheduler_get(self)->parked.capacity; }
@@ -117,6 +126,7 @@ VALUE nb_scheduler_root(VALUE self) { return nb_root_now(nb_scheduler_get(self))
 void nb_scheduler_stamp(VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     nb_event_loop_stamp(scheduler, nb_event_loop_clock(scheduler));
+    nb_accounting_switched(scheduler, scheduler->now_ns);
     if (scheduler->timeslices) nb_timeslices_switch(scheduler->timeslices, scheduler->now_ns, false);
     scheduler->now_fresh = false;
 }

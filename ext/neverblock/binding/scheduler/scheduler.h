@@ -16,6 +16,7 @@
 
 #include "binding/state/heap.h"
 #include "binding/state/source.h"
+#include "intake/account.h"
 #include "intake/fiber_table.h"
 
 /* At most one; before run. The struct is copied. */
@@ -44,9 +45,13 @@ void nb_scheduler_ready(VALUE scheduler, VALUE fiber);
 /* What the next wait of the running fiber is for, for those who look at the server. Does not
    raise. */
 void nb_scheduler_next_wait(VALUE scheduler, nb_fiber_wait_kind kind);
-/* The running fiber works for this request from now on (intake/fiber_table.h); NB_FIBER_NONE: for
-   none. */
-void nb_scheduler_serves(VALUE scheduler, uint32_t record, uint64_t exchange);
+/* The running fiber works for this request from now on; exchange 0: for none. Its record
+   (intake/fiber_table.h) or NB_FIBER_NONE; its account, borrowed until nb_scheduler_detach, or
+   NULL. */
+void nb_scheduler_serves(VALUE scheduler, uint32_t record, uint64_t exchange, nb_account *account);
+/* Adds what the running fiber has run since its last wait to its request's account, and returns the
+   time. */
+int64_t nb_scheduler_count(VALUE scheduler);
 
 /* The wait record of the fiber in this place of the table of parked fibers, and the fiber.
    NB_FIBER_NONE: the place is free, or its wait is not recorded. Places change when fibers park. */

@@ -1,6 +1,6 @@
 /*
- * fiber_record.h - what a fiber that parks waits for, told to the loops (intake/fiber_table.h). A
- * wait costs some stores, and no system call of its own.
+ * fiber_record.h - what a fiber that parks waits for, told to the loops (intake/fiber_table.h) and
+ * to its request's account (accounting.h). A wait costs some stores, and no system call of its own.
  *
  * All functions take the GVL and run on the scheduler's thread. They do not raise.
  */

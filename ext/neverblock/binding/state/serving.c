@@ -13,9 +13,9 @@ uint64_t nb_fiber_name(VALUE fiber) {
     return RB_TYPE_P(fiber, T_DATA) ? (uint64_t)(uintptr_t)RTYPEDDATA_GET_DATA(fiber) : 0;
 }
 
-void nb_fiber_serves(nb_scheduler *scheduler, uint32_t record, uint64_t exchange) {
+void nb_fiber_serves(nb_scheduler *scheduler, uint32_t record, uint64_t exchange, nb_account *account) {
     nb_fiber_memory *memory = nb_fiber_memory_of(scheduler);
-    scheduler->serving = (nb_serving){.exchange = exchange, .record = record, .own = record != NB_FIBER_NONE};
+    scheduler->serving = (nb_serving){.exchange = exchange, .account = account, .record = record, .own = exchange != 0};
     if (memory) nb_fiber_runs(memory, record);
 }
 

@@ -24,8 +24,9 @@ static inline nb_fiber_memory *nb_fiber_memory_of(const nb_scheduler *scheduler)
     return scheduler->attached ? scheduler->source.fibers : NULL;
 }
 
-/* The running fiber is this request's own. record: NB_FIBER_NONE: it works for none. */
-void nb_fiber_serves(nb_scheduler *scheduler, uint32_t record, uint64_t exchange);
+/* The running fiber is this request's own. exchange 0: it works for none. record: NB_FIBER_NONE: it
+   has none. account: borrowed until the scheduler is detached; NULL: none. */
+void nb_fiber_serves(nb_scheduler *scheduler, uint32_t record, uint64_t exchange, nb_account *account);
 
 /* The next wait of the running fiber is for this. text: copied, and cut off. */
 void nb_fiber_next_wait(nb_scheduler *scheduler, nb_fiber_wait_kind kind, int32_t number, nb_slice text);

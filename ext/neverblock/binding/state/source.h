@@ -52,6 +52,7 @@ typedef struct nb_scheduler_source {
     void *owner;
     /* Where each switch of fibers is stamped (nb_pulse; 0: the loop sleeps), or NULL. */
     _Atomic int64_t *switched_ns;
+    bool accounts;   /* of each request it is told where its time went (state/accounting.h) */
     bool shares_gvl; /* other loops of the process want the GVL as often as this one */
     /* Where each stamp tells how many fibers are parked, and how many of them are ready; or
        NULL. */

@@ -23,6 +23,7 @@
 #include "binding/state/sleeper.h"
 #include "binding/state/source.h"
 #include "binding/state/watch.h"
+#include "intake/account.h"
 #include "intake/fiber_table.h"
 
 typedef struct nb_scheduler nb_scheduler;
@@ -36,9 +37,19 @@ typedef enum nb_resume_question { NB_ASKS_NOTHING, NB_ASKS_PIN, NB_ASKS_PREEMPT 
 /* The request that a fiber works for, as the loops are told of it (state/serving.h). */
 typedef struct nb_serving {
     uint64_t exchange; /* 0: none */
-    uint32_t record;   /* NB_FIBER_NONE */
-    bool own;          /* it is the request's own fiber */
+    /* its executor's, or NULL; of no meaning where it has another exchange (accounting.h) */
+    nb_account *account;
+    uint32_t record; /* NB_FIBER_NONE */
+    bool own;        /* it is the request's own fiber */
 } nb_serving;
+
+/* What was counted last for the accounts of requests (accounting.h). */
+typedef struct nb_accounted {
+    int64_t at_ns;
+    int64_t told_ns;  /* up to when the loops were told (intake/fiber_table.h) */
+    int64_t gc_ns;    /* of the process, since it began */
+    uint64_t objects; /* likewise */
+} nb_accounted;
 
 /* What the next wait is for. It is forgotten where none begins before the next switch. */
 typedef struct nb_next_wait {
@@ -74,6 +85,7 @@ struct nb_scheduler {
     uint8_t question;
     bool answer; /* to that question */
     nb_serving serving;
+    nb_accounted counted;
     nb_next_wait next_wait;
     uint64_t switches; /* to fibers, since it was made */
     /* since the last switch a fiber did not park, as its descriptor was ready */

@@ -30,6 +30,7 @@ void nb_wait_init(nb_wait *wait, nb_scheduler *scheduler, nb_wait_kind kind) {
                       .serving = scheduler->serving,
                       .about = nb_fiber_take_next_wait(scheduler),
                       .record = NB_FIBER_NONE,
+                      .place = NB_WATERFALL_NONE,
                       .alarm = {.fire = wait_expired}};
     nb_list_init(&wait->link);
     if (kind == NB_WAIT_SLEEP && wait->about.kind == 0) wait->about.kind = NB_FIBER_WAIT_sleep;
@@ -65,6 +66,12 @@ static void wake_before_raise(nb_wait *wait) {
     wait->exception = Qnil;
 }
 
+/* While a fiber runs, or the loop sleeps, the loop's time is an old one. */
+static int64_t woken_ns(nb_scheduler *scheduler) {
+    if (scheduler->switched || scheduler->sleeper.sleeping) return nb_clock_monotonic_ns();
+    return nb_event_loop_now(scheduler);
+}
+
 bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome) {
     if (wait->state != NB_WAITING) {
         /* What came after the deadline but before the fiber ran has still come. */
@@ -78,6 +85,7 @@ bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome) {
     nb_timers_disarm(&scheduler->timers, &wait->alarm.timer);
     nb_list_append(&scheduler->ready, &wait->link);
     wait->counted = true;
+    if (wait->accounted_ns) wait->ready_ns = woken_ns(scheduler);
     scheduler->ready_count++;
     nb_wait_tell_ready(wait);
     if (scheduler->sleeper.sleeping) nb_sleeper_wake(&scheduler->sleeper);

@@ -62,6 +62,11 @@ struct nb_wait {
     nb_serving serving;
     nb_wait_about about; /* for those who look at the server */
     uint32_t record;     /* state/fiber_record.h; NB_FIBER_NONE */
+    /* since when it counts in its request's account, and as which kind; 0: it does not */
+    int64_t accounted_ns;
+    uint8_t accounted_kind;
+    uint32_t place;   /* in the waterfall of its request (intake/waterfall.h); NB_WATERFALL_NONE */
+    int64_t ready_ns; /* when it was over, if it counts; 0: it is not */
 };
 
 void nb_wait_init(nb_wait *wait, nb_scheduler *scheduler, nb_wait_kind kind);

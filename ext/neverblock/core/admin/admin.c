@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "admin/openmetrics.h"
 #include "base/limits.h"
 #include "loop/snapshot.h"
 #include "loop/loop_state.h"
@@ -23,7 +24,8 @@ static const char list[] = "neverblock\n\n/health       200 while the server's I
                            "/metrics      figures for Prometheus\n"
                            "/status.json  figures for people and programs\n"
                            "/fibers.json  what each request does and waits for; ?backtrace=1: where\n"
-                           "/events       both, each second, as an event stream\n"
+                           "/slowest.json where the time of the slowest requests went\n"
+                           "/events       status.json and fibers.json, each second, as an event stream\n"
                            "\nBy POST and with admin_token: /cancel?exchange=ID /reload /workers?change=add|remove\n";
 
 static const char no_page[] = "\nA browser would be shown a live page, which is not built here: bin/live-page\n";
@@ -80,6 +82,10 @@ static page write_ready(nb_loop *loop, nb_text *text) {
 }
 
 static page write_metrics(nb_loop *loop, nb_text *text) {
+    if (nb_openmetrics_wanted(&loop->connections.head)) {
+        nb_admin_write_openmetrics(loop, text);
+        return (page){200, NB_SLICE("Content-Type: " NB_OPENMETRICS_TYPE "\r\nCache-Control: no-store\r\n")};
+    }
     nb_admin_write_metrics(loop, text);
     return (page){200,
                   NB_SLICE("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\nCache-Control: no-store\r\n")};
@@ -95,9 +101,15 @@ static page write_fibers(nb_loop *loop, nb_text *text) {
     return (page){200, NB_SLICE("Content-Type: application/json\r\nCache-Control: no-store\r\n")};
 }
 
+static page write_slowest(nb_loop *loop, nb_text *text) {
+    nb_admin_write_slowest(loop, text);
+    return (page){200, NB_SLICE("Content-Type: application/json\r\nCache-Control: no-store\r\n")};
+}
+
 static page write_unknown(nb_loop *loop, nb_text *text) {
     (void)loop;
-    nb_text_add(text, "404 Not Found: there are / /health /ready /metrics /status.json /fibers.json /events\n");
+    nb_text_add(text, "404 Not Found: there are / /health /ready /metrics /status.json /fibers.json /slowest.json "
+                      "/events\n");
     return (page){404, NB_SLICE(TEXT_FIELDS)};
 }
 
@@ -113,8 +125,13 @@ static writer *find(const nb_head *head) {
     static const struct {
         const char *path;
         writer *write;
-    } pages[] = {{"/", write_home},           {"/health", write_health},      {"/ready", write_ready},
-                 {"/metrics", write_metrics}, {"/status.json", write_status}, {"/fibers.json", write_fibers}};
+    } pages[] = {{"/", write_home},
+                 {"/health", write_health},
+                 {"/ready", write_ready},
+                 {"/metrics", write_metrics},
+                 {"/status.json", write_status},
+                 {"/fibers.json", write_fibers},
+                 {"/slowest.json", write_slowest}};
     if (head->method != NB_METHOD_GET && head->method != NB_METHOD_HEAD) return write_method;
     for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
         nb_slice path = nb_slice_of(pages[i].path, strlen(pages[i].path));

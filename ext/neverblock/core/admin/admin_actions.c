@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "admin/admin.h"
-#include "admin/query.h"
+#include "admin/shown.h"
 #include "loop/loop_state.h"
 #include "loop/loops.h"
 #include "responses/compose.h"
@@ -52,7 +52,7 @@ static bool read_exchange(nb_slice text, nb_exchange_id *id) {
 static nb_refusal cancel(nb_loop *loop, nb_slice query) {
     nb_slice value = {NULL, 0};
     nb_exchange_id id;
-    if (!nb_query_parameter(query, "exchange", &value) || !read_exchange(value, &id))
+    if (!nb_shown_parameter(query, "exchange", &value) || !read_exchange(value, &id))
         return (nb_refusal){400, "exchange is the number that /fibers.json has, as in /cancel?exchange=1a"};
     if (!nb_loops_cancel(loop->all, id)) return (nb_refusal){503, "too many requests are being cancelled; try again"};
     return (nb_refusal){202, "the request ends where it waits"};
@@ -70,7 +70,7 @@ static nb_refusal command(const nb_loop *loop, char byte) {
 
 static nb_refusal change_workers(const nb_loop *loop, nb_slice query) {
     nb_slice value = {NULL, 0};
-    (void)nb_query_parameter(query, "change", &value);
+    (void)nb_shown_parameter(query, "change", &value);
     if (nb_slice_equal(value, NB_SLICE("add"))) return command(loop, '+');
     if (nb_slice_equal(value, NB_SLICE("remove"))) return command(loop, '-');
     return (nb_refusal){400, "change is add or remove, as in /workers?change=add"};

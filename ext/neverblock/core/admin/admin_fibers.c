@@ -14,7 +14,7 @@
 #include "admin/admin.h"
 #include "admin/fiber_choice.h"
 #include "admin/json.h"
-#include "admin/query.h"
+#include "admin/shown.h"
 #include "base/alloc.h"
 #include "dispatch/dispatch.h"
 #include "intake/fiber_table.h"
@@ -26,8 +26,6 @@
 #define LIMIT_DEFAULT 250u
 /* Fibers of one event (nb_admin_write_oldest_fibers). */
 #define OLDEST 100u
-/* Executors that are looked at: workers with their spares and lanes. */
-#define EXECUTORS_MAX 1024u
 /* Of the whole answer, so much is left for what comes after the fibers. */
 #define LAST_BYTES 16384u
 /* Holders of locks that are looked for in one answer: each look reads all records. */
@@ -72,24 +70,15 @@ typedef struct fibers_view {
 
 static bool is_set(nb_slice query, const char *name) {
     nb_slice value;
-    return nb_query_parameter(query, name, &value) && !nb_slice_equal(value, NB_SLICE("0"));
-}
-
-static uint32_t limit_of(nb_slice query) {
-    nb_slice value;
-    uint32_t limit = 0;
-    if (!nb_query_parameter(query, "limit", &value) || value.size == 0) return LIMIT_DEFAULT;
-    for (size_t i = 0; i < value.size; i++) {
-        if (value.data[i] < '0' || value.data[i] > '9') return LIMIT_DEFAULT;
-        if (limit <= NB_FIBER_CHOICE_MAX) limit = limit * 10 + (uint32_t)(value.data[i] - '0');
-    }
-    return limit;
+    return nb_shown_parameter(query, name, &value) && !nb_slice_equal(value, NB_SLICE("0"));
 }
 
 static wanted wanted_by(nb_slice query) {
     nb_slice value;
-    wanted wants = {.limit = limit_of(query), .query = is_set(query, "query"), .traces = is_set(query, "backtrace")};
-    wants.asks = wants.traces && nb_query_parameter(query, "backtrace", &value) &&
+    wanted wants = {.limit = nb_shown_number(query, "limit", LIMIT_DEFAULT, NB_FIBER_CHOICE_MAX),
+                    .query = is_set(query, "query"),
+                    .traces = is_set(query, "backtrace")};
+    wants.asks = wants.traces && nb_shown_parameter(query, "backtrace", &value) &&
                  !nb_slice_equal(value, NB_SLICE("kept"));
     return wants;
 }
@@ -97,7 +86,7 @@ static wanted wanted_by(nb_slice query) {
 /* --- the executors --- */
 
 static void add_executor(fibers_view *view, const nb_dispatch_channel *channel) {
-    if (!channel->channel || view->executor_count == EXECUTORS_MAX) return;
+    if (!channel->channel || view->executor_count == NB_SHOWN_EXECUTORS_MAX) return;
     nb_board *board = channel->channel->board;
     nb_fiber_memory *memory = channel->channel->link->fibers;
     int64_t switched_ns = LOAD(board->pulse.switched_ns);
@@ -172,15 +161,6 @@ static void wake_for_traces(fibers_view *view, const shown_executor *executor) {
 
 /* --- pieces --- */
 
-static void add_whose(fibers_view *view, const shown_executor *executor) {
-    const nb_dispatch_channel *channel = executor->channel;
-    nb_text *text = view->text;
-    nb_json_number(text, "worker", channel->number);
-    if (channel->pid) nb_json_number(text, "pid", (uint64_t)channel->pid);
-    if (channel->channel->link->lane) nb_json_number(text, "lane", channel->channel->link->lane);
-    if (channel->helped != NB_CHANNEL_NONE) nb_json_flag(text, "spare", true);
-}
-
 static void add_request_words(fibers_view *view, const nb_fiber_request *request) {
     nb_text *text = view->text;
     const char *space = strchr(request->line, ' ');
@@ -192,17 +172,6 @@ static void add_request_words(fibers_view *view, const nb_fiber_request *request
     nb_json_bytes(text, "path", nb_slice_of(request->line + path, path_end - path));
     if (view->wanted.query && size > path_end + 1)
         nb_json_bytes(text, "query", nb_slice_of(request->line + path_end + 1, size - path_end - 1));
-}
-
-static void add_route(fibers_view *view, uint16_t number) {
-    const nb_routes *routes = &view->loop->routes;
-    if (number == NB_ROUTE_NONE || number > routes->count) return;
-    const nb_route_entry *entry = &routes->entries[number - 1];
-    char pattern[NB_JSON_BYTES_MAX];
-    size_t size = entry->bytes < sizeof(pattern) - 1 ? entry->bytes : sizeof(pattern) - 1;
-    memcpy(pattern, routes->text + entry->start, size);
-    if (entry->prefix) pattern[size++] = '*';
-    nb_json_bytes(view->text, "route", nb_slice_of(pattern, size));
 }
 
 static void add_trace(fibers_view *view, const nb_fiber_trace *trace) {
@@ -308,7 +277,7 @@ static bool own_wait(const nb_fiber_memory *memory, const nb_fiber_request *requ
 
 static void add_served(fibers_view *view, const nb_fiber_request *request) {
     add_request_words(view, request);
-    add_route(view, request->route);
+    nb_shown_route(view->text, &view->loop->routes, request->route);
     nb_json_seconds(view->text, "age_s", view->now_ns - request->arrived_ns);
 }
 
@@ -323,7 +292,7 @@ static bool add_request(fibers_view *view, const nb_fiber_chosen *chosen) {
     if (runs && view->now_ns > executor->busy_since_ns) ran_ns += view->now_ns - executor->busy_since_ns;
     nb_json_begin(text, NULL, '{');
     nb_json_string(text, "fiber", "request");
-    add_whose(view, executor);
+    nb_shown_whose(view->text, executor->channel);
     nb_json_begin(text, "exchange", 0);
     nb_text_format(text, "\"%" PRIx64 "\"", request.exchange);
     add_served(view, &request);
@@ -348,7 +317,7 @@ static bool add_other(fibers_view *view, const nb_fiber_chosen *chosen) {
                  request.exchange == wait.exchange;
     nb_json_begin(text, NULL, '{');
     nb_json_string(text, "fiber", works ? "helper" : "background");
-    add_whose(view, executor);
+    nb_shown_whose(view->text, executor->channel);
     if (works) add_served(view, &request);
     add_wait(view, executor, chosen->record, &wait);
     nb_text_add(text, "}");
@@ -375,7 +344,7 @@ static void add_executors(fibers_view *view) {
     for (uint16_t i = 0; i < view->executor_count && !is_full(view); i++) {
         const shown_executor *executor = &view->executors[i];
         nb_json_begin(text, NULL, '{');
-        add_whose(view, executor);
+        nb_shown_whose(view->text, executor->channel);
         nb_json_number(text, "running", LOAD(executor->channel->channel->board->figures.running));
         nb_json_seconds(text, "busy_for_s", executor->busy_since_ns ? view->now_ns - executor->busy_since_ns : 0);
         nb_json_flag(text, "backtraces_complete", answered(executor));
@@ -417,7 +386,7 @@ static void write_wanted(nb_loop *loop, nb_text *text, wanted wants) {
                         .text = text,
                         .wanted = wants,
                         .now_ns = nb_clock_monotonic_ns(),
-                        .executors = nb_alloc(EXECUTORS_MAX * sizeof(*view.executors)),
+                        .executors = nb_alloc(NB_SHOWN_EXECUTORS_MAX * sizeof(*view.executors)),
                         .choice = nb_alloc(sizeof(*view.choice))};
     text->failed = !view.executors || !view.choice;
     if (!text->failed) {

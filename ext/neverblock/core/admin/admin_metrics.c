@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "admin/admin.h"
+#include "admin/openmetrics.h"
+#include "base/limits.h"
 #include "metrics/downloads.h"
 #include "loop/snapshot.h"
 #include "loop/loop_state.h"
@@ -22,17 +24,13 @@ typedef struct scale {
     void (*write)(nb_text *text, uint64_t value);
 } scale;
 
-/* 0.1 ms to one minute. */
-static const uint64_t bounds_ns[] = {100000,     250000,     500000,      1000000,     2500000,     5000000,
-                                     10000000,   25000000,   50000000,    100000000,   250000000,   500000000,
-                                     1000000000, 2500000000, 5000000000u, 10000000000, 30000000000, 60000000000};
 /* 10 KB/s to memory speed. */
 static const uint64_t bounds_bytes[] = {10000,     25000,     50000,     100000,    250000,   500000,
                                         1000000,   2500000,   5000000,   10000000,  25000000, 50000000,
                                         100000000, 250000000, 500000000, 1000000000};
-#define BOUNDS (sizeof(bounds_ns) / sizeof(*bounds_ns))
+#define BOUNDS NB_DURATION_BOUNDS
 
-static const scale in_seconds = {bounds_ns, BOUNDS, nb_text_seconds};
+static const scale in_seconds = {nb_duration_bounds_ns, BOUNDS, nb_text_seconds};
 static const scale in_bytes = {bounds_bytes, sizeof(bounds_bytes) / sizeof(*bounds_bytes), nb_text_number};
 
 #define PREFIX "neverblock_"
@@ -528,4 +526,17 @@ void nb_admin_write_metrics(nb_loop *loop, nb_text *text) {
     add_process(text, &now);
     counter(text, "admin_requests_total", "Requests answered by the admin pages, this one included.",
             NB_SUM(loop, counters.admin_requests));
+}
+
+static bool exemplar_of(const void *owner, unsigned bucket, nb_exemplar *exemplar) {
+    return nb_figures_exemplar(owner, bucket, exemplar);
+}
+
+void nb_admin_write_openmetrics(nb_loop *loop, nb_text *text) {
+    nb_text plain;
+    nb_text_init(&plain, NB_ADMIN_BODY_BYTES_MAX);
+    nb_admin_write_metrics(loop, &plain);
+    if (nb_text_failed(&plain)) text->failed = true;
+    nb_openmetrics_write(text, nb_text_slice(&plain), PREFIX "request_duration_seconds", exemplar_of, loop);
+    nb_text_deinit(&plain);
 }

@@ -68,6 +68,7 @@ static void fill_in(nb_connections *connections, nb_exchange *exchange, nb_reque
     facts->peer = &connection->peer;
     facts->exchange = nb_exchange_id_of(exchange);
     facts->arrived_ns = connections->time->now_ns;
+    facts->head_ns = connections->time->now_ns - exchange->began_ns;
     facts->deadline_ns = deadline_ns(connections);
     facts->listener = connection->listener;
     facts->streams = route && route->stream_input && facts->has_body;
@@ -97,6 +98,7 @@ nb_request_kind nb_delivery_begin(nb_connections *connections, nb_exchange *exch
     exchange->connection->had_request = true;
     NB_COUNT(connections->counters, requests, 1);
     nb_stages_head(connections->responses->stages, exchange, connections->time->now_ns);
+    nb_stages_trace(connections->responses->stages, exchange, facts->head);
     if (exchange->connection->redirects && facts->has_body) return refuse_body(connections, exchange, facts);
     if (facts->streams) return begin_upload(connections, exchange, facts) ? NB_REQUEST_STREAMED : NB_REQUEST_REFUSED;
     if (facts->has_body) return begin_body(connections, exchange, facts) ? NB_REQUEST_COLLECTED : NB_REQUEST_REFUSED;
@@ -156,6 +158,7 @@ nb_delivery nb_delivery_body(nb_connections *connections, nb_exchange *exchange)
     nb_status status = nb_body_take_message(exchange->body, &message, &exchange->spooled);
     if (status != NB_OK) return NB_DELIVERY_NO_MEMORY;
     nb_connection_end_body(connections, exchange);
+    message->body_ns = connections->time->now_ns - message->arrived_ns;
     message->arrived_ns = connections->time->now_ns;
     message->deadline_ns = deadline_ns(connections);
     nb_stages_body(connections->responses->stages, exchange, connections->time->now_ns);

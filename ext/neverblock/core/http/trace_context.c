@@ -3,6 +3,8 @@
  */
 #include "http/trace_context.h"
 
+#include "base/assert.h"
+
 /* VERSION-TRACEID-PARENTID-FLAGS: 2, 32, 16 and 2 digits. */
 #define TRACE_AT 3u
 #define PARENT_AT 36u
@@ -10,11 +12,17 @@
 #define FLAGS_AT 53u
 #define BYTES 55u
 
+/* The value of a lower-case hexadecimal digit, + 1; 0: it is none. */
+static const uint8_t digit_values[256] = {
+    ['0'] = 1, ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+    ['8'] = 9, ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+};
+
 static bool is_hex(const char *text, size_t size) {
-    for (size_t i = 0; i < size; i++) {
-        if (!((text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f'))) return false;
-    }
-    return true;
+    bool all = true;
+    for (size_t i = 0; i < size; i++)
+        all &= digit_values[(uint8_t)text[i]] > 0;
+    return all;
 }
 
 static bool is_id(const char *text, size_t size) {
@@ -42,4 +50,16 @@ bool nb_trace_context_id(nb_slice value, nb_slice *id) {
     if (!is_hex(text + FLAGS_AT, BYTES - FLAGS_AT)) return false;
     *id = nb_slice_of(text + TRACE_AT, NB_TRACE_ID_DIGITS);
     return true;
+}
+
+static uint64_t read_digits(const char *digits) {
+    uint64_t value = 0;
+    for (unsigned i = 0; i < NB_TRACE_ID_DIGITS / 2; i++)
+        value = value << 4 | (uint64_t)(digit_values[(uint8_t)digits[i]] - 1);
+    return value;
+}
+
+nb_trace_id nb_trace_id_read(nb_slice digits) {
+    NB_ASSERT(digits.size == NB_TRACE_ID_DIGITS);
+    return (nb_trace_id){read_digits(digits.data), read_digits(digits.data + NB_TRACE_ID_DIGITS / 2)};
 }

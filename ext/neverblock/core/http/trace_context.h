@@ -6,6 +6,7 @@
 #define NB_HTTP_TRACE_CONTEXT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/slice.h"
 
@@ -20,5 +21,14 @@
  *   id: a slice of value
  */
 bool nb_trace_context_id(nb_slice value, nb_slice *id);
+
+/* 128 bits; zero is no trace (W3C Trace Context, section 3.2.2.3). */
+typedef struct nb_trace_id {
+    uint64_t high, low;
+} nb_trace_id;
+
+static inline bool nb_trace_id_is_none(nb_trace_id id) { return (id.high | id.low) == 0; }
+/* digits: NB_TRACE_ID_DIGITS lower-case hexadecimal digits, as nb_trace_context_id finds them. */
+nb_trace_id nb_trace_id_read(nb_slice digits);
 
 #endif

@@ -348,6 +348,22 @@ int64_t nb_fiber_trace_taken_ns(const nb_fiber_memory *memory, uint32_t wait) {
     return is_of(&trace, wait, get(&record->sequence)) ? (int64_t)get(&words[TRACE_TAKEN]) : 0;
 }
 
+size_t nb_fiber_trace_line(const nb_fiber_memory *memory, uint32_t wait, char *out, size_t room) {
+    char text[NB_FIBER_TRACE_BYTES + 1];
+    if (wait == NB_FIBER_NONE || nb_fiber_trace_taken_ns(memory, wait) == 0) return 0;
+    uint32_t number = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&memory->waits[wait].trace,
+                                           memory_order_relaxed);
+    const nb_fiber_trace_record *record = &memory->traces[number - 1];
+    size_t size = (uint32_t)get(&record->words[TRACE_SIZES]);
+    if (size > NB_FIBER_TRACE_BYTES) size = NB_FIBER_TRACE_BYTES;
+    get_bytes(&record->words[TRACE_TEXT], text, size);
+    const char *end = memchr(text, '\n', size);
+    size_t line = end ? (size_t)(end - text) : size;
+    if (line > room) line = room;
+    memcpy(out, text, line);
+    return line;
+}
+
 /* The record of the request whose own fiber was preempted; NB_FIBER_NONE: it waits for
    something. */
 static uint32_t preempted_request(const nb_fiber_wait_record *record) {

@@ -197,6 +197,9 @@ static inline void nb_fiber_wait_ready(nb_fiber_memory *memory, uint32_t record)
 void nb_fiber_trace_put(nb_fiber_memory *memory, uint32_t wait, int64_t taken_ns, nb_slice text);
 /* When the wait's trace was taken; 0: it has none. */
 int64_t nb_fiber_trace_taken_ns(const nb_fiber_memory *memory, uint32_t wait);
+/* The first line of its trace, which is the application's. Returns its size; 0: there is none.
+   NB_FIBER_NONE is fine. What does not fit into `room` is cut off. */
+size_t nb_fiber_trace_line(const nb_fiber_memory *memory, uint32_t wait, char *out, size_t room);
 
 /* The watchdog's thread: the fiber of this request has run since `since_ns`, and where it is. */
 void nb_fiber_stall_put(nb_fiber_memory *memory, uint16_t kind, int64_t since_ns, int64_t now_ns, nb_slice text);

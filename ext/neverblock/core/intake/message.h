@@ -135,6 +135,8 @@ typedef struct nb_request_message {
     nb_message message;
     /* CLOCK_MONOTONIC: when it was complete, with its head or with the body that was waited for. */
     int64_t arrived_ns;
+    /* How long its head took to come, from its first byte, and its body, if that was waited for. */
+    int64_t head_ns, body_ns;
     /* CLOCK_MONOTONIC: when the application must have returned its head; 0: no limit. */
     int64_t deadline_ns;
     /* An unlinked file with the body, owned by the receiver; -1: the body is in `body`. */

@@ -57,6 +57,7 @@ void nb_request_message_write(void *out, const nb_request_facts *facts) {
                     .bytes = (uint32_t)nb_request_message_bytes(facts),
                     .exchange = facts->exchange},
         .arrived_ns = facts->arrived_ns,
+        .head_ns = facts->head_ns,
         .deadline_ns = facts->deadline_ns,
         .body_fd = -1,
         .body_bytes = facts->streams ? facts->body_bytes : 0,

@@ -25,6 +25,7 @@ typedef struct nb_request_facts {
     bool upgrade; /* it asks for another protocol (RFC 9110 section 7.8) */
     nb_exchange_id exchange;
     int64_t arrived_ns;
+    int64_t head_ns;     /* how long the head took to come */
     int64_t deadline_ns; /* 0: none */
     uint16_t listener, route;
     bool streams; /* the body follows in INPUT messages */

@@ -14,12 +14,36 @@ static uint64_t add(uint64_t hash, nb_slice text) {
     return hash;
 }
 
+/* Adds a path up to its next slash, that included. Returns where the segment behind it begins. */
+static size_t add_to_slash(uint64_t *hash, nb_slice path, size_t at) {
+    bool slash = false;
+    while (at < path.size && !slash) {
+        slash = path.data[at] == '/';
+        *hash = nb_hash64_mix(*hash, (uint8_t)path.data[at++]);
+    }
+    return at;
+}
+
+/* Where the segment that begins here ends, if it has a digit; else `at`. */
+static size_t end_with_digits(nb_slice path, size_t at) {
+    size_t end = at;
+    bool digit = false;
+    for (; end < path.size && path.data[end] != '/'; end++)
+        digit |= path.data[end] >= '0' && path.data[end] <= '9';
+    return digit ? end : at;
+}
+
+/* Of the pattern that nb_path_pattern_of makes, without making it. */
 uint64_t nb_request_class_of(nb_slice method, nb_slice path) {
-    char pattern[NB_REQUEST_CLASS_PATH_BYTES];
     if (path.size > NB_REQUEST_CLASS_PATH_BYTES) path.size = NB_REQUEST_CLASS_PATH_BYTES;
-    size_t size = nb_path_pattern_of(path, pattern, sizeof(pattern));
     uint64_t hash = nb_hash64_mix(add(NB_HASH64_BASIS, method), ' ');
-    hash = add(hash, (nb_slice){pattern, size}) & CLASS_BITS;
+    for (size_t at = 0; at < path.size;) {
+        at = add_to_slash(&hash, path, at);
+        size_t end = end_with_digits(path, at);
+        if (end > at) hash = nb_hash64_mix(hash, NB_PATTERN_DIGITS);
+        at = end;
+    }
+    hash &= CLASS_BITS;
     return hash ? hash : 1;
 }
 

@@ -189,6 +189,19 @@ const nb_histogram *nb_figures_stage(const nb_loop *loop, nb_stage stage, nb_his
     return together(loop, room, of_stages, offsetof(nb_stages, each) + (size_t)stage * sizeof(nb_histogram));
 }
 
+bool nb_figures_exemplar(const nb_loop *loop, unsigned bucket, nb_exemplar *exemplar) {
+    const nb_loops *all = loop->all;
+    bool found = false;
+    for (uint16_t i = 0; i < all->count; i++) {
+        const nb_stages *stages = all->each[i].responses.stages;
+        nb_exemplar read;
+        if (!stages || !nb_exemplars_read(&stages->exemplars, bucket, &read)) continue;
+        if (!found || read.wall_ns > exemplar->wall_ns) *exemplar = read;
+        found = true;
+    }
+    return found;
+}
+
 const nb_histogram *nb_figures_lag(const nb_loop *loop, nb_histogram *room) {
     return together(loop, room, of_stages, offsetof(nb_stages, lag));
 }

@@ -55,6 +55,8 @@ typedef struct nb_executor_now {
 
 /* Histograms of all loops. With several loops the sum is made in `room`, which the caller owns. */
 const nb_histogram *nb_figures_stage(const struct nb_loop *loop, nb_stage stage, nb_histogram *room);
+/* The newest exemplar that a loop has for this bucket of durations. False: none has one. */
+bool nb_figures_exemplar(const struct nb_loop *loop, unsigned bucket, nb_exemplar *exemplar);
 const nb_histogram *nb_figures_lag(const struct nb_loop *loop, nb_histogram *room);
 
 typedef struct nb_figures_now {

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/counter.h"
+#include "http/trace_context.h"
 #include "os/clock.h"
 
 /* Free notes kept for the next responses. More are freed. */
@@ -28,6 +29,23 @@ void nb_stages_head(nb_stages *stages, nb_exchange *exchange, int64_t now_ns) {
     if (!stages || !exchange->counted) return;
     exchange->complete_ns = now_ns;
     nb_histogram_record(&stages->each[NB_STAGE_HEAD], now_ns - exchange->began_ns);
+}
+
+/* Two fields are none, as for the application (binding/rack/env.c). */
+static nb_trace_id trace_of(const nb_head *head) {
+    nb_trace_id trace = {0, 0};
+    unsigned fields = 0;
+    nb_slice digits;
+    for (uint16_t i = 0; i < head->header_count; i++) {
+        if (head->headers[i].field != NB_FIELD_TRACEPARENT) continue;
+        if (fields++ > 0) return (nb_trace_id){0, 0};
+        if (nb_trace_context_id(head->headers[i].value, &digits)) trace = nb_trace_id_read(digits);
+    }
+    return trace;
+}
+
+void nb_stages_trace(const nb_stages *stages, nb_exchange *exchange, const nb_head *head) {
+    if (stages && exchange->counted) exchange->trace = trace_of(head);
 }
 
 void nb_stages_body(nb_stages *stages, nb_exchange *exchange, int64_t now_ns) {
@@ -76,7 +94,7 @@ void nb_stages_leaving(nb_stages *stages, nb_leaving_list *list, nb_exchange *ex
         nb_stages_dropped(stages, exchange);
         return;
     }
-    *leaving = (nb_leaving){NULL, end, exchange->began_ns, exchange->answered_ns};
+    *leaving = (nb_leaving){NULL, end, exchange->began_ns, exchange->answered_ns, exchange->trace};
     *(list->first ? &list->last->next : &list->first) = leaving;
     list->last = leaving;
 }
@@ -98,6 +116,13 @@ void nb_stages_connection_end(nb_stages *stages, nb_leaving_list *list) {
     }
 }
 
+static void record_exemplar(nb_stages *stages, const nb_leaving *leaving, int64_t now_ns) {
+    if (nb_trace_id_is_none(leaving->trace)) return;
+    nb_exemplar exemplar = {
+        .trace = leaving->trace, .duration_ns = now_ns - leaving->began_ns, .wall_ns = nb_clock_wall_ns()};
+    nb_exemplars_record(&stages->exemplars, &exemplar);
+}
+
 void nb_stages_turn(nb_stages *stages, int64_t now_ns) {
     if (!stages) return;
     if (stages->left) now_ns = nb_clock_monotonic_ns();
@@ -106,6 +131,7 @@ void nb_stages_turn(nb_stages *stages, int64_t now_ns) {
         stages->left = leaving->next;
         nb_histogram_record(&stages->each[NB_STAGE_WRITE], now_ns - leaving->answered_ns);
         nb_histogram_record(&stages->each[NB_STAGE_TOTAL], now_ns - leaving->began_ns);
+        record_exemplar(stages, leaving, now_ns);
         give_leaving(stages, leaving);
     }
     if (stages->polled_ns) nb_histogram_record(&stages->lag, now_ns - stages->polled_ns);

@@ -19,6 +19,7 @@
 
 #include "base/histogram.h"
 #include "dispatch/exchange.h"
+#include "metrics/exemplars.h"
 
 typedef enum nb_stage {
     NB_STAGE_HEAD,
@@ -36,6 +37,7 @@ struct nb_leaving {
     nb_leaving *next;
     uint64_t end; /* position of its last byte in all that the connection sends */
     int64_t began_ns, answered_ns;
+    nb_trace_id trace; /* of its request; none: 0 */
 };
 
 /* The leaving responses of one connection, in order. All zero: none. */
@@ -45,6 +47,7 @@ typedef struct nb_leaving_list {
 
 typedef struct nb_stages {
     nb_histogram each[NB_STAGES];
+    nb_exemplars exemplars;     /* of `total` */
     nb_histogram lag;           /* time between two polls: how long an event may have waited */
     int64_t polled_ns;          /* when the last poll returned; 0: before the first */
     _Atomic uint64_t under_way; /* responses that have begun and were not sent completely */
@@ -57,6 +60,8 @@ void nb_stages_deinit(nb_stages *stages);
 
 /* The head of a request is complete. */
 void nb_stages_head(nb_stages *stages, nb_exchange *exchange, int64_t now_ns);
+/* The request's traceparent is that of an exemplar of its duration. */
+void nb_stages_trace(const nb_stages *stages, nb_exchange *exchange, const nb_head *head);
 /* Its body is complete. */
 void nb_stages_body(nb_stages *stages, nb_exchange *exchange, int64_t now_ns);
 /* A response begins. taken_ns: when an executor took the request; 0: none did. */
