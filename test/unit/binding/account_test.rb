@@ -180,12 +180,26 @@ class AccountTest < BindingCase
     wires&.each_value(&:close)
   end
 
+  # The second request runs only when the first is preempted.
   def test_a_preempted_fiber_has_waited_for_its_turn
-    time = account(slice_ms: 1) do
-      NB.all(-> { compute(0.05) }, -> { compute(0.05) })
-      compute(0.05)
+    begun = done = false
+    times = Queue.new
+    serve(log_requests: :json, slice_ms: 1, spares: 0) do |env|
+      env["rack.response_finished"] << ->(*) { times << [env["PATH_INFO"], env["neverblock.time"]] }
+      begun = true
+      env["PATH_INFO"] == "/computes" ? (nil until done) : done = true
+      [200, PLAIN, ["fine"]]
     end
-    assert_operator time[:ran_ms], :>=, 80
+    computes = client.tap { |wire| wire.get("/computes") }
+    Thread.pass until begun
+    assert_equal 200, ask("/other").status
+    assert_equal 200, computes.response.status
+    time = Array.new(2) { times.pop }.to_h.fetch("/computes")
+    assert_sound(time)
+    assert_equal [:turn], time[:waits].keys
+    assert_operator time[:wait_ms][:turn], :>, 0
+  ensure
+    computes&.close
   end
 
   # --- what it made ---
