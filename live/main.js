@@ -1,7 +1,7 @@
 // The event stream, and what is shown of each second.
 
 const RETRY_MS = 3000, LATE_MS = 4000;
-const history = new History(), actions = new Actions(), requests = new Requests(actions);
+const history = new History(), actions = new Actions(), requests = new Requests(actions), slowest = new Slowest();
 const charts = {
   throughput: new Chart(byId("throughput"), [{ name: "all", colour: "--c0" }, { name: "failed (5xx)", colour: "--c4" }], { text: format.count, marks: history.marks }),
   latency: new Chart(byId("latency"), [{ name: "p50", colour: "--c2" }, { name: "p90", colour: "--c1" }, { name: "p99", colour: "--c4" }], { text: format.time, marks: history.marks }),
@@ -155,6 +155,9 @@ setInterval(() => {
     banner("The server does not answer yet. It serves at most 32 pages like this one; the page tries again.");
   }
 }, 1000);
+
+slowest.ask();
+setInterval(() => { if (!paused && !document.hidden) slowest.ask(); }, SLOWEST_EVERY_MS);
 
 byId("pause").addEventListener("click", (event) => {
   paused = !paused;

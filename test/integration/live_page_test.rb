@@ -142,6 +142,16 @@ class LivePageTest < LivePageCase
     assert page.evaluate("document.querySelector('#requests').hidden")
   end
 
+  def test_the_slowest_requests_open_their_waits
+    page = open_page
+    under_way("queue", tag = new_tag) { waiting("queue", tag, kind: "queue") }
+    Patience.await("it is among the slowest") { slowest(page).include?("GET /queue/#{tag}") }
+    page.execute("Array.from(document.querySelectorAll('#slowest .open')).find((one) => " \
+                 "one.textContent.includes('#{tag}')).click()")
+    assert_match(/queue.*config\.ru|queue/, text(page, "#slowest .waterfall"))
+    assert_empty Axe.violations(page)
+  end
+
   # Programs are shown the list, whatever they take.
   def test_only_browsers_are_shown_it
     uri = URI("#{server.admin_url}/")
@@ -149,6 +159,10 @@ class LivePageTest < LivePageCase
   end
 
   private
+
+  def slowest(page)
+    page.evaluate("document.querySelector('#slowest').textContent")
+  end
 
   def trace(page)
     page.evaluate("(document.querySelector('#requests .trace') || {}).textContent || ''")
