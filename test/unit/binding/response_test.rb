@@ -156,7 +156,8 @@ class ResponseTest < BindingCase
   # As Puma sends it. Campfire sets X-Rev to nil.
   def test_a_field_whose_value_is_nil_is_sent_empty_unless_it_is_the_servers
     own = %w[Content-Length Transfer-Encoding Connection Date Upgrade X-Download-Id X-Sendfile]
-    serve { [200, { "x-rev" => nil, "x-list" => [nil], **own.to_h { |name| [name, nil] } }, ["ok"]] }
+    headers = { "x-rev" => nil, "x-list" => [nil], **own.to_h { |name| [name, nil] } }
+    serve { [200, headers, ["ok"]] }
     2.times do
       response = client.tap { |wire| wire.get("/") }.response
       assert_equal [200, "ok"], [response.status, response.body]
