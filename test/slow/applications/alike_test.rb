@@ -67,7 +67,7 @@ class AlikeTest < Minitest::Test
                "runs" => "Rails", "visit" => "forms", "tests" => { "two workers" => counts } }
     assert_includes Applications::Document.new([report]).text,
                     "| Some | 1.0 | 3.4.1 (2026-11-28) | Rails | forms | two workers: 99 answers " \
-                    "to 2 users, 50 different pages and actions |"
+                    "to 2 users, each 50 different pages and actions |"
     assert_empty Applications::Document.new([]).text
   end
 

@@ -47,6 +47,7 @@ class RedmineTest < Minitest::Test
                 "SECRET_KEY_BASE" => "0" * 64, "RAILS_SERVE_STATIC_FILES" => "1" }
         app = Application.new("redmine", repository: REPOSITORY, version: TAG, env: env)
         app.prepare { |folder| configure(folder) }
+        app.once { app.run("bundle", "exec", "neverblock", "init") }
         seed(app)
         app
       end

@@ -1,11 +1,8 @@
 # frozen_string_literal: true
 
-require "cgi"
 require "fileutils"
 require "open3"
 require "rbconfig"
-require "socket"
-require "tmpdir"
 
 # A public Rails application from its repository, in a folder of its own with a bundle that is kept
 # between runs. Puma and this server are in the bundle, and each serves it in turn.
@@ -20,7 +17,7 @@ class Application
 
   attr_reader :folder
 
-  # @param name [String] of the folder under tmp/applications
+  # @param name [String] of the folder under tmp/applications; with the version
   # @param repository [String] path or URL
   # @param version [String] tag or commit
   # @param ruby [String] the oldest Ruby that runs it
@@ -76,9 +73,9 @@ class Application
   end
 
   # @return [String] what the command printed
-  def run(*command, env: {}, in_folder: true)
-    folder = in_folder ? @folder : ROOT
-    text, status = Open3.capture2e(environment.merge(env), *command, chdir: folder)
+  # @raise [Failed]
+  def run(*command)
+    text, status = Open3.capture2e(environment, *command, chdir: @folder)
     return text if status.success?
 
     raise Failed, "#{@name}: #{command.join(" ")} (#{status.exitstatus}):\n#{text}"
@@ -88,8 +85,8 @@ class Application
   # @param server [Symbol] :puma or :neverblock
   # @param options [Array<String>] further words of the command
   # @return [Served]
-  def serve(server, *options, env: {})
-    Served.new(environment.merge(env), ["bundle", "exec", *words(server), *options], @folder).start
+  def serve(server, *options)
+    Served.new(environment, ["bundle", "exec", *words(server), *options], @folder).start
   end
 
   private
@@ -125,17 +122,20 @@ class Application
       @env = env
       @command = command
       @folder = folder
-      @path = File.join(Dir.mktmpdir("nb-application"), "log")
+      @path = File.join(folder, "log/server-of-the-test.log")
     end
 
     def start
+      FileUtils.mkdir_p(File.dirname(@path))
       @pid = Process.spawn(@env, *@command, chdir: @folder, %i[out err] => [@path, "w"])
       @url = Patience.await("#{@command.join(" ")} listens", -> { log }) do
-        raise Failed, "it ended:\n#{log}" if Process.wait(@pid, Process::WNOHANG)
+        raise Failed, "it ended:\n#{log}" if ended?
 
         log[LISTENING, 1]&.sub("0.0.0.0", "127.0.0.1")
       end
       self
+    ensure
+      stop("KILL") if @pid && !@url
     end
 
     # What it wrote so far.
@@ -146,16 +146,14 @@ class Application
       return @status if @status
 
       Process.kill(signal, @pid)
-      Patience.await("the server ends after #{signal}", -> { log }) do
-        Process.wait(@pid, Process::WNOHANG)
-      end
-      @status = $?
+      Patience.await("the server ends after #{signal}", -> { log }) { ended? }
+      @status
     end
 
-    # @return [Integer] open descriptors
-    def descriptors = Dir.children("/proc/#{@pid}/fd").size
+    private
 
-    # @return [Integer] KiB that it holds
-    def memory = File.read("/proc/#{@pid}/status")[/VmRSS:\s+(\d+)/, 1].to_i
+    def ended?
+      @status ||= ($? if Process.wait(@pid, Process::WNOHANG))
+    end
   end
 end

@@ -60,8 +60,8 @@ module Applications
     end
 
     def words(counts)
-      "#{counts["answers"]} answers to #{counts["visitors"]} users, #{counts["pages"]} different " \
-        "pages and actions"
+      "#{counts["answers"]} answers to #{counts["visitors"]} users, each #{counts["pages"]} " \
+        "different pages and actions"
     end
   end
 end
