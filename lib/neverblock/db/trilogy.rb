@@ -2,19 +2,26 @@
 
 # trilogy waits through Ruby, so that all its waits park, and it closes a connection that is left in
 # the middle of an answer. This adds a KILL for the query, so that the server ends it (MysqlKill).
+# Before 2.11 it connects in C, so that its address is not known here: those stay as they are.
 
 require "neverblock/db/mysql_kill"
 
 module NeverBlock
   module DB
     module Trilogy
-      # Installs it once, when trilogy is loaded.
-      # @return [void]
-      def self.apply
-        return unless defined?(::Trilogy::VERSION)
-        return if !::Trilogy.private_method_defined?(:_connect) || ::Trilogy.include?(Client)
+      # What _connect of a release takes that is given a Ruby socket: with it the encoding, the
+      # charset and the options.
+      ARGUMENTS = 4
+      private_constant :ARGUMENTS
 
-        ::Trilogy.prepend(Client)
+      # Installs it once, when trilogy is loaded.
+      # @param trilogy [Class] the gem's own
+      # @return [void]
+      def self.apply(trilogy = ::Trilogy)
+        return unless trilogy.const_defined?(:VERSION)
+        return if !trilogy.private_method_defined?(:_connect) || trilogy.include?(Client)
+
+        trilogy.prepend(Client) if trilogy.instance_method(:_connect).arity == ARGUMENTS
       end
 
       # Prepended to Trilogy.

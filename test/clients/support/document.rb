@@ -3,6 +3,7 @@
 require "fileutils"
 require "json"
 require_relative "../../gems/support/document"
+require_relative "../../slow/applications/support/document"
 
 module Clients
   # docs/COMPATIBILITY.md as text, from one report of each Ruby (results.rb).
@@ -161,7 +162,8 @@ module Clients
     end
 
     def gather
-      { "tmp/clients" => RESULTS, "tmp/gems" => Gems::Document::RESULTS }.each do |from, to|
+      { "tmp/clients" => RESULTS, "tmp/gems" => Gems::Document::RESULTS,
+        "tmp/applications/results" => Applications::Document::RESULTS }.each do |from, to|
         FileUtils.mkdir_p(to)
         Dir[File.join(ROOT, from, "*.json")].each do |file|
           FileUtils.cp(file, to) if newer?(file, File.join(to, File.basename(file)))
@@ -174,7 +176,8 @@ module Clients
     end
 
     def text
-      [Document.new(reports).text, Gems::Document.read.text].reject(&:empty?).join("\n")
+      [Document.new(reports).text, Gems::Document.read.text, Applications::Document.read.text]
+        .reject(&:empty?).join("\n")
     end
 
     def reports

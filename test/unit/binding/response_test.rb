@@ -153,6 +153,20 @@ class ResponseTest < BindingCase
     assert_serves
   end
 
+  # As Puma sends it. Campfire sets X-Rev to nil.
+  def test_a_field_whose_value_is_nil_is_sent_empty_unless_it_is_the_servers
+    own = %w[Content-Length Transfer-Encoding Connection Date Upgrade X-Download-Id X-Sendfile]
+    headers = { "x-rev" => nil, "x-list" => [nil], **own.to_h { |name| [name, nil] } }
+    serve { [200, headers, ["ok"]] }
+    2.times do
+      response = client.tap { |wire| wire.get("/") }.response
+      assert_equal [200, "ok"], [response.status, response.body]
+      names = response.fields.map { |name, _| name.downcase }
+      assert_equal %w[content-length date x-rev], names.sort
+      assert_equal ["", "2"], [response["x-rev"], response["content-length"]]
+    end
+  end
+
   # --- the block of each ---
 
   def test_a_block_called_when_its_response_is_over_raises_and_reaches_nobody

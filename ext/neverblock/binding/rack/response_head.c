@@ -167,8 +167,27 @@ static void add_text(nb_response_head *gathered, VALUE value) {
     add_line(gathered, (nb_slice){bytes, size});
 }
 
+/* Fields that mean something to the server: without a value they are none. */
+static const char *const servers_own[] = {
+    "status",           "date",          "connection",     "keep-alive",        "upgrade",       "x-sendfile",
+    "x-accel-redirect", "x-download-id", "content-length", "transfer-encoding", "content-range",
+};
+
+/* nil is no value by Rack's SPEC. Other servers send the field with an empty one, and clients may
+   look for its name. */
+static void add_empty(nb_response_head *gathered) {
+    nb_slice name = nb_string_slice(gathered->name);
+    for (size_t i = 0; i < sizeof servers_own / sizeof *servers_own; i++) {
+        if (nb_slice_equal_lower(name, nb_slice_of(servers_own[i], strlen(servers_own[i])))) return;
+    }
+    add_line(gathered, NB_SLICE(""));
+}
+
 void nb_response_head_add_value(nb_response_head *gathered, VALUE value) {
-    if (NIL_P(value)) return;
+    if (NIL_P(value)) {
+        add_empty(gathered);
+        return;
+    }
     VALUE string = rb_obj_as_string(value);
     add_text(gathered, string);
     RB_GC_GUARD(string);
@@ -185,6 +204,7 @@ static void add_values(nb_response_head *gathered, VALUE value) {
             rb_raise(nb_error_class, "the value of the response's header field %+" PRIsVALUE " is an array in an array",
                      gathered->name);
         }
+        if (NIL_P(element)) continue;
         nb_response_head_add_value(gathered, element);
     }
 }

@@ -61,8 +61,8 @@ void nb_response_head_give_back(nb_executor *executor, nb_response_head *gathere
 
 /* Appends bytes as they are. */
 void nb_response_head_add(nb_response_head *gathered, const char *bytes, size_t size);
-/* Adds the lines of the field `gathered->name` with this value: any object but an Array; nil: no
-   line. */
+/* Adds the lines of the field `gathered->name` with this value: any object but an Array; nil: an
+   empty value, or no line where the field means something to the server. */
 void nb_response_head_add_value(nb_response_head *gathered, VALUE value);
 /* Adds a field as the application gave it: the function of rb_hash_foreach. argument: an
    nb_response_head. Returns ST_CONTINUE. */
