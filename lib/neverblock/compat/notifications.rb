@@ -42,10 +42,11 @@ module NeverBlock
           retry
         end
 
+        # Looks once: what is cached may be gone at a second look.
         def all_listeners_for(name)
-          raise NotCached if !@all_listeners_for.key?(name) && holds_a_cache?
+          return super unless holds_a_cache?
 
-          super
+          @all_listeners_for[name] || raise(NotCached)
         end
 
         private
