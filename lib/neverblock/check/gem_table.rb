@@ -93,10 +93,6 @@ module NeverBlock
             "is older than the versions NeverBlock patches: it lets other requests run only " \
             "until the first byte of an answer (brianmario/mysql2#1518)",
             "0.5.5 or newer, or trilogy", guide: "docs/guides/mysql.md"),
-        row("trilogy", ["< 2.11"], :warning, :wait,
-            "connects in C, which keeps its thread until the server has answered; a query that a " \
-            "deadline cuts goes on in the server",
-            "2.11 or newer", guide: "docs/guides/mysql.md"),
         row("curb", ["< 1.4"], :warning, :wait,
             "waits in libcurl",
             "1.4 or newer, which waits through Ruby"),
@@ -148,6 +144,10 @@ module NeverBlock
         row("dalli", [">= 0"], :note, :hand,
             "has a `socket_timeout` without effect on Ruby 3.1, under any server",
             "NB.deadline, or a newer Ruby", guide: "docs/COMPATIBILITY.md"),
+        row("trilogy", ["< 2.11"], :note, :hand,
+            "looks up a name in C, which keeps its thread meanwhile; a query that a deadline " \
+            "cuts goes on in the server",
+            "2.11 or newer", guide: "docs/guides/mysql.md"),
         row("datadog", [">= 0"], :note, :hand, ALONE, CARRY, guide: TRACING),
         row("sentry-ruby", [">= 0"], :note, :hand, ALONE, CARRY, guide: TRACING)
       ].freeze

@@ -2,7 +2,7 @@
 
 # trilogy waits through Ruby, so that all its waits park, and it closes a connection that is left in
 # the middle of an answer. This adds a KILL for the query, so that the server ends it (MysqlKill).
-# Before 2.11 it connects in C, so that its address is not known here: those stay as they are.
+# Before 2.11 its socket is not Ruby's, and has no address here: those releases stay as they are.
 
 require "neverblock/db/mysql_kill"
 

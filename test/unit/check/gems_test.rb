@@ -32,7 +32,7 @@ class CheckGemsTest < Minitest::Test
     %w[pg 1.8.0] => :note,
     %w[mysql2 0.5.4] => :warning,
     %w[mysql2 0.5.7] => nil,
-    %w[trilogy 2.10.0] => :warning,
+    %w[trilogy 2.10.0] => :note,
     %w[trilogy 2.11.0] => nil,
     %w[curb 1.4.0] => nil,
     %w[sqlite3 1.7.3] => :note,

@@ -28,7 +28,7 @@ class TrilogyTest < Minitest::Test
   end
 
   # Lobsters has 2.9, whose first argument is a Trilogy::Encoding.
-  def test_a_release_that_connects_in_c_is_left_as_it_is
+  def test_a_release_whose_socket_is_not_rubys_is_left_as_it_is
     NeverBlock::DB::Trilogy.apply(Old)
     refute_includes Old.ancestors, NeverBlock::DB::Trilogy::Client
     assert_equal [:encoding, 33, {}], Old.new(:encoding, 33, {}).connected
