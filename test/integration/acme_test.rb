@@ -44,8 +44,9 @@ class AcmeTest < Minitest::Test
     start(challenge: :http_01, binds: ["https://127.0.0.1:#{tls}", "http://127.0.0.1:0"],
           lines: ["redirect_https true"])
 
-    assert_match(/https:\S+ serves a self-signed certificate for one\.example, www\.one/,
-                 @server.stderr)
+    Patience.await("the log tells of it", -> { @server.stderr }) do
+      @server.stderr.match?(/https:\S+ serves a self-signed certificate for one\.example, www\.one/)
+    end
     assert_equal "CN=one.example", issuer
     issue
 
