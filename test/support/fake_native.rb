@@ -73,6 +73,8 @@ class FakeNative
       fail_if_due
     end
 
+    attr_writer :admin_page, :admin_token, :admin_commands
+
     def admin_tcp(address, port)
       @calls << [:admin_tcp, address, port]
       fail_if_due
