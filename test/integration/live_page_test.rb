@@ -142,6 +142,25 @@ class LivePageTest < LivePageCase
     assert page.evaluate("document.querySelector('#requests').hidden")
   end
 
+  # Programs are shown the list, whatever they take.
+  def test_only_browsers_are_shown_it
+    uri = URI("#{server.admin_url}/")
+    assert_match(%r{^/status\.json}, HTTPClient.get(uri))
+  end
+
+  private
+
+  def trace(page)
+    page.evaluate("(document.querySelector('#requests .trace') || {}).textContent || ''")
+  end
+
+  def expanded(page)
+    page.evaluate("document.querySelector('#requests .open').getAttribute('aria-expanded')")
+  end
+end
+
+# With a server of its own: on another, requests of other tests are slower.
+class LivePageSlowestTest < LivePageCase
   def test_the_slowest_requests_open_their_waits
     page = open_page
     under_way("queue", tag = new_tag) { waiting("queue", tag, kind: "queue") }
@@ -152,24 +171,10 @@ class LivePageTest < LivePageCase
     assert_empty Axe.violations(page)
   end
 
-  # Programs are shown the list, whatever they take.
-  def test_only_browsers_are_shown_it
-    uri = URI("#{server.admin_url}/")
-    assert_match(%r{^/status\.json}, HTTPClient.get(uri))
-  end
-
   private
 
   def slowest(page)
     page.evaluate("document.querySelector('#slowest').textContent")
-  end
-
-  def trace(page)
-    page.evaluate("(document.querySelector('#requests .trace') || {}).textContent || ''")
-  end
-
-  def expanded(page)
-    page.evaluate("document.querySelector('#requests .open').getAttribute('aria-expanded')")
   end
 end
 
