@@ -192,24 +192,25 @@ static VALUE engine_admin_unix(VALUE self, VALUE path, VALUE mode) {
     return path;
 }
 
+typedef nb_status admin_text_setter(nb_server *server, nb_slice text);
+
+/* Gives the admin pages a text, once and before the start. */
+static VALUE give_admin_text(VALUE self, VALUE text, admin_text_setter *give, const char *what) {
+    StringValue(text);
+    nb_status status = give(nb_engine_server(self), nb_slice_of(RSTRING_PTR(text), (size_t)RSTRING_LEN(text)));
+    if (status == NB_FULL) rb_raise(nb_error_class, "%s is given once, before the engine starts", what);
+    if (status != NB_OK) nb_raise_status(status, what);
+    return text;
+}
+
 /* admin_page = html: what browsers are shown at `/` of the admin pages. Once, before start. */
 static VALUE engine_set_admin_page(VALUE self, VALUE html) {
-    StringValue(html);
-    nb_status status = nb_server_admin_page(nb_engine_server(self),
-                                            nb_slice_of(RSTRING_PTR(html), (size_t)RSTRING_LEN(html)));
-    if (status == NB_FULL) rb_raise(nb_error_class, "the admin page is given once, before the engine starts");
-    if (status != NB_OK) nb_raise_status(status, "the admin page");
-    return html;
+    return give_admin_text(self, html, nb_server_admin_page, "the admin page");
 }
 
 /* admin_token = text: who has it may change the server at the admin pages. Once, before start. */
 static VALUE engine_set_admin_token(VALUE self, VALUE token) {
-    StringValue(token);
-    nb_status status = nb_server_admin_token(nb_engine_server(self),
-                                             nb_slice_of(RSTRING_PTR(token), (size_t)RSTRING_LEN(token)));
-    if (status == NB_FULL) rb_raise(nb_error_class, "the admin token is given once, before the engine starts");
-    if (status != NB_OK) nb_raise_status(status, "the admin token");
-    return token;
+    return give_admin_text(self, token, nb_server_admin_token, "the admin token");
 }
 
 /* admin_commands = descriptor of a pipe that does not block: commands of admin clients are written

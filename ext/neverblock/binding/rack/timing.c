@@ -15,22 +15,12 @@ VALUE nb_timing_read_setting(VALUE value) {
     return rb_str_new_frozen(StringValue(value));
 }
 
-/* In a time that says nothing of the secret but its size. */
-static bool is_secret(nb_slice given, nb_slice secret) {
-    unsigned char differs = 0;
-    if (given.size != secret.size) return false;
-    for (size_t i = 0; i < secret.size; i++) {
-        differs |= (unsigned char)(given.data[i] ^ secret.data[i]);
-    }
-    return differs == 0;
-}
-
 void nb_timing_begin(nb_task *task) {
     VALUE setting = task->executor->server_timing;
     task->timed = setting == Qtrue;
     if (!RB_TYPE_P(setting, T_STRING)) return;
     VALUE given = rb_hash_lookup(task->env, nb_env_keys.server_timing);
-    task->timed = RB_TYPE_P(given, T_STRING) && is_secret(nb_string_slice(given), nb_string_slice(setting));
+    task->timed = RB_TYPE_P(given, T_STRING) && nb_slice_is_secret(nb_string_slice(given), nb_string_slice(setting));
 }
 
 void nb_timing_add_field(nb_task *task, nb_response_head *gathered) {

@@ -12,6 +12,7 @@
 #include "loop/loops.h"
 #include "responses/compose.h"
 
+#define JSON_FIELDS "Content-Type: application/json\r\nCache-Control: no-store\r\n"
 #define TEXT_FIELDS "Content-Type: text/plain; charset=utf-8\r\nCache-Control: no-store\r\n"
 
 typedef struct page {
@@ -93,17 +94,17 @@ static page write_metrics(nb_loop *loop, nb_text *text) {
 
 static page write_status(nb_loop *loop, nb_text *text) {
     nb_admin_write_status(loop, text);
-    return (page){200, NB_SLICE("Content-Type: application/json\r\nCache-Control: no-store\r\n")};
+    return (page){200, NB_SLICE(JSON_FIELDS)};
 }
 
 static page write_fibers(nb_loop *loop, nb_text *text) {
     nb_admin_write_fibers(loop, text);
-    return (page){200, NB_SLICE("Content-Type: application/json\r\nCache-Control: no-store\r\n")};
+    return (page){200, NB_SLICE(JSON_FIELDS)};
 }
 
 static page write_slowest(nb_loop *loop, nb_text *text) {
     nb_admin_write_slowest(loop, text);
-    return (page){200, NB_SLICE("Content-Type: application/json\r\nCache-Control: no-store\r\n")};
+    return (page){200, NB_SLICE(JSON_FIELDS)};
 }
 
 static page write_unknown(nb_loop *loop, nb_text *text) {

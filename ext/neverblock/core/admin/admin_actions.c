@@ -18,21 +18,14 @@
 
 #define EXCHANGE_DIGITS_MAX 16u
 
-/* Looks at each byte, so that the time taken says nothing of the token. */
-static bool is_token(const nb_admin_side *admin, nb_slice given) {
-    unsigned char different = given.size != admin->token_bytes;
-    for (size_t i = 0; i < admin->token_bytes; i++)
-        different |= (unsigned char)(admin->token[i] ^ (i < given.size ? given.data[i] : 0));
-    return different == 0;
-}
-
 static bool has_token(const nb_admin_side *admin, const nb_head *head) {
     nb_slice scheme = NB_SLICE("Bearer ");
     for (uint16_t i = 0; i < head->header_count; i++) {
         nb_slice value = head->headers[i].value;
         if (head->headers[i].field != NB_FIELD_AUTHORIZATION || value.size <= scheme.size) continue;
         if (!nb_slice_equal(nb_slice_of(value.data, scheme.size), scheme)) return false;
-        return is_token(admin, nb_slice_of(value.data + scheme.size, value.size - scheme.size));
+        nb_slice given = nb_slice_of(value.data + scheme.size, value.size - scheme.size);
+        return nb_slice_is_secret(given, nb_slice_of(admin->token, admin->token_bytes));
     }
     return false;
 }

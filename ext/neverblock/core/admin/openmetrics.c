@@ -7,20 +7,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "http/weight.h"
+
 /* --- Accept --- */
 
-/* A weight in thousandths (RFC 9110 section 12.4.2); what is no weight counts as 0. */
+/* What is no weight counts as 0. */
 static unsigned weight_of(nb_slice value) {
-    unsigned weight = 0, digit = 1000;
-    if (value.size == 0 || value.size > 5 || (value.data[0] != '0' && value.data[0] != '1')) return 0;
-    weight = value.data[0] == '1' ? 1000 : 0;
-    for (size_t i = 1; i < value.size; i++) {
-        if (i == 1 && value.data[i] == '.') continue;
-        if (i == 1 || value.data[i] < '0' || value.data[i] > '9') return 0;
-        digit /= 10;
-        weight += (unsigned)(value.data[i] - '0') * digit;
-    }
-    return weight > 1000 ? 0 : weight;
+    int weight = nb_weight_read(value);
+    return weight == NB_WEIGHT_NONE ? 0 : (unsigned)weight;
 }
 
 /* Takes what comes before the separator off the front of `rest`. */
@@ -36,7 +30,7 @@ static nb_slice take(nb_slice *rest, char separator) {
 /* The weight of an element, if it is of this type, and for OpenMetrics of a version that is known;
    else 0. */
 static unsigned element_weight(nb_slice element, nb_slice type, bool versioned) {
-    unsigned weight = 1000;
+    unsigned weight = NB_WEIGHT_MAX;
     if (!nb_slice_equal_lower(take(&element, ';'), type)) return 0;
     while (element.size) {
         nb_slice value = take(&element, ';');

@@ -21,6 +21,16 @@ static inline bool nb_slice_equal(nb_slice a, nb_slice b) {
     return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
+/* The same, in a time that says nothing of the secret but its size. */
+static inline bool nb_slice_is_secret(nb_slice given, nb_slice secret) {
+    unsigned char differs = 0;
+    if (given.size != secret.size) return false;
+    for (size_t i = 0; i < secret.size; i++) {
+        differs |= (unsigned char)(given.data[i] ^ secret.data[i]);
+    }
+    return differs == 0;
+}
+
 /* ASCII case only; `lower` must already be lower case. */
 static inline bool nb_slice_equal_lower(nb_slice a, nb_slice lower) {
     if (a.size != lower.size) return false;

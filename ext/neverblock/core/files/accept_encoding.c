@@ -6,8 +6,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#define WEIGHT_MAX 1000 /* thousandths */
-#define UNSAID (-1)
+#include "http/weight.h"
+
+#define UNSAID NB_WEIGHT_NONE
 #define STAR NB_ENCODING_COUNT /* the row of "*" */
 #define ROWS (NB_ENCODING_COUNT + 1)
 
@@ -33,17 +34,10 @@ static size_t row_of(nb_slice name) {
     return ROWS;
 }
 
-/* "q=" qvalue (section 12.4.2) in thousandths; UNSAID: the text is no weight. */
+/* "q=" and a weight; UNSAID: the text is none. */
 static int read_weight(nb_slice text) {
-    if (text.size < 3 || text.size > 7 || (text.data[0] | 0x20) != 'q' || text.data[1] != '=') return UNSAID;
-    if ((text.data[2] != '0' && text.data[2] != '1') || (text.size > 3 && text.data[3] != '.')) return UNSAID;
-    int weight = (text.data[2] - '0') * WEIGHT_MAX;
-    int unit = WEIGHT_MAX / 10;
-    for (size_t i = 4; i < text.size; i++, unit /= 10) {
-        if (text.data[i] < '0' || text.data[i] > '9') return UNSAID;
-        weight += (text.data[i] - '0') * unit;
-    }
-    return weight > WEIGHT_MAX ? UNSAID : weight;
+    if (text.size < 3 || (text.data[0] | 0x20) != 'q' || text.data[1] != '=') return UNSAID;
+    return nb_weight_read(nb_slice_of(text.data + 2, text.size - 2));
 }
 
 static void read_element(nb_slice element, int weights[ROWS]) {
@@ -52,7 +46,7 @@ static void read_element(nb_slice element, int weights[ROWS]) {
     const size_t row = row_of(nb_slice_trim(nb_slice_of(element.data, name_bytes)));
     if (row == ROWS) return;
     const int weight = semicolon ? read_weight(nb_slice_trim(nb_slice_of(semicolon + 1, element.size - name_bytes - 1)))
-                                 : WEIGHT_MAX;
+                                 : NB_WEIGHT_MAX;
     if (weight == UNSAID) return;
     if (weights[row] == UNSAID || weight < weights[row]) weights[row] = weight;
 }

@@ -1,16 +1,11 @@
 /*
- * fiber_table.c - see fiber_table.h. The seqlock has no fences: fields are stored with release
- * after the odd number, and loaded with acquire before the number is read again (Boehm, "Can
- * seqlocks get along with programming language memory models?", MSPC 2012).
+ * fiber_table.c - see fiber_table.h.
  */
 #include "intake/fiber_table.h"
 
 #include <string.h>
 
-/* A reader that meets a writer tries again this often. */
-#define TRIES 4
-
-typedef _Atomic uint64_t word;
+#include "base/seqlock.h"
 
 static const char *const names[] = {
 #define NB_FIBER_WAIT(name) #name,
@@ -29,47 +24,22 @@ nb_fiber_wait_kind nb_fiber_wait_named(const char *name) {
 
 /* --- words --- */
 
-static uint64_t get(const word *from) { return atomic_load_explicit((word *)(uintptr_t)from, memory_order_acquire); }
-
-static void set(word *to, uint64_t value) { atomic_store_explicit(to, value, memory_order_release); }
-
-static void write_begin(word *sequence) {
-    uint64_t number = atomic_load_explicit(sequence, memory_order_relaxed);
-    atomic_store_explicit(sequence, number | 1, memory_order_relaxed);
-}
-
-/* The number is never 0 again: 0 is a record that was never used. */
-static void write_end(word *sequence) {
-    uint64_t number = atomic_load_explicit(sequence, memory_order_relaxed);
-    atomic_store_explicit(sequence, (number | 1) + 1, memory_order_release);
-}
-
 /* The last word is filled up with zeroes. */
-static void set_bytes(word *words, const char *bytes, size_t size) {
+static void set_bytes(nb_seqlock_word *words, const char *bytes, size_t size) {
     for (size_t i = 0; i < size; i += sizeof(uint64_t)) {
         uint64_t value = 0;
         memcpy(&value, bytes + i, size - i < sizeof(value) ? size - i : sizeof(value));
-        set(&words[i / sizeof(value)], value);
+        nb_seqlock_set(&words[i / sizeof(value)], value);
     }
 }
 
 /* out: with room for `size` and an end. */
-static void get_bytes(const word *words, char *out, size_t size) {
+static void get_bytes(const nb_seqlock_word *words, char *out, size_t size) {
     for (size_t i = 0; i < size; i += sizeof(uint64_t)) {
-        uint64_t value = get(&words[i / sizeof(value)]);
+        uint64_t value = nb_seqlock_get(&words[i / sizeof(value)]);
         memcpy(out + i, &value, size - i < sizeof(value) ? size - i : sizeof(value));
     }
     out[size] = '\0';
-}
-
-/* False: it was never used, or is being written. */
-static bool read_begin(const word *sequence, uint64_t *number) {
-    *number = get(sequence);
-    return *number != 0 && (*number & 1) == 0;
-}
-
-static bool read_end(const word *sequence, uint64_t number) {
-    return atomic_load_explicit((word *)(uintptr_t)sequence, memory_order_relaxed) == number;
 }
 
 /* --- free records --- */
@@ -115,18 +85,18 @@ uint32_t nb_fiber_request_begin(nb_fiber_memory *memory, const nb_fiber_request 
     size = append(line, size, query.data, query.size);
 
     nb_fiber_request_record *record = &memory->requests[number];
-    write_begin(&record->sequence);
-    set(&record->words[REQUEST_EXCHANGE], facts->exchange);
-    set(&record->words[REQUEST_ARRIVED], (uint64_t)facts->arrived_ns);
-    set(&record->words[REQUEST_TAKEN], (uint64_t)facts->taken_ns);
-    set(&record->words[REQUEST_FIBER], facts->fiber);
-    set(&record->words[REQUEST_SIZES], facts->route | (uint64_t)path_bytes << 16 | (uint64_t)size << 32);
+    nb_seqlock_write_begin(&record->sequence);
+    nb_seqlock_set(&record->words[REQUEST_EXCHANGE], facts->exchange);
+    nb_seqlock_set(&record->words[REQUEST_ARRIVED], (uint64_t)facts->arrived_ns);
+    nb_seqlock_set(&record->words[REQUEST_TAKEN], (uint64_t)facts->taken_ns);
+    nb_seqlock_set(&record->words[REQUEST_FIBER], facts->fiber);
+    nb_seqlock_set(&record->words[REQUEST_SIZES], facts->route | (uint64_t)path_bytes << 16 | (uint64_t)size << 32);
     set_bytes(&record->words[REQUEST_LINE], line, size);
-    set(&record->words[REQUEST_ID], 0);
+    nb_seqlock_set(&record->words[REQUEST_ID], 0);
     atomic_store_explicit(&record->ran_ns, 0, memory_order_relaxed);
     atomic_store_explicit(&record->wait, 0, memory_order_relaxed);
     atomic_store_explicit(&record->trace, 0, memory_order_relaxed);
-    write_end(&record->sequence);
+    nb_seqlock_write_end(&record->sequence);
     return number;
 }
 
@@ -134,17 +104,17 @@ void nb_fiber_request_name(nb_fiber_memory *memory, uint32_t number, const char 
     if (number == NB_FIBER_NONE) return;
     nb_fiber_request_record *record = &memory->requests[number];
     size_t size = strlen(id);
-    write_begin(&record->sequence);
+    nb_seqlock_write_begin(&record->sequence);
     set_bytes(&record->words[REQUEST_ID], id, size < NB_FIBER_ID_BYTES ? size + 1 : NB_FIBER_ID_BYTES);
-    write_end(&record->sequence);
+    nb_seqlock_write_end(&record->sequence);
 }
 
 void nb_fiber_request_end(nb_fiber_memory *memory, uint32_t number) {
     if (number == NB_FIBER_NONE) return;
     nb_fiber_request_record *record = &memory->requests[number];
-    write_begin(&record->sequence);
-    set(&record->words[REQUEST_EXCHANGE], 0);
-    write_end(&record->sequence);
+    nb_seqlock_write_begin(&record->sequence);
+    nb_seqlock_set(&record->words[REQUEST_EXCHANGE], 0);
+    nb_seqlock_write_end(&record->sequence);
     record->next_free = memory->request_free;
     memory->request_free = number + 1;
 }
@@ -157,12 +127,12 @@ void nb_fiber_request_ran(nb_fiber_memory *memory, uint32_t number, int64_t ns) 
 
 static bool copy_request(const nb_fiber_request_record *record, nb_fiber_request *request) {
     uint64_t number, sizes;
-    if (!read_begin(&record->sequence, &number)) return false;
-    request->exchange = get(&record->words[REQUEST_EXCHANGE]);
-    request->arrived_ns = (int64_t)get(&record->words[REQUEST_ARRIVED]);
-    request->taken_ns = (int64_t)get(&record->words[REQUEST_TAKEN]);
-    request->fiber = get(&record->words[REQUEST_FIBER]);
-    sizes = get(&record->words[REQUEST_SIZES]);
+    if (!nb_seqlock_read_begin(&record->sequence, &number)) return false;
+    request->exchange = nb_seqlock_get(&record->words[REQUEST_EXCHANGE]);
+    request->arrived_ns = (int64_t)nb_seqlock_get(&record->words[REQUEST_ARRIVED]);
+    request->taken_ns = (int64_t)nb_seqlock_get(&record->words[REQUEST_TAKEN]);
+    request->fiber = nb_seqlock_get(&record->words[REQUEST_FIBER]);
+    sizes = nb_seqlock_get(&record->words[REQUEST_SIZES]);
     size_t size = sizes >> 32 <= NB_FIBER_LINE_BYTES ? sizes >> 32 : NB_FIBER_LINE_BYTES;
     request->route = (uint16_t)sizes;
     request->path_bytes = (uint16_t)(sizes >> 16) <= size ? (uint16_t)(sizes >> 16) : (uint16_t)size;
@@ -173,12 +143,12 @@ static bool copy_request(const nb_fiber_request_record *record, nb_fiber_request
     request->wait = wait >= 1 && wait <= NB_FIBER_WAITS_MAX ? wait - 1 : NB_FIBER_NONE;
     uint32_t trace = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&record->trace, memory_order_acquire);
     request->trace = trace >= 1 && trace <= NB_FIBER_TRACES_MAX ? trace - 1 : NB_FIBER_NONE;
-    return read_end(&record->sequence, number);
+    return nb_seqlock_read_end(&record->sequence, number);
 }
 
 bool nb_fiber_request_read(const nb_fiber_memory *memory, uint32_t number, nb_fiber_request *request) {
     if (number >= NB_FIBER_REQUESTS_MAX) return false;
-    for (int i = 0; i < TRIES; i++) {
+    for (int i = 0; i < NB_SEQLOCK_TRIES; i++) {
         if (copy_request(&memory->requests[number], request)) return request->exchange != 0;
     }
     return false;
@@ -197,8 +167,8 @@ uint32_t nb_fiber_waits_used(const nb_fiber_memory *memory) { return bounded(&me
 
 bool nb_fiber_request_peek(const nb_fiber_memory *memory, uint32_t number, int64_t *since_ns) {
     const nb_fiber_request_record *record = &memory->requests[number];
-    *since_ns = (int64_t)get(&record->words[REQUEST_ARRIVED]);
-    return get(&record->words[REQUEST_EXCHANGE]) != 0;
+    *since_ns = (int64_t)nb_seqlock_get(&record->words[REQUEST_ARRIVED]);
+    return nb_seqlock_get(&record->words[REQUEST_EXCHANGE]) != 0;
 }
 
 /* --- waits --- */
@@ -214,19 +184,19 @@ uint32_t nb_fiber_wait_begin(nb_fiber_memory *memory, const nb_fiber_wait *facts
 
     nb_fiber_wait_record *record = &memory->waits[number];
     size_t size = text.size < NB_FIBER_TEXT_BYTES ? text.size : NB_FIBER_TEXT_BYTES;
-    write_begin(&record->sequence);
-    set(&record->words[WAIT_SINCE], (uint64_t)facts->since_ns);
-    set(&record->words[WAIT_UNTIL], (uint64_t)facts->until_ns);
-    set(&record->words[WAIT_SUBJECT], facts->subject);
-    set(&record->words[WAIT_FIBER], facts->fiber);
-    set(&record->words[WAIT_EXCHANGE], facts->exchange);
-    set(&record->words[WAIT_NUMBERS], (uint64_t)(uint32_t)facts->number << 32 | facts->request);
-    set(&record->words[WAIT_FACTS], 1u | (uint64_t)facts->kind << 8 | (uint64_t)facts->direction << 16 |
-                                        (uint64_t)facts->own << 24 | (uint64_t)size << 32);
+    nb_seqlock_write_begin(&record->sequence);
+    nb_seqlock_set(&record->words[WAIT_SINCE], (uint64_t)facts->since_ns);
+    nb_seqlock_set(&record->words[WAIT_UNTIL], (uint64_t)facts->until_ns);
+    nb_seqlock_set(&record->words[WAIT_SUBJECT], facts->subject);
+    nb_seqlock_set(&record->words[WAIT_FIBER], facts->fiber);
+    nb_seqlock_set(&record->words[WAIT_EXCHANGE], facts->exchange);
+    nb_seqlock_set(&record->words[WAIT_NUMBERS], (uint64_t)(uint32_t)facts->number << 32 | facts->request);
+    nb_seqlock_set(&record->words[WAIT_FACTS], 1u | (uint64_t)facts->kind << 8 | (uint64_t)facts->direction << 16 |
+                                                   (uint64_t)facts->own << 24 | (uint64_t)size << 32);
     if (size) set_bytes(&record->words[WAIT_TEXT], text.data, size);
     atomic_store_explicit(&record->ready, 0, memory_order_relaxed);
     atomic_store_explicit(&record->trace, 0, memory_order_relaxed);
-    write_end(&record->sequence);
+    nb_seqlock_write_end(&record->sequence);
     if (facts->own && facts->request != NB_FIBER_NONE)
         atomic_store_explicit(&memory->requests[facts->request].wait, number + 1, memory_order_release);
     return number;
@@ -235,9 +205,9 @@ uint32_t nb_fiber_wait_begin(nb_fiber_memory *memory, const nb_fiber_wait *facts
 void nb_fiber_wait_end(nb_fiber_memory *memory, uint32_t number, uint32_t request) {
     nb_fiber_wait_record *record = &memory->waits[number];
     if (request != NB_FIBER_NONE) atomic_store_explicit(&memory->requests[request].wait, 0, memory_order_relaxed);
-    write_begin(&record->sequence);
-    set(&record->words[WAIT_FACTS], 0);
-    write_end(&record->sequence);
+    nb_seqlock_write_begin(&record->sequence);
+    nb_seqlock_set(&record->words[WAIT_FACTS], 0);
+    nb_seqlock_write_end(&record->sequence);
     record->next_free = memory->wait_free;
     memory->wait_free = number + 1;
 }
@@ -250,15 +220,15 @@ static nb_fiber_wait_kind kind_of(uint64_t facts) {
 static bool is_own(uint64_t facts) { return facts >> 24 & 1; }
 
 static bool copy_wait(const nb_fiber_wait_record *record, nb_fiber_wait *wait, bool *used) {
-    if (!read_begin(&record->sequence, &wait->sequence)) return false;
-    uint64_t facts = get(&record->words[WAIT_FACTS]), numbers = get(&record->words[WAIT_NUMBERS]);
+    if (!nb_seqlock_read_begin(&record->sequence, &wait->sequence)) return false;
+    uint64_t facts = nb_seqlock_get(&record->words[WAIT_FACTS]), numbers = nb_seqlock_get(&record->words[WAIT_NUMBERS]);
     size_t size = facts >> 32 <= NB_FIBER_TEXT_BYTES ? facts >> 32 : NB_FIBER_TEXT_BYTES;
     *used = facts & 1;
-    wait->since_ns = (int64_t)get(&record->words[WAIT_SINCE]);
-    wait->until_ns = (int64_t)get(&record->words[WAIT_UNTIL]);
-    wait->subject = get(&record->words[WAIT_SUBJECT]);
-    wait->fiber = get(&record->words[WAIT_FIBER]);
-    wait->exchange = get(&record->words[WAIT_EXCHANGE]);
+    wait->since_ns = (int64_t)nb_seqlock_get(&record->words[WAIT_SINCE]);
+    wait->until_ns = (int64_t)nb_seqlock_get(&record->words[WAIT_UNTIL]);
+    wait->subject = nb_seqlock_get(&record->words[WAIT_SUBJECT]);
+    wait->fiber = nb_seqlock_get(&record->words[WAIT_FIBER]);
+    wait->exchange = nb_seqlock_get(&record->words[WAIT_EXCHANGE]);
     wait->request = (uint32_t)numbers < NB_FIBER_REQUESTS_MAX ? (uint32_t)numbers : NB_FIBER_NONE;
     wait->number = (int32_t)(uint32_t)(numbers >> 32);
     wait->kind = (uint8_t)kind_of(facts);
@@ -268,13 +238,13 @@ static bool copy_wait(const nb_fiber_wait_record *record, nb_fiber_wait *wait, b
     uint32_t trace = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&record->trace, memory_order_acquire);
     wait->trace = trace >= 1 && trace <= NB_FIBER_TRACES_MAX ? trace - 1 : NB_FIBER_NONE;
     get_bytes(&record->words[WAIT_TEXT], wait->text, size);
-    return read_end(&record->sequence, wait->sequence);
+    return nb_seqlock_read_end(&record->sequence, wait->sequence);
 }
 
 bool nb_fiber_wait_read(const nb_fiber_memory *memory, uint32_t number, nb_fiber_wait *wait) {
     bool used;
     if (number >= NB_FIBER_WAITS_MAX) return false;
-    for (int i = 0; i < TRIES; i++) {
+    for (int i = 0; i < NB_SEQLOCK_TRIES; i++) {
         if (copy_wait(&memory->waits[number], wait, &used)) return used;
     }
     return false;
@@ -283,8 +253,8 @@ bool nb_fiber_wait_read(const nb_fiber_memory *memory, uint32_t number, nb_fiber
 bool nb_fiber_wait_peek(const nb_fiber_memory *memory, uint32_t number, int64_t *since_ns, nb_fiber_wait_kind *kind,
                         bool *own) {
     const nb_fiber_wait_record *record = &memory->waits[number];
-    uint64_t facts = get(&record->words[WAIT_FACTS]);
-    *since_ns = (int64_t)get(&record->words[WAIT_SINCE]);
+    uint64_t facts = nb_seqlock_get(&record->words[WAIT_FACTS]);
+    *since_ns = (int64_t)nb_seqlock_get(&record->words[WAIT_SINCE]);
     *kind = kind_of(facts);
     *own = is_own(facts);
     return facts & 1;
@@ -293,7 +263,8 @@ bool nb_fiber_wait_peek(const nb_fiber_memory *memory, uint32_t number, int64_t 
 static bool request_of_waiting(const nb_fiber_memory *memory, uint64_t fiber, nb_fiber_request *request) {
     nb_fiber_wait wait;
     for (uint32_t i = 0, used = nb_fiber_waits_used(memory); i < used; i++) {
-        if (get(&memory->waits[i].words[WAIT_FIBER]) != fiber || !nb_fiber_wait_read(memory, i, &wait)) continue;
+        if (nb_seqlock_get(&memory->waits[i].words[WAIT_FIBER]) != fiber || !nb_fiber_wait_read(memory, i, &wait))
+            continue;
         if (wait.fiber == fiber && nb_fiber_request_read(memory, wait.request, request))
             return request->exchange == wait.exchange;
     }
@@ -302,7 +273,7 @@ static bool request_of_waiting(const nb_fiber_memory *memory, uint64_t fiber, nb
 
 bool nb_fiber_request_of(const nb_fiber_memory *memory, uint64_t fiber, nb_fiber_request *request) {
     for (uint32_t i = 0, used = nb_fiber_requests_used(memory); i < used; i++) {
-        if (get(&memory->requests[i].words[REQUEST_FIBER]) != fiber) continue;
+        if (nb_seqlock_get(&memory->requests[i].words[REQUEST_FIBER]) != fiber) continue;
         if (nb_fiber_request_read(memory, i, request) && request->fiber == fiber) return true;
     }
     return request_of_waiting(memory, fiber, request);
@@ -323,15 +294,15 @@ static size_t whole_lines(nb_slice text) {
 
 static void put(nb_fiber_trace_record *record, const nb_fiber_trace *facts, nb_slice text) {
     size_t size = whole_lines(text);
-    write_begin(&record->sequence);
-    set(&record->words[TRACE_WAIT], facts->wait);
-    set(&record->words[TRACE_SEQUENCE], facts->wait_sequence);
-    set(&record->words[TRACE_EXCHANGE], facts->exchange);
-    set(&record->words[TRACE_TAKEN], (uint64_t)facts->taken_ns);
-    set(&record->words[TRACE_SINCE], (uint64_t)facts->since_ns);
-    set(&record->words[TRACE_SIZES], (uint64_t)size | (uint64_t)facts->kind << 32);
+    nb_seqlock_write_begin(&record->sequence);
+    nb_seqlock_set(&record->words[TRACE_WAIT], facts->wait);
+    nb_seqlock_set(&record->words[TRACE_SEQUENCE], facts->wait_sequence);
+    nb_seqlock_set(&record->words[TRACE_EXCHANGE], facts->exchange);
+    nb_seqlock_set(&record->words[TRACE_TAKEN], (uint64_t)facts->taken_ns);
+    nb_seqlock_set(&record->words[TRACE_SINCE], (uint64_t)facts->since_ns);
+    nb_seqlock_set(&record->words[TRACE_SIZES], (uint64_t)size | (uint64_t)facts->kind << 32);
     set_bytes(&record->words[TRACE_TEXT], text.data, size);
-    write_end(&record->sequence);
+    nb_seqlock_write_end(&record->sequence);
 }
 
 static bool is_of(const nb_fiber_trace *trace, uint32_t wait, uint64_t sequence) {
@@ -343,9 +314,10 @@ int64_t nb_fiber_trace_taken_ns(const nb_fiber_memory *memory, uint32_t wait) {
     const nb_fiber_wait_record *record = &memory->waits[wait];
     uint32_t number = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&record->trace, memory_order_relaxed);
     if (number == 0) return 0;
-    const word *words = memory->traces[number - 1].words;
-    nb_fiber_trace trace = {.wait = (uint32_t)get(&words[TRACE_WAIT]), .wait_sequence = get(&words[TRACE_SEQUENCE])};
-    return is_of(&trace, wait, get(&record->sequence)) ? (int64_t)get(&words[TRACE_TAKEN]) : 0;
+    const nb_seqlock_word *words = memory->traces[number - 1].words;
+    nb_fiber_trace trace = {.wait = (uint32_t)nb_seqlock_get(&words[TRACE_WAIT]),
+                            .wait_sequence = nb_seqlock_get(&words[TRACE_SEQUENCE])};
+    return is_of(&trace, wait, nb_seqlock_get(&record->sequence)) ? (int64_t)nb_seqlock_get(&words[TRACE_TAKEN]) : 0;
 }
 
 size_t nb_fiber_trace_line(const nb_fiber_memory *memory, uint32_t wait, char *out, size_t room) {
@@ -354,7 +326,7 @@ size_t nb_fiber_trace_line(const nb_fiber_memory *memory, uint32_t wait, char *o
     uint32_t number = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&memory->waits[wait].trace,
                                            memory_order_relaxed);
     const nb_fiber_trace_record *record = &memory->traces[number - 1];
-    size_t size = (uint32_t)get(&record->words[TRACE_SIZES]);
+    size_t size = (uint32_t)nb_seqlock_get(&record->words[TRACE_SIZES]);
     if (size > NB_FIBER_TRACE_BYTES) size = NB_FIBER_TRACE_BYTES;
     get_bytes(&record->words[TRACE_TEXT], text, size);
     const char *end = memchr(text, '\n', size);
@@ -367,9 +339,9 @@ size_t nb_fiber_trace_line(const nb_fiber_memory *memory, uint32_t wait, char *o
 /* The record of the request whose own fiber was preempted; NB_FIBER_NONE: it waits for
    something. */
 static uint32_t preempted_request(const nb_fiber_wait_record *record) {
-    uint64_t facts = get(&record->words[WAIT_FACTS]);
+    uint64_t facts = nb_seqlock_get(&record->words[WAIT_FACTS]);
     bool preempted = is_own(facts) && kind_of(facts) == NB_FIBER_WAIT_turn;
-    return preempted ? (uint32_t)get(&record->words[WAIT_NUMBERS]) : NB_FIBER_NONE;
+    return preempted ? (uint32_t)nb_seqlock_get(&record->words[WAIT_NUMBERS]) : NB_FIBER_NONE;
 }
 
 void nb_fiber_trace_put(nb_fiber_memory *memory, uint32_t wait, int64_t taken_ns, nb_slice text) {
@@ -381,7 +353,7 @@ void nb_fiber_trace_put(nb_fiber_memory *memory, uint32_t wait, int64_t taken_ns
     }
     nb_fiber_trace facts = {.wait = wait,
                             .wait_sequence = atomic_load_explicit(&record->sequence, memory_order_relaxed),
-                            .exchange = get(&record->words[WAIT_EXCHANGE]),
+                            .exchange = nb_seqlock_get(&record->words[WAIT_EXCHANGE]),
                             .taken_ns = taken_ns};
     put(&memory->traces[number - 1], &facts, text);
     atomic_store_explicit(&record->trace, number, memory_order_release);
@@ -392,23 +364,23 @@ void nb_fiber_trace_put(nb_fiber_memory *memory, uint32_t wait, int64_t taken_ns
 
 static bool copy_trace(const nb_fiber_trace_record *record, nb_fiber_trace *trace) {
     uint64_t number;
-    if (!read_begin(&record->sequence, &number)) return false;
-    uint64_t sizes = get(&record->words[TRACE_SIZES]);
-    trace->wait = (uint32_t)get(&record->words[TRACE_WAIT]);
-    trace->wait_sequence = get(&record->words[TRACE_SEQUENCE]);
-    trace->exchange = get(&record->words[TRACE_EXCHANGE]);
-    trace->taken_ns = (int64_t)get(&record->words[TRACE_TAKEN]);
-    trace->since_ns = (int64_t)get(&record->words[TRACE_SINCE]);
+    if (!nb_seqlock_read_begin(&record->sequence, &number)) return false;
+    uint64_t sizes = nb_seqlock_get(&record->words[TRACE_SIZES]);
+    trace->wait = (uint32_t)nb_seqlock_get(&record->words[TRACE_WAIT]);
+    trace->wait_sequence = nb_seqlock_get(&record->words[TRACE_SEQUENCE]);
+    trace->exchange = nb_seqlock_get(&record->words[TRACE_EXCHANGE]);
+    trace->taken_ns = (int64_t)nb_seqlock_get(&record->words[TRACE_TAKEN]);
+    trace->since_ns = (int64_t)nb_seqlock_get(&record->words[TRACE_SINCE]);
     trace->text_bytes = (uint32_t)sizes <= NB_FIBER_TRACE_BYTES ? (uint32_t)sizes : NB_FIBER_TRACE_BYTES;
     trace->kind = (uint16_t)(sizes >> 32);
     get_bytes(&record->words[TRACE_TEXT], trace->text, trace->text_bytes);
-    return read_end(&record->sequence, number);
+    return nb_seqlock_read_end(&record->sequence, number);
 }
 
 bool nb_fiber_trace_read(const nb_fiber_memory *memory, uint32_t record, const nb_fiber_wait *wait,
                          nb_fiber_trace *trace) {
     if (wait->trace >= NB_FIBER_TRACES_MAX) return false;
-    for (int i = 0; i < TRIES; i++) {
+    for (int i = 0; i < NB_SEQLOCK_TRIES; i++) {
         if (copy_trace(&memory->traces[wait->trace], trace)) return is_of(trace, record, wait->sequence);
     }
     return false;
@@ -416,7 +388,7 @@ bool nb_fiber_trace_read(const nb_fiber_memory *memory, uint32_t record, const n
 
 bool nb_fiber_preempted_read(const nb_fiber_memory *memory, const nb_fiber_request *request, nb_fiber_trace *trace) {
     if (request->trace >= NB_FIBER_TRACES_MAX) return false;
-    for (int i = 0; i < TRIES; i++) {
+    for (int i = 0; i < NB_SEQLOCK_TRIES; i++) {
         if (copy_trace(&memory->traces[request->trace], trace)) return trace->exchange == request->exchange;
     }
     return false;
@@ -428,7 +400,7 @@ void nb_fiber_stall_put(nb_fiber_memory *memory, uint16_t kind, int64_t since_ns
 }
 
 bool nb_fiber_stall_read(const nb_fiber_memory *memory, int64_t since_ns, nb_fiber_trace *trace) {
-    for (int i = 0; i < TRIES; i++) {
+    for (int i = 0; i < NB_SEQLOCK_TRIES; i++) {
         if (copy_trace(&memory->stall, trace)) return trace->since_ns == since_ns;
     }
     return false;

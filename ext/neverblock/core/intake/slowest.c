@@ -5,25 +5,12 @@
 
 #include <string.h>
 
-/* A reader that meets a writer tries again this often. */
-#define TRIES 4
-
-typedef _Atomic uint64_t word;
-
-static uint64_t get(const word *from) { return atomic_load_explicit((word *)(uintptr_t)from, memory_order_acquire); }
-
-static void set(word *to, uint64_t value) { atomic_store_explicit(to, value, memory_order_release); }
-
-static uint64_t write_begin(nb_slow_record *record) {
-    uint64_t number = atomic_load_explicit(&record->sequence, memory_order_relaxed) | 1;
-    atomic_store_explicit(&record->sequence, number, memory_order_relaxed);
-    return number;
-}
+#include "base/seqlock.h"
 
 static void forget(nb_slow_record *record) {
-    uint64_t number = write_begin(record);
-    set(&record->bytes, 0);
-    set(&record->sequence, number + 1);
+    nb_seqlock_write_begin(&record->sequence);
+    nb_seqlock_set(&record->bytes, 0);
+    nb_seqlock_write_end(&record->sequence);
 }
 
 /* --- the writer --- */
@@ -105,19 +92,20 @@ static size_t used_bytes(const nb_slow_request *request) {
 void nb_slowest_put(nb_slowest *slowest, uint32_t number, const nb_slow_request *request) {
     nb_slow_record *record = &slowest->records[number];
     size_t bytes = used_bytes(request);
-    uint64_t sequence = write_begin(record), value;
+    uint64_t value;
+    nb_seqlock_write_begin(&record->sequence);
     for (size_t i = 0; i < bytes / sizeof(value); i++) {
         memcpy(&value, (const char *)request + i * sizeof(value), sizeof(value));
-        set(&record->words[i], value);
+        nb_seqlock_set(&record->words[i], value);
     }
-    set(&record->bytes, bytes);
-    set(&record->sequence, sequence + 1);
+    nb_seqlock_set(&record->bytes, bytes);
+    nb_seqlock_write_end(&record->sequence);
 }
 
 /* --- readers --- */
 
 static uint64_t word_at(const nb_slow_record *record, size_t offset) {
-    return get(&record->words[offset / sizeof(uint64_t)]);
+    return nb_seqlock_get(&record->words[offset / sizeof(uint64_t)]);
 }
 
 bool nb_slowest_peek(const nb_slowest *slowest, uint32_t number, uint64_t *key, int64_t *duration_ns,
@@ -126,19 +114,20 @@ bool nb_slowest_peek(const nb_slowest *slowest, uint32_t number, uint64_t *key, 
     *key = word_at(record, offsetof(nb_slow_request, key));
     *duration_ns = (int64_t)word_at(record, offsetof(nb_slow_request, duration_ns));
     *ended_ns = (int64_t)word_at(record, offsetof(nb_slow_request, ended_ns));
-    return get(&record->bytes) != 0 && *key != 0;
+    return nb_seqlock_get(&record->bytes) != 0 && *key != 0;
 }
 
 static bool copy(const nb_slow_record *record, nb_slow_request *request) {
-    uint64_t sequence = get(&record->sequence), bytes = get(&record->bytes), value;
-    if (sequence & 1) return false;
+    uint64_t sequence, value;
+    if (!nb_seqlock_read_begin(&record->sequence, &sequence)) return false;
+    uint64_t bytes = nb_seqlock_get(&record->bytes);
     if (bytes > sizeof(*request)) bytes = sizeof(*request);
     memset(request, 0, sizeof(*request));
     for (size_t i = 0; i < bytes / sizeof(value); i++) {
-        value = get(&record->words[i]);
+        value = nb_seqlock_get(&record->words[i]);
         memcpy((char *)request + i * sizeof(value), &value, sizeof(value));
     }
-    return atomic_load_explicit((word *)(uintptr_t)&record->sequence, memory_order_relaxed) == sequence;
+    return nb_seqlock_read_end(&record->sequence, sequence);
 }
 
 /* Another process has written it. */
@@ -160,7 +149,7 @@ static void bound(nb_slow_request *request) {
 }
 
 bool nb_slowest_read(const nb_slowest *slowest, uint32_t number, nb_slow_request *request) {
-    for (int i = 0; i < TRIES; i++) {
+    for (int i = 0; i < NB_SEQLOCK_TRIES; i++) {
         if (!copy(&slowest->records[number], request)) continue;
         bound(request);
         return request->key != 0;
