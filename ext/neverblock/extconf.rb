@@ -64,7 +64,7 @@ SOURCES = {
   ],
   "core/loop" => %w[accepting lease listener loop loops parts snapshot],
   "core/admin" => %w[
-    admin admin_actions admin_events admin_fibers admin_metrics admin_slowest admin_status
+    admin admin_actions admin_advice admin_events admin_fibers admin_metrics admin_slowest admin_status
     fiber_choice json openmetrics shown
   ],
   "core/server" => %w[server],

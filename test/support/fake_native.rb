@@ -73,7 +73,11 @@ class FakeNative
       fail_if_due
     end
 
-    attr_writer :admin_page, :admin_token, :admin_commands
+    attr_writer :admin_page, :admin_token, :admin_advice
+
+    def admin_commands(*)
+      self
+    end
 
     def admin_tcp(address, port)
       @calls << [:admin_tcp, address, port]

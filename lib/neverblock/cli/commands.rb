@@ -12,7 +12,7 @@ require "neverblock/config/suggestion"
 
 module NeverBlock
   module CLI
-    COMMANDS = %w[serve init check files stop reload status fibers top bench].freeze
+    COMMANDS = %w[serve init check files stop reload status fibers advise top bench].freeze
     OK = 0
     FAILED = 1
     INTERRUPTED = 130 # 128 + SIGINT, as shells report it
@@ -65,6 +65,7 @@ module NeverBlock
       when "reload" then return reload(argv, env, out)
       when "status" then return status(argv, out)
       when "fibers" then return fibers(argv, out)
+      when "advise" then return advise(argv, out)
       when "top" then return top(argv, env, out)
       end
       NotYet.check_command(argv.first)
@@ -136,6 +137,11 @@ module NeverBlock
       Fibers.new(argv, out: out).run
     end
 
+    def advise(argv, out)
+      require "neverblock/cli/advise"
+      Advise.new(argv, out: out).run
+    end
+
     def status(argv, out)
       require "neverblock/cli/status"
       Status.new(argv, out: out).run
@@ -165,6 +171,6 @@ module NeverBlock
     end
 
     private_class_method :dispatch, :check_surroundings, :serve, :check, :files, :bench, :stop,
-                         :reload, :status, :top, :complain, :one_line
+                         :reload, :status, :advise, :top, :complain, :one_line
   end
 end

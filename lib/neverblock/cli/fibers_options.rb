@@ -83,12 +83,6 @@ module NeverBlock
         end
       end
 
-      def one_of(name, text, words)
-        return text if words.include?(text)
-
-        raise ConfigError, "#{name} takes one of #{words.join(", ")}; got #{text.inspect}"
-      end
-
       def of_route?(document)
         document.text("route") == @route || document.text("path").to_s.start_with?(@route)
       end

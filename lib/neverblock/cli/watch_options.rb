@@ -127,6 +127,12 @@ module NeverBlock
         "an address goes with --admin, a configuration file with -C"
       end
 
+      def one_of(name, text, words)
+        return text if words.include?(text)
+
+        raise ConfigError, "#{name} takes one of #{words.join(", ")}; got #{text.inspect}"
+      end
+
       def within(name, text, range, kind)
         value = begin
           yield

@@ -1,31 +1,36 @@
 # frozen_string_literal: true
 
-# Commands that clients of the admin address give with its token: reload, and more or fewer workers.
-# The I/O loop writes each into a pipe, as one byte (core/server/server.h). They are done one after
-# the other, on a thread of their own, and /status.json tells how the last one has ended.
+# Commands that clients of the admin address give: with its token reload, and more or fewer workers;
+# and that advice is made. The I/O loop writes each into a pipe, as one byte (core/server/server.h).
+# Changes are done one after the other, on a thread of their own, and /status.json tells how the
+# last one has ended.
 
 require "neverblock/errors"
+require "neverblock/server/advice"
 
 module NeverBlock
   class Server
     class AdminCommands
       # By byte: the command of the control socket, its argument, and its name for people.
-      KNOWN = {
+      CHANGES = {
         "r" => ["reload", nil, "reload"],
         "+" => ["workers", "+1", "one worker more"],
         "-" => ["workers", "-1", "one worker less"]
       }.freeze
+      ADVICE = "a"
 
       # @param engine [Engine] not started
-      # @param commands [Hash{String => #call}] see Control#initialize
+      # @param url [String] the admin address
+      # @param commands [Hash{String => #call}, nil] see Control#initialize; nil: there are none
       # @param log [Log]
-      def initialize(engine, commands, log)
+      def initialize(engine, url, commands, log)
         @engine = engine
         @commands = commands
         @log = log
+        @advice = Advice.new(engine, url)
         @reader, @writer = IO.pipe
         @writer.nonblock = true
-        engine.admin_commands = @writer.fileno
+        engine.admin_commands(@writer.fileno, !commands.nil?)
       end
 
       # @return [void]
@@ -38,6 +43,7 @@ module NeverBlock
       # @return [void]
       def close
         @thread&.kill&.join
+        @advice.close
         [@reader, @writer].each(&:close)
       end
 
@@ -45,8 +51,10 @@ module NeverBlock
 
       def run
         while (byte = @reader.getc)
-          name, argument, words = KNOWN[byte]
-          carry_out(name, argument, words) if name
+          next @advice.ask if byte == ADVICE
+
+          name, argument, words = CHANGES[byte]
+          carry_out(name, argument, words) if name && @commands
         end
       end
 

@@ -117,10 +117,8 @@ module NeverBlock
       def listen_admin(config, commands)
         @admin_url = listen([config.admin], config.backlog, admin: true).first
         @engine.admin_page = File.binread(LIVE_PAGE) if File.file?(LIVE_PAGE)
-        return unless config.admin_token
-
-        @engine.admin_token = config.admin_token
-        @admin_commands = AdminCommands.new(@engine, commands, @log) if commands
+        @engine.admin_token = config.admin_token if config.admin_token
+        @admin_commands = AdminCommands.new(@engine, @admin_url, commands, @log)
       end
 
       def core_lines(config)

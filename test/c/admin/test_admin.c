@@ -612,6 +612,39 @@ static void commands_go_into_the_pipe_and_their_ends_into_the_status(void **stat
     (void)close(ends[1]);
 }
 
+static void advice_is_asked_for_once_in_a_while_and_shown(void **state) {
+    nb_test_world *w = *state;
+    int ends[2];
+    char bytes[4] = "";
+    assert_int_equal(0, pipe(ends));
+    w->admin_commands_fd = ends[1];
+    w->before = nb_test_leaks_begin();
+    nb_test_world_open(w, 1);
+    (void)page(w, "/advice.json", 200);
+    assert_true(shows(w, "\"state\":\"asked\""));
+    (void)page(w, "/advice.json", 200);
+    assert_int_equal(1, read(ends[0], bytes, sizeof bytes));
+    assert_string_equal("a", bytes);
+    assert_status(NB_OK, nb_server_admin_advice(w->server, NB_SLICE("{\"advice\":[1]}")));
+    assert_status(NB_OK, nb_server_admin_advice(w->server, NB_SLICE("{\"advice\":[2]}")));
+    (void)page(w, "/advice.json", 200);
+    assert_true(shows(w, "{\"advice\":[2]}"));
+    assert_status(NB_OVER_LIMIT,
+                  nb_server_admin_advice(w->server, nb_slice_of(bytes, NB_ADMIN_BODY_BYTES_MAX + 1)));
+    nb_test_world_close(w);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
+static void advice_that_nobody_makes_is_an_error(void **state) {
+    nb_test_world *w = *state;
+    w->before = nb_test_leaks_begin();
+    nb_test_world_open(w, 1);
+    (void)page(w, "/advice.json", 200);
+    assert_true(shows(w, "\"error\":"));
+    nb_test_world_close(w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(each_thread_of_a_lane_is_in_the_figures),
@@ -632,6 +665,7 @@ int main(void) {
         CASE(admin_connections_have_a_bound_of_their_own),
         CASE(pages_asked_for_ahead_are_made_one_at_a_time),
         CASE(a_stop_cuts_admin_connections_with_the_rest),
+        CASE(advice_that_nobody_makes_is_an_error),
         CASE(events_come_until_the_client_leaves),
         GUEST_CASE(events_come_until_the_client_leaves),
         CASE(events_come_while_the_executors_thread_is_kept),
@@ -642,6 +676,7 @@ int main(void) {
         CASE(the_token_is_asked_for_whole),
         CASE(what_is_asked_for_has_to_be_clear),
         CASE(a_request_is_cancelled_by_its_executor),
+        CASE(advice_is_asked_for_once_in_a_while_and_shown),
         CASE(commands_go_into_the_pipe_and_their_ends_into_the_status),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

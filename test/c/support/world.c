@@ -88,7 +88,7 @@ void nb_test_world_open_routed(nb_test_world *world, unsigned executors, const c
         assert_status(
             NB_OK, nb_server_admin_token(world->server, nb_slice_of(world->admin_token, strlen(world->admin_token))));
     if (world->admin_commands_fd)
-        assert_status(NB_OK, nb_server_admin_commands(world->server, world->admin_commands_fd));
+        assert_status(NB_OK, nb_server_admin_commands(world->server, world->admin_commands_fd, true));
     if (world->admin)
         assert_status(NB_OK, nb_server_listen_admin_tcp(world->server, "127.0.0.1", 0, &world->admin_port));
     for (unsigned i = 0; i < executors && !world->config.front; i++)

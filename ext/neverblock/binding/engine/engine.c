@@ -213,13 +213,37 @@ static VALUE engine_set_admin_token(VALUE self, VALUE token) {
     return give_admin_text(self, token, nb_server_admin_token, "the admin token");
 }
 
-/* admin_commands = descriptor of a pipe that does not block: commands of admin clients are written
-   there, one byte each (server.h). Once, before start; the caller keeps it open until the end. */
-static VALUE engine_set_admin_commands(VALUE self, VALUE fd) {
+/* admin_commands(fd, changes) -> self: commands of admin clients are written to a pipe that does not
+   block, one byte each (server.h). Once, before start; the caller keeps it open until the end. */
+static VALUE engine_admin_commands(VALUE self, VALUE fd, VALUE changes) {
     nb_status status = nb_server_admin_commands(nb_engine_server(self),
-                                                (int)nb_engine_number(fd, INT_MAX, "descriptor"));
+                                                (int)nb_engine_number(fd, INT_MAX, "descriptor"), RTEST(changes));
     if (status == NB_FULL) rb_raise(nb_error_class, "admin commands are asked for once, before the engine starts");
-    return fd;
+    return self;
+}
+
+typedef struct admin_advice_call {
+    nb_server *server;
+    nb_slice json;
+    nb_status status;
+} admin_advice_call;
+
+static void *set_admin_advice(void *argument) {
+    admin_advice_call *call = argument;
+    call->status = nb_server_admin_advice(call->server, call->json);
+    return NULL;
+}
+
+/* admin_advice = json: what /advice.json shows. */
+static VALUE engine_set_admin_advice(VALUE self, VALUE json) {
+    StringValue(json);
+    VALUE copy = rb_str_new_frozen(json); /* nobody changes it meanwhile */
+    admin_advice_call call = {.server = nb_engine_server(self),
+                              .json = nb_slice_of(RSTRING_PTR(copy), (size_t)RSTRING_LEN(copy))};
+    rb_thread_call_without_gvl(set_admin_advice, &call, NULL, NULL);
+    RB_GC_GUARD(copy);
+    if (call.status != NB_OK) nb_raise_status(call.status, "advice");
+    return json;
 }
 
 typedef struct admin_result_call {
@@ -517,7 +541,8 @@ VALUE nb_engine_define(VALUE module) {
     rb_define_method(class, "admin_unix", engine_admin_unix, 2);
     rb_define_method(class, "admin_page=", engine_set_admin_page, 1);
     rb_define_method(class, "admin_token=", engine_set_admin_token, 1);
-    rb_define_method(class, "admin_commands=", engine_set_admin_commands, 1);
+    rb_define_method(class, "admin_commands", engine_admin_commands, 2);
+    rb_define_method(class, "admin_advice=", engine_set_admin_advice, 1);
     rb_define_method(class, "admin_result", engine_admin_result, 2);
     rb_define_method(class, "start", engine_start, 0);
     rb_define_method(class, "drain", engine_drain, 0);

@@ -1,7 +1,7 @@
 /*
  * admin.h - the pages of an admin listener: /health, /ready, /metrics (Prometheus), /status.json,
- * /fibers.json, /slowest.json and /events; and what changes the server: /cancel, /reload and
- * /workers. The loop answers them itself, whatever Ruby does. A wrong method is answered 405,
+ * /fibers.json, /slowest.json, /advice.json and /events; and what changes the server: /cancel,
+ * /reload and /workers. The loop answers them itself, whatever Ruby does. A wrong method is answered 405,
  * another path 404.
  *
  * Threads: that of the first loop, which has the admin listeners.
@@ -15,6 +15,9 @@
 #include "dispatch/exchange.h"
 
 struct nb_loop;
+
+/* What is written to the pipe of commands (server.h). */
+#define NB_ADMIN_COMMAND_ADVICE 'a'
 
 /* Answers the exchange's request, whose head the connection has just read. NB_NO_MEMORY: end the
    connection. */
@@ -30,6 +33,7 @@ void nb_admin_write_latency(struct nb_loop *loop, nb_histogram *earlier, nb_text
 /* These read the query of the request's head (admin_fibers.c, admin_slowest.c). */
 void nb_admin_write_fibers(struct nb_loop *loop, nb_text *text);
 void nb_admin_write_slowest(struct nb_loop *loop, nb_text *text);
+void nb_admin_write_advice(struct nb_loop *loop, nb_text *text);
 /* The oldest fibers, with the line of code where that is known, and without query strings. */
 void nb_admin_write_oldest_fibers(struct nb_loop *loop, nb_text *text);
 

@@ -53,7 +53,7 @@ static nb_refusal cancel(nb_loop *loop, nb_slice query) {
 
 static nb_refusal command(const nb_loop *loop, char byte) {
     const nb_admin_side *admin = &loop->all->admin;
-    if (!admin->takes_commands)
+    if (!admin->takes_changes)
         return (nb_refusal){501,
                             "a server of one process does not reload and has no workers; start it with -w 2 or more"};
     if (write(admin->commands_fd, &byte, 1) != 1)

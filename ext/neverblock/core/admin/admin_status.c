@@ -370,7 +370,7 @@ static void add_actions(nb_text *text, const nb_loop *loop) {
     const nb_admin_side *admin = &loop->all->admin;
     nb_json_begin(text, "actions", '[');
     if (admin->token) nb_json_string(text, NULL, "cancel");
-    if (admin->token && admin->takes_commands) {
+    if (admin->token && admin->takes_changes) {
         nb_json_string(text, NULL, "reload");
         nb_json_string(text, NULL, "workers");
     }

@@ -35,9 +35,14 @@ typedef struct nb_admin_side {
     size_t page_bytes;
     char *token; /* who has it may change the server */
     size_t token_bytes;
-    bool takes_commands;
-    int commands_fd;        /* a pipe to Ruby; borrowed, with takes_commands */
+    bool has_commands;      /* there is commands_fd */
+    bool takes_changes;     /* Ruby reloads, and changes the number of workers */
+    int commands_fd;        /* a pipe to Ruby; borrowed */
     nb_admin_result result; /* loop 0's: of the last command */
+    /* Loop 0's: JSON of /advice.json, and when it was last asked for. Owned; NULL: there is none. */
+    char *advice;
+    size_t advice_bytes;
+    int64_t advice_asked_ns;
 } nb_admin_side;
 
 typedef struct nb_loops {

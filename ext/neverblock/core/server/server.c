@@ -68,6 +68,7 @@ static void deinit_loops(nb_loops *loops, uint16_t made) {
     }
     nb_free(loops->admin.page);
     nb_free(loops->admin.token);
+    nb_free(loops->admin.advice);
     nb_document_roots_deinit(&loops->document_roots);
     nb_challenges_deinit(&loops->challenges);
     nb_lanes_deinit(&loops->lanes);
@@ -262,13 +263,19 @@ nb_status nb_server_admin_token(nb_server *server, nb_slice token) {
     return status;
 }
 
-nb_status nb_server_admin_commands(nb_server *server, int fd) {
+nb_status nb_server_admin_commands(nb_server *server, int fd, bool changes) {
     nb_admin_side *admin = &server->loops.admin;
-    if (server->started || admin->takes_commands) return NB_FULL;
-    admin->takes_commands = true;
+    if (server->started || admin->has_commands) return NB_FULL;
+    admin->has_commands = true;
+    admin->takes_changes = changes;
     admin->commands_fd = fd;
     return NB_OK;
 }
+
+typedef struct admin_advice {
+    char *json;
+    size_t bytes;
+} admin_advice;
 
 typedef struct admin_result_call {
     bool ok;
@@ -282,6 +289,16 @@ static void set_admin_result(nb_loop *loop, void *argument) {
     result->number++;
     result->ok = wanted->ok;
     (void)snprintf(result->words, sizeof(result->words), "%s", wanted->words);
+}
+
+/* Runs on loop 0. The text is another's afterwards. */
+static void set_advice(nb_loop *loop, void *argument) {
+    admin_advice *given = argument;
+    nb_admin_side *admin = &loop->all->admin;
+    admin_advice before = {.json = admin->advice, .bytes = admin->advice_bytes};
+    admin->advice = given->json;
+    admin->advice_bytes = given->bytes;
+    *given = before;
 }
 
 uint16_t nb_server_listeners(const nb_server *server) { return server->loops.each[0].listener_count; }
@@ -843,6 +860,16 @@ static void set_unavailable(nb_loop *loop, void *seconds) { nb_loop_set_unavaila
 void nb_server_admin_result(nb_server *server, bool ok, const char *words) {
     admin_result_call wanted = {.ok = ok, .words = words};
     call(first(server), set_admin_result, &wanted);
+}
+
+nb_status nb_server_admin_advice(nb_server *server, nb_slice json) {
+    if (json.size > NB_ADMIN_BODY_BYTES_MAX) return NB_OVER_LIMIT;
+    admin_advice given = {.json = nb_alloc(json.size + 1), .bytes = json.size};
+    if (!given.json) return NB_NO_MEMORY;
+    memcpy(given.json, json.data, json.size);
+    call(first(server), set_advice, &given);
+    nb_free(given.json);
+    return NB_OK;
 }
 
 void nb_server_unavailable(nb_server *server, uint32_t seconds) { call_all(server, set_unavailable, &seconds); }

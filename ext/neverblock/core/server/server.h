@@ -53,12 +53,15 @@ nb_status nb_server_admin_page(nb_server *server, nb_slice html);
    it is set once, before the start. */
 nb_status nb_server_admin_token(nb_server *server, nb_slice token);
 /* Each command of an admin client is written to fd, a pipe that does not block, as one byte: 'r'
-   reload, '+' one worker more, '-' one worker less. The caller closes it after the loops have
-   ended. NB_FULL: it is given once, before the start. */
-nb_status nb_server_admin_commands(nb_server *server, int fd);
+   reload, '+' one worker more, '-' one worker less, all three only with `changes`, and 'a' advice.
+   The caller closes it after the loops have ended. NB_FULL: it is given once, before the start. */
+nb_status nb_server_admin_commands(nb_server *server, int fd, bool changes);
 /* How the last command has ended, for /status.json; words: the first 255 bytes. Any thread; waits
    for the loop. */
 void nb_server_admin_result(nb_server *server, bool ok, const char *words);
+/* The answer to 'a', for /advice.json, which is copied. NB_OVER_LIMIT: it is larger than
+   NB_ADMIN_BODY_BYTES_MAX. Any thread; waits for the loop. */
+nb_status nb_server_admin_advice(nb_server *server, nb_slice json);
 /* How many listeners were opened. */
 uint16_t nb_server_listeners(const nb_server *server);
 /* Has a listener of TCP speak TLS with this context, which is shared. Before start; with another

@@ -1,0 +1,129 @@
+# frozen_string_literal: true
+
+# The syntax tree of one source file, and what a line of a backtrace means in it: the method or
+# block that was running, and the call that it was in.
+
+require "prism"
+
+module NeverBlock
+  module Watch
+    module Advice
+      class Code
+        # A longer file is generated, and not looked at.
+        BYTES_MAX = 1_000_000
+        BLOCKS = [Prism::BlockNode, Prism::LambdaNode].freeze
+        BODIES = [Prism::DefNode, Prism::ProgramNode, Prism::ClassNode, Prism::ModuleNode,
+                  Prism::SingletonClassNode].freeze
+        SCOPES = (BLOCKS + BODIES).freeze
+        COMMANDS = [Prism::XStringNode, Prism::InterpolatedXStringNode].freeze
+        CALLS = [Prism::CallNode, Prism::SuperNode, Prism::ForwardingSuperNode, Prism::YieldNode,
+                 *COMMANDS].freeze
+        FILLS = [Prism::InstanceVariableOrWriteNode, Prism::ClassVariableOrWriteNode,
+                 Prism::GlobalVariableOrWriteNode].freeze
+
+        # @return [String]
+        attr_reader :path
+
+        # @param path [String]
+        # @return [Code, nil] nil: it cannot be read, or is not Ruby
+        def self.read(path)
+          return unless File.file?(path) && File.size(path) <= BYTES_MAX
+
+          result = Prism.parse(File.read(path, encoding: Encoding::UTF_8))
+          new(path, result) if result.success?
+        rescue SystemCallError
+          nil
+        end
+
+        # @param path [String]
+        # @param result [Prism::ParseResult]
+        def initialize(path, result)
+          @path = path
+          @lines = result.source.source.lines
+          @parents = {}.compare_by_identity
+          @scopes = []
+          @calls = {}.compare_by_identity
+          enter(result.value, nil)
+        end
+
+        # @return [Prism::Node, nil]
+        def parent(node)
+          @parents[node]
+        end
+
+        # @return [Array<Prism::DefNode>]
+        def methods
+          @scopes.grep(Prism::DefNode)
+        end
+
+        # @yieldparam call [Prism::CallNode] each of the file
+        def each_call(&block)
+          @parents.each_key.grep(Prism::CallNode).each(&block)
+        end
+
+        # @return [Array<Prism::Node>] the methods, blocks and bodies that a frame may be in, the
+        #   innermost first
+        def scopes(line, block:)
+          kinds = block ? BLOCKS : BODIES
+          @scopes.select { |scope| kinds.include?(scope.class) && covers?(scope, line) }.reverse
+        end
+
+        # @return [Array<Prism::Node>] the calls of this scope itself, without those of its blocks
+        def calls(scope)
+          @calls[scope] ||= [].tap { |found| collect(scope, found) }
+        end
+
+        # @return [Prism::Node] the innermost method, block or body around the node
+        def scope_of(node)
+          node = @parents[node] until node.nil? || SCOPES.include?(node.class)
+          node
+        end
+
+        # @return [Array<Prism::Node>] from the node's parent up to the file
+        def ancestors(node)
+          found = []
+          found << node while (node = @parents[node])
+          found
+        end
+
+        # @return [Array<String>] variables that a `||=` around this line writes
+        def filled_on(line)
+          @parents.each_key.select { |node| FILLS.include?(node.class) && covers?(node, line) }
+                  .map { |node| node.name.to_s }
+        end
+
+        # @return [Prism::Node, nil] what a constant of this file is set to
+        def constant(name)
+          @parents.each_key.grep(Prism::ConstantWriteNode).find { |node| node.name.to_s == name }&.value
+        end
+
+        # @return [String] the line without what surrounds it
+        def line(number)
+          @lines[number - 1].to_s.strip
+        end
+
+        def covers?(node, line)
+          node.location.start_line <= line && line <= node.location.end_line
+        end
+
+        private
+
+        def enter(node, parent)
+          @parents[node] = parent
+          @scopes << node if SCOPES.include?(node.class)
+          node.compact_child_nodes.each { |child| enter(child, node) }
+        end
+
+        def collect(node, found)
+          node.compact_child_nodes.each do |child|
+            next if SCOPES.include?(child.class)
+
+            collect(child, found)
+            found << child if CALLS.include?(child.class)
+            # A block is another scope, and the arguments of its call are not.
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+# A frame of an observed wait (/observed.json), the wait itself, and the request.
+
+module NeverBlock
+  module Watch
+    module Advice
+      # name: "Order.total", "PG::Connection#exec", "block in show".
+      Frame = Struct.new(:path, :line, :name, :gem) do
+        def block?
+          name.match?(/\Ablock /)
+        end
+
+        # In Ruby's rescue and ensure the lines tell nothing of the order.
+        def detour?
+          name.match?(/\A(rescue|ensure) in /)
+        end
+
+        # @return [String] of the method, without its class
+        def method_name
+          name[/[#.]([^#.]+)\z/, 1] || name
+        end
+
+        # @return [String]
+        def class_name
+          name[/\A(.+)[#.][^#.]+\z/, 1] || ""
+        end
+      end
+
+      # frames: the outermost first. number: its place in the request. ends: it has a limit.
+      Wait = Struct.new(:number, :kind, :what, :start_s, :for_s, :ends, :frames) do
+        # @return [Array<Frame>] the application's, the outermost first
+        def own_frames
+          @own_frames ||= frames.reject(&:gem)
+        end
+
+        # @return [Array<Frame>] between the application's innermost frame and the wait
+        def gem_frames
+          @gem_frames ||= frames.reverse.take_while(&:gem).reverse
+        end
+      end
+
+      class Request
+        # @return [Array<Wait>] by when they began
+        attr_reader :waits
+
+        # @param document [Hash] one of `requests` in /observed.json
+        def initialize(document)
+          @document = document.is_a?(Hash) ? document : {}
+          @frames = rows("frames").map { |row| frame(row) }
+          @waits = rows("waits").filter_map { |row| wait(row) }.sort_by(&:start_s)
+          @waits.each_with_index { |wait, number| wait.number = number }
+        end
+
+        # @return [String] "GET /orders/0": what requests are counted by
+        def name
+          "#{text("method")} #{text("route") || text("class") || text("path")}"
+        end
+
+        # @return [Float] seconds
+        def run_s
+          number(@document["run_s"])
+        end
+
+        private
+
+        def rows(name)
+          value = @document[name]
+          value.is_a?(Array) ? value : []
+        end
+
+        def text(name)
+          value = @document[name]
+          value if value.is_a?(String)
+        end
+
+        def number(value)
+          value.is_a?(Numeric) ? value.to_f : 0.0
+        end
+
+        def frame(row)
+          path, line, name, gem = row
+          return unless path.is_a?(String) && line.is_a?(Integer) && name.is_a?(String)
+
+          Frame.new(path, line, name, gem == true)
+        end
+
+        def wait(row)
+          return unless row.is_a?(Hash) && row["stack"].is_a?(Array)
+
+          places = row["stack"].grep(Integer).select { |place| place.between?(0, @frames.size - 1) }
+          frames = places.reverse.filter_map { |place| @frames[place] }
+          Wait.new(0, row["kind"].to_s, row["what"]&.to_s, number(row["start_s"]),
+                   number(row["for_s"]), row["ends"] == true, frames)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+# All advice about a running server, for people and for programs.
+
+require "neverblock/watch/advice"
+require "neverblock/watch/columns"
+require "neverblock/watch/document"
+require "neverblock/watch/units"
+
+module NeverBlock
+  module Watch
+    module Advice
+      class Report
+        OBSERVED = "/observed.json?limit=128"
+
+        # @param client [Client]
+        # @param least_s [Float] advice that saves less is left out
+        # @return [Report]
+        # @raise [Unreachable]
+        def self.ask(client, least_s: LEAST_S)
+          observed = Document.parse(client.fetch(OBSERVED)).to_h
+          new(observed, least_s: least_s)
+        end
+
+        # @param observed [Hash] /observed.json
+        # @param least_s [Float]
+        def initialize(observed, least_s: LEAST_S)
+          requests = observed["requests"].is_a?(Array) ? observed["requests"] : []
+          @requests = requests.size
+          @unread = Advice.unread(observed)
+          @advice = Advice.of(observed, least_s: least_s)
+        end
+
+        # Drops the advice for which the block is false.
+        # @yieldparam advice [Hash]
+        # @return [void]
+        def keep(&block)
+          @advice.select!(&block)
+        end
+
+        # @return [Hash]
+        def to_h
+          { "advice" => @advice, "observed" => @requests, "unread" => @unread }
+        end
+
+        # @return [String]
+        def to_s
+          parts = @advice.empty? ? [nothing] : @advice.map { |advice| text(advice) }
+          parts << unread_note unless @unread.empty?
+          "#{parts.join("\n\n")}\n"
+        end
+
+        private
+
+        def nothing
+          return "no request was observed yet that waits for a millisecond or longer" if @requests.zero?
+
+          "no advice after #{@requests} observed request#{"s" unless @requests == 1}"
+        end
+
+        def text(advice)
+          [advice["title"], *lines(advice), *code(advice), "  #{advice["mend"]}", seen(advice)]
+            .compact.join("\n")
+        end
+
+        def lines(advice)
+          rows = Array(advice["lines"]).map do |line|
+            ["  #{place(line)}", line["code"].to_s, line["for_s"] ? Units.duration(line["for_s"]) : "",
+             line["waits_for"].to_s]
+          end
+          Columns.align(rows, least: 0, left: [0, 1, 3])
+        end
+
+        def code(advice)
+          advice["code"].to_s.lines(chomp: true).map { |line| "  > #{line}" }
+        end
+
+        def seen(advice)
+          return if advice["requests"].nil?
+
+          names = advice["requests"]
+          more = names.size > 3 ? " and #{names.size - 3} more" : ""
+          "  seen in #{advice["seen"]} of #{advice["observed"]} observed requests: " \
+            "#{names.first(3).join(", ")}#{more}"
+        end
+
+        def place(line)
+          path = line["path"].to_s.delete_prefix("#{Dir.pwd}/")
+          "#{path}:#{line["line"]}"
+        end
+
+        def unread_note
+          "#{@unread.size} file#{"s" unless @unread.size == 1} of the application cannot be read " \
+            "here, as #{@unread.first}: run this where the application's code is"
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,162 @@
+# frozen_string_literal: true
+
+# Advice in words: what was seen, at which lines, and how to write it.
+
+require "neverblock/watch/units"
+
+module NeverBlock
+  module Watch
+    module Advice
+      class Rewrite
+        # Longer code is cut off, in characters.
+        CODE_MAX = 72
+        WAITS = {
+          "database" => "database", "http" => "HTTP", "io" => "socket", "dns" => "DNS",
+          "file" => "file", "process" => "process", "sleep" => "sleep", "offload" => "offload",
+          "fibers" => "NB.all"
+        }.freeze
+
+        # @param found [Sequence::Found, Repeats::Found, Limits::Found]
+        # @param sources [Sources]
+        # @return [Hash{String => Object}]
+        def self.of(found, sources)
+          new(sources).of(found)
+        end
+
+        # @param sources [Sources]
+        def initialize(sources)
+          @sources = sources
+        end
+
+        # @return [Hash{String => Object}]
+        def of(found)
+          case found
+          when Sequence::Found then sequential(found)
+          when Repeats::Found then repeated(found)
+          else unlimited(found)
+          end
+        end
+
+        private
+
+        # --- one after another ---
+
+        def sequential(found)
+          steps = found.steps
+          waited_s = steps.sum(&:waited_s)
+          {
+            "kind" => "sequential",
+            "title" => "#{steps.size} waits in #{found.method_name} came one after another, and " \
+                       "none used another's result",
+            "saves_s" => found.saved_s.round(6), "of_s" => waited_s.round(6),
+            "mend" => "NB.all would save about #{Units.duration(found.saved_s)} of " \
+                      "#{Units.duration(waited_s)}#{own_connections(steps)}",
+            "code" => found.groups.map { |group| together(found.place, group) }.join("\n"),
+            "lines" => steps.map { |step| step_line(found.place, step) }
+          }
+        end
+
+        def step_line(place, step)
+          { "path" => place.code.path, "line" => step.line, "code" => place.code.line(step.line),
+            "waits_for" => step.waits.map { |wait| words(wait.kind, wait.what) }.uniq.join(", "),
+            "for_s" => step.waited_s.round(6) }
+        end
+
+        def own_connections(steps)
+          roots = steps.select(&:single_connection?).filter_map(&:root).tally
+          shared = roots.select { |_, count| count > 1 }.keys.reject { |root| root == "self" }
+          return "" if shared.empty?
+
+          names = shared.map { |root| root == "::" ? "a constant" : root.delete_prefix("#") }
+          "; #{names.join(", ")} is one connection, so each needs its own"
+        end
+
+        def together(place, steps)
+          writes = steps.map { |step| whole_assignment(place, step) }
+          values = writes.all? ? writes.map(&:value) : steps.map(&:node)
+          call = "NB.all(#{values.map { |value| "-> { #{short(value)} }" }.join(", ")})"
+          writes.all? ? "#{writes.map(&:name).join(", ")} = #{call}" : call
+        end
+
+        # `name = value`, as a statement.
+        def whole_assignment(place, step)
+          place.code.ancestors(step.node).take(3).find do |node|
+            node.is_a?(Prism::LocalVariableWriteNode) || node.is_a?(Prism::InstanceVariableWriteNode)
+          end&.then { |node| node if place.code.parent(node).is_a?(Prism::StatementsNode) }
+        end
+
+        def short(node)
+          text = node.slice.gsub(/\s*\n\s*/, " ")
+          text.length > CODE_MAX ? "#{text[0, CODE_MAX - 3]}..." : text
+        end
+
+        # --- again and again ---
+
+        def repeated(found)
+          what = words(found.kind, found.what)
+          {
+            "kind" => "repeated",
+            "title" => "#{found.count} waits for #{what} at one line, one after another",
+            "saves_s" => found.saved_s.round(6), "of_s" => found.waited_s.round(6),
+            "mend" => repeated_mend(found),
+            "lines" => repeated_lines(found, what)
+          }
+        end
+
+        def repeated_mend(found)
+          time = "up to #{Units.duration(found.saved_s)} of #{Units.duration(found.waited_s)}"
+          if found.kind == "database" && found.writes
+            "write the rows in one statement (insert_all, multi_insert): saves #{time}"
+          elsif found.kind == "database"
+            "ask once for all (ActiveRecord: includes or preload; Sequel: eager; SQL: IN or a " \
+              "join): saves #{time}"
+          else
+            "NB.all(*list, limit: 10) { |one| ... } asks for ten at a time; with enough at a " \
+              "time it saves #{time}"
+          end
+        end
+
+        def repeated_lines(found, what)
+          lines = [frame_line(found.frame).merge("waits_for" => what, "for_s" => found.waited_s.round(6))]
+          outer = found.loop_frame
+          return lines if outer.nil? || [outer.path, outer.line] == [found.frame.path, found.frame.line]
+
+          [frame_line(outer)] + lines
+        end
+
+        # --- without a limit ---
+
+        def unlimited(found)
+          what = words(found.kind, found.what)
+          {
+            "kind" => "no_limit",
+            "title" => "the wait for #{what} has no limit; the longest took " \
+                       "#{Units.duration(found.waited_s)}",
+            "mend" => "set the client's timeout, or put NB.deadline(seconds) { } around it: a " \
+                      "server that hangs keeps the request for ever",
+            "lines" => [frame_line(found.frame).merge("waits_for" => what,
+                                                      "for_s" => found.waited_s.round(6))]
+          }
+        end
+
+        def frame_line(frame)
+          { "path" => frame.path, "line" => frame.line, "code" => line_of(frame) }
+        end
+
+        def line_of(frame)
+          code = @sources.code(frame.path)
+          return code.line(frame.line) if code
+
+          File.foreach(frame.path).with_index(1) { |text, at| return text.strip if at == frame.line }
+          ""
+        rescue SystemCallError
+          ""
+        end
+
+        def words(kind, what)
+          [WAITS.fetch(kind, kind), what].compact.reject(&:empty?).join(" ")
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,181 @@
+# frozen_string_literal: true
+
+# Waits of one request that came one after another, although none used another's result. They are
+# looked for in each method and block in which the backtraces of waits part.
+
+require "neverblock/watch/advice/order"
+require "neverblock/watch/advice/place"
+require "neverblock/watch/advice/step"
+
+module NeverBlock
+  module Watch
+    module Advice
+      class Sequence
+        # Waits that another fiber could have had meanwhile.
+        KINDS = %w[database http io dns file process sleep offload fibers other].freeze
+
+        # steps: those that could have run together, in groups: one group after the other.
+        Found = Struct.new(:place, :groups, :saved_s, :waited_s) do
+          # @return [Array<Object>] the same for the same lines of code
+          def key
+            [place.code.path, groups.map { |steps| steps.map { |step| step.node.location.start_offset } }]
+          end
+
+          def steps
+            groups.flatten
+          end
+
+          # @return [String] of the method around them
+          def method_name
+            frame = steps.first.waits.first.own_frames[place.depth]
+            frame.name.sub(/\Ablock (\(\d+ levels\) )?in /, "")
+          end
+        end
+
+        # @param sources [Sources]
+        def initialize(sources)
+          @sources = sources
+        end
+
+        # @param request [Request]
+        # @return [Array<Found>]
+        def of(request)
+          waits = request.waits.select { |wait| KINDS.include?(wait.kind) && wait.own_frames.any? }
+          merge(look(waits, 0))
+        end
+
+        private
+
+        # The waits have the same frames outside of `depth`.
+        def look(waits, depth, one_connection: false)
+          waits = waits.select { |wait| wait.own_frames[depth] }
+          of_methods(waits, depth).flat_map { |group| look_at(group, depth, one_connection) }
+        end
+
+        def of_methods(waits, depth)
+          waits.chunk_while do |one, other|
+            left = one.own_frames[depth]
+            right = other.own_frames[depth]
+            left.path == right.path && left.name == right.name
+          end
+        end
+
+        def look_at(waits, depth, one_connection)
+          return [] if waits.size < 2
+
+          place = Place.find(waits, depth, @sources)
+          return deeper_by_line(waits, depth, one_connection) if place.nil?
+
+          calls = calls_of(waits, place)
+          return deeper_by_line(waits, depth, one_connection) if calls.nil?
+
+          runs(waits, calls).flat_map { |run| in_run(run, calls, place, one_connection) }
+        end
+
+        def deeper_by_line(waits, depth, one_connection)
+          groups = waits.chunk_while { |one, other| one.own_frames[depth] == other.own_frames[depth] }
+          groups.flat_map { |group| look(group, depth + 1, one_connection: one_connection) }
+        end
+
+        # @return [Hash{Wait => Prism::Node}, nil] nil: they cannot be told apart
+        def calls_of(waits, place)
+          calls = {}.compare_by_identity
+          waits.group_by { |wait| wait.own_frames.drop(place.depth) + wait.gem_frames.first(1) }.each_value do |alike|
+            found = place.calls_of(alike.first)
+            return nil if found.empty?
+
+            assign(alike, found, calls) or return nil
+          end
+          calls
+        end
+
+        # Several calls of one name on a line: each has waited as often.
+        def assign(waits, found, calls)
+          return false unless (waits.size % found.size).zero?
+
+          each = waits.size / found.size
+          waits.each_with_index { |wait, at| calls[wait] = found[at / each] }
+          true
+        end
+
+        # Where a call comes again after another, the method or block has run again.
+        def runs(waits, calls)
+          runs = [[]]
+          seen = Set.new.compare_by_identity
+          waits.each do |wait|
+            call = calls[wait]
+            unless runs.last.empty? || calls[runs.last.last].equal?(call)
+              seen << calls[runs.last.last]
+              if seen.include?(call)
+                runs << []
+                seen.clear
+              end
+            end
+            runs.last << wait
+          end
+          runs
+        end
+
+        def in_run(waits, calls, place, one_connection)
+          steps = steps_of(waits, calls, place)
+          found = [arrange(steps, place, one_connection)].compact
+          found + steps.flat_map do |step|
+            inside = one_connection || place.one_connection?(step.node)
+            look(step.waits, place.depth + 1, one_connection: inside)
+          end
+        end
+
+        def steps_of(waits, calls, place)
+          steps = []
+          waits.each do |wait|
+            node = calls[wait]
+            steps << Step.new(node, place) unless steps.last && steps.last.node.equal?(node)
+            steps.last.waits << wait
+          end
+          steps
+        end
+
+        # @return [Found, nil]
+        def arrange(steps, place, one_connection)
+          return if steps.size < 2
+
+          order = Order.new(place)
+          ends_s = []
+          levels = []
+          steps.each_with_index do |step, at|
+            before = (0...at).select { |i| after?(order, steps[i], step, place, one_connection) }
+            ends_s << (before.map { |i| ends_s[i] }.max || 0.0) + step.waited_s
+            levels << (before.map { |i| levels[i] }.max || -1) + 1
+          end
+          found(steps, levels, place, ends_s.max)
+        end
+
+        def after?(order, first, second, place, one_connection)
+          [first, second].any? { |step| stays?(step, place, one_connection) } || order.fixed?(first, second)
+        end
+
+        def stays?(step, place, one_connection)
+          step.fixed? ||
+            (step.kinds.include?("database") && (one_connection || place.one_connection?(step.node)))
+        end
+
+        def found(steps, levels, place, least_s)
+          groups = steps.each_index.group_by { |at| levels[at] }.values
+                        .select { |places| places.size > 1 }
+          return if groups.empty?
+
+          waited_s = steps.sum(&:waited_s)
+          Found.new(place, groups.map { |places| steps.values_at(*places) }, waited_s - least_s, waited_s)
+        end
+
+        # The same lines of a loop's turns count once.
+        def merge(found)
+          found.group_by(&:key).values.map do |same|
+            first = same.first
+            Found.new(first.place, first.groups, same.sum(&:saved_s), same.sum(&:waited_s))
+          end
+        end
+      end
+    end
+  end
+end

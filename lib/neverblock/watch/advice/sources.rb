@@ -1,0 +1,123 @@
+# frozen_string_literal: true
+
+# The application's source files: each is parsed once, and its methods are found by name. What a
+# call may read and write beyond its arguments is that of all methods of its name.
+
+require "neverblock/watch/advice/code"
+require "neverblock/watch/advice/uses"
+
+module NeverBlock
+  module Watch
+    module Advice
+      class Sources
+        # More files are not looked into.
+        FILES_MAX = 3000
+        FOLDERS = %w[app lib config].freeze
+        READERS = %i[attr_reader attr_accessor cattr_accessor mattr_accessor].freeze
+        STATE = /\A(@|\$|Thread\.current|::|#)/
+
+        # reads, writes: names as in Uses.
+        State = Struct.new(:reads, :writes)
+
+        # @param paths [Array<String>] files of observed frames
+        def initialize(paths)
+          @paths = paths
+          @codes = {}
+          @states = {}
+        end
+
+        # @param path [String]
+        # @return [Code, nil]
+        def code(path)
+          @codes.fetch(path) { @codes[path] = Code.read(path) }
+        end
+
+        # @param names [Enumerable<String>] "#name" of calls; others are left out
+        # @return [State] of all methods that may be called, those that they call included
+        def state(names)
+          reads = Set.new
+          writes = Set.new
+          seen = Set.new
+          queue = names.select { |name| name.start_with?("#") }
+          while (name = queue.shift)
+            next unless seen.add?(name)
+
+            own = of_name(name) or next
+            reads.merge(own.reads)
+            writes.merge(own.writes)
+            queue.concat(own.reads.select { |read| read.start_with?("#") })
+          end
+          State.new(reads, writes)
+        end
+
+        private
+
+        def of_name(name)
+          @states.fetch(name) { @states[name] = build(name.delete_prefix("#")) }
+        end
+
+        def build(name)
+          bodies = definitions[name]
+          read = attributes.include?(name)
+          return unless bodies || read
+
+          state = State.new(Set.new(read ? ["@#{name}"] : []), Set.new)
+          bodies&.each do |body|
+            uses = Uses.of(body)
+            state.reads.merge(uses.reads.grep(STATE))
+            state.writes.merge(uses.writes.grep(STATE))
+          end
+          state
+        end
+
+        # @return [Hash{String => Array<Prism::Node>}] bodies of methods
+        def definitions
+          scan unless @definitions
+          @definitions
+        end
+
+        def attributes
+          scan unless @attributes
+          @attributes
+        end
+
+        def scan
+          @definitions = {}
+          @attributes = Set.new
+          files.each { |path| code(path)&.then { |code| learn(code) } }
+        end
+
+        def learn(code)
+          code.methods.each do |method|
+            (@definitions[method.name.to_s] ||= []) << method.body if method.body
+          end
+          code.each_call do |call|
+            names = literals(call)
+            @attributes.merge(names) if READERS.include?(call.name)
+            next unless call.name == :define_method && names.any? && call.block
+
+            (@definitions[names.first] ||= []) << call.block.body if call.block.respond_to?(:body)
+          end
+        end
+
+        def literals(call)
+          symbols = call.arguments&.arguments.to_a.grep(Prism::SymbolNode)
+          symbols.map { |symbol| symbol.unescaped.to_s }
+        end
+
+        def files
+          roots = @paths.map { |path| root_of(path) }.uniq
+          inside = roots.flat_map do |root|
+            Dir.glob("#{root}/{#{FOLDERS.join(",")}}/**/*.rb") + Dir.glob("#{root}/*.{rb,ru}")
+          end
+          (@paths + inside).uniq.first(FILES_MAX)
+        end
+
+        # Above app/, lib/ or config/; else the file's folder.
+        def root_of(path)
+          path[%r{\A(.*?)/(?:#{FOLDERS.join("|")})/}, 1] || File.dirname(path)
+        end
+      end
+    end
+  end
+end

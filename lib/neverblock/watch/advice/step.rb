@@ -1,0 +1,184 @@
+# frozen_string_literal: true
+
+# A call of one method in which the request has waited, with the waits; and what is known of the
+# code that ran in it: what that reads and writes beyond its arguments.
+
+require "neverblock/watch/advice/uses"
+require "neverblock/watch/advice/words"
+
+module NeverBlock
+  module Watch
+    module Advice
+      class Step
+        # @return [Prism::Node]
+        attr_reader :node
+        # @return [Array<Wait>]
+        attr_reader :waits
+
+        # @param node [Prism::Node] the call, or what holds it
+        # @param place [Place] where the node is
+        def initialize(node, place)
+          @node = node
+          @place = place
+          @waits = []
+        end
+
+        # @return [Float] seconds
+        def waited_s
+          waits.sum(&:for_s)
+        end
+
+        def line
+          node.location.start_line
+        end
+
+        # @return [Array<String>]
+        def kinds
+          waits.map(&:kind).uniq
+        end
+
+        # @return [Uses] of the call itself
+        def uses
+          @uses ||= Uses.of(node)
+        end
+
+        # @return [Set<String>]
+        def state_reads
+          @state_reads ||= Set.new(called.reads | inner.flat_map { |uses| uses.reads.grep(Sources::STATE) })
+        end
+
+        # @return [Set<String>]
+        def state_writes
+          @state_writes ||= Set.new(called.writes | inner.flat_map { |uses| uses.writes.grep(Sources::STATE) } | filled)
+        end
+
+        # What the called method does to the objects that it is given.
+        # @return [Set<String>] variables
+        def changed_arguments
+          changed = chains.any? { |chain| changes_parameters?(chain.first) }
+          changed ? uses.reads.reject { |name| name.start_with?("#") }.to_set : Set.new
+        end
+
+        # @return [Boolean] whether it may not change places with other steps
+        def fixed?
+          return @fixed if defined?(@fixed)
+
+          @fixed = unclear? || writes? || @place.dropped?(node)
+        end
+
+        # @return [Boolean] whether it does what cannot be seen, or may end its method
+        def unclear?
+          uses.leaves? || uses.blind? || inner.any?(&:blind?)
+        end
+
+        # @return [Boolean] whether it changes, or may change, what others see
+        def writes?
+          return @writes if defined?(@writes)
+
+          @writes = waits.any? { |wait| writes_by_name?(wait) } || inner_names_write? ||
+                    http_write? || sql_write?
+        end
+
+        # @return [Boolean] whether the driver is called at the application's line itself
+        def single_connection?
+          waits.any? do |wait|
+            chain_of(wait).empty? && Words::SINGLE_CONNECTIONS.include?(wait.gem_frames.first&.class_name)
+          end
+        end
+
+        # @return [String, nil] the variable with the object that is called
+        def root
+          Uses.root(node.receiver) if node.is_a?(Prism::CallNode) && node.receiver
+        end
+
+        private
+
+        # Frames of the application that the call has led to.
+        def chain_of(wait)
+          wait.own_frames.drop(@place.depth + 1)
+        end
+
+        def chains
+          @chains ||= waits.map { |wait| chain_of(wait) }.uniq
+        end
+
+        # @return [Array<Prism::Node>] the methods and blocks of those frames
+        def bodies
+          @bodies ||= chains.flatten.uniq.filter_map { |frame| @place.sources.code(frame.path)&.scopes(frame.line, block: frame.block?)&.first }.uniq
+        end
+
+        def inner
+          @inner ||= bodies.reject { |body| body.is_a?(Prism::ProgramNode) }.map { |body| Uses.of(body.is_a?(Prism::DefNode) ? body.body : body) }
+        end
+
+        def called
+          @called ||= @place.sources.state(uses.reads | inner.flat_map { |uses| uses.reads.to_a })
+        end
+
+        # `@user ||= find` is a write where find has waited.
+        def filled
+          chains.flat_map do |chain|
+            chain.flat_map { |frame| @place.sources.code(frame.path)&.filled_on(frame.line) || [] }
+          end
+        end
+
+        def changes_parameters?(frame)
+          code = frame && @place.sources.code(frame.path) or return false
+          method = code.scopes(frame.line, block: false).first
+          return false unless method.is_a?(Prism::DefNode) && method.parameters
+
+          names = method.locals.map(&:to_s)
+          Uses.of(method.body).changed.intersect?(names)
+        end
+
+        # --- does it change what others see? ---
+
+        def writes_by_name?(wait)
+          names = [wait.gem_frames.first, *chain_of(wait)].compact.map(&:method_name)
+          names << node.name.to_s if node.is_a?(Prism::CallNode)
+          names.any? { |name| Words.write?(name) } ||
+            wait.gem_frames.any? { |frame| Words::WRITES_INSIDE.include?(frame.method_name) }
+        end
+
+        # What runs in other fibers is not observed.
+        def inner_names_write?
+          waits.any? { |wait| wait.kind == "fibers" } &&
+            uses.reads.any? { |name| name.start_with?("#") && Words.write?(name.delete_prefix("#")) }
+        end
+
+        def http_write?
+          return false unless kinds.include?("http") || kinds.include?("io")
+
+          [uses, *inner].any? do |piece|
+            piece.texts.any? { |text| Words::HTTP_WRITE.match?(text) } ||
+              piece.constants.any? { |name| Words::HTTP_WRITE_CLASS.match?(name) }
+          end
+        end
+
+        # A driver that is told by a text is believed only where the text is known.
+        def sql_write?
+          texts = [uses, *inner].flat_map(&:texts) + @place.texts_of(node)
+          return true if redis? && texts.any? { |text| Words.write?(text.downcase) }
+
+          case Words.sql(texts)
+          when :read then false
+          when :write then true
+          else waits.any? { |wait| by_text?(wait) }
+          end
+        end
+
+        def redis?
+          waits.any? { |wait| wait.gem_frames.any? { |frame| frame.class_name == "RedisClient" } } &&
+            node.is_a?(Prism::CallNode) && %i[call call_v blocking_call].include?(node.name)
+        end
+
+        def by_text?(wait)
+          frame = wait.gem_frames.first or return wait.kind == "database"
+          return true if Words::TEXT_DRIVERS.include?(frame.class_name)
+
+          wait.kind == "database" && Words::TEXT_METHODS.include?(frame.method_name)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,200 @@
+# frozen_string_literal: true
+
+# What a piece of code reads and writes, and whether it may leave its method. Names are "x", "@x",
+# "@@x", "$x" and "Thread.current"; "#x" is what a method of this name tells, and "::" is what
+# belongs to the whole process.
+
+require "prism"
+require "set"
+require "neverblock/watch/advice/words"
+
+module NeverBlock
+  module Watch
+    module Advice
+      class Uses
+        VARIABLES = [
+          [Prism::LocalVariableReadNode, %i[read]], [Prism::InstanceVariableReadNode, %i[read]],
+          [Prism::ClassVariableReadNode, %i[read]], [Prism::GlobalVariableReadNode, %i[read]],
+          [Prism::LocalVariableWriteNode, %i[write]], [Prism::LocalVariableTargetNode, %i[write]],
+          [Prism::InstanceVariableWriteNode, %i[write]],
+          [Prism::InstanceVariableTargetNode, %i[write]],
+          [Prism::ClassVariableWriteNode, %i[write]], [Prism::ClassVariableTargetNode, %i[write]],
+          [Prism::GlobalVariableWriteNode, %i[write]],
+          [Prism::GlobalVariableTargetNode, %i[write]],
+          [Prism::LocalVariableOperatorWriteNode, %i[read write]],
+          [Prism::LocalVariableOrWriteNode, %i[read write]],
+          [Prism::LocalVariableAndWriteNode, %i[read write]],
+          [Prism::InstanceVariableOrWriteNode, %i[read fill]],
+          [Prism::InstanceVariableAndWriteNode, %i[read fill]],
+          [Prism::ClassVariableOrWriteNode, %i[read fill]],
+          [Prism::GlobalVariableOrWriteNode, %i[read fill]],
+          # Sums and counters come out the same in any order.
+          [Prism::InstanceVariableOperatorWriteNode, %i[write]],
+          [Prism::ClassVariableOperatorWriteNode, %i[write]],
+          [Prism::GlobalVariableOperatorWriteNode, %i[write]]
+        ].to_h.freeze
+        LOCALS = [
+          Prism::LocalVariableReadNode, Prism::LocalVariableWriteNode,
+          Prism::LocalVariableTargetNode, Prism::LocalVariableOperatorWriteNode,
+          Prism::LocalVariableOrWriteNode, Prism::LocalVariableAndWriteNode
+        ].freeze
+        INDEX_WRITES = [Prism::IndexOperatorWriteNode, Prism::IndexAndWriteNode,
+                        Prism::IndexTargetNode].freeze
+        ATTRIBUTE_WRITES = [Prism::CallOperatorWriteNode, Prism::CallOrWriteNode,
+                            Prism::CallAndWriteNode, Prism::CallTargetNode].freeze
+        LOOPS = [Prism::WhileNode, Prism::UntilNode, Prism::ForNode].freeze
+        LEAVES_LOOP = [Prism::BreakNode, Prism::RedoNode].freeze
+        BLIND = %i[eval instance_eval class_eval binding instance_variable_set
+                   instance_variable_get local_variable_set].freeze
+
+        # fills: variables that `||=` writes where they are nil. changed: those whose object is
+        # changed, of `writes`.
+        # @return [Set<String>]
+        attr_reader :reads, :writes, :fills, :changed, :constants
+        # @return [Array<String>] literals
+        attr_reader :texts
+
+        # @param node [Prism::Node, nil]
+        # @return [Uses]
+        def self.of(node)
+          new.tap { |uses| uses.add(node) if node }
+        end
+
+        # @return [String, nil] the variable that holds the object a call is made on
+        def self.root(node)
+          case node
+          when Prism::LocalVariableReadNode, Prism::InstanceVariableReadNode,
+               Prism::ClassVariableReadNode, Prism::GlobalVariableReadNode
+            node.name.to_s
+          when Prism::SelfNode, nil then "self"
+          when Prism::ConstantReadNode, Prism::ConstantPathNode then "::"
+          when Prism::CallNode then root_of_call(node)
+          when Prism::ParenthesesNode then root(node.body)
+          when Prism::StatementsNode then node.body.size == 1 ? root(node.body.first) : nil
+          end
+        end
+
+        def self.root_of_call(node)
+          return "Thread.current" if thread_current?(node)
+
+          node.receiver ? root(node.receiver) : "##{node.name}"
+        end
+        private_class_method :root_of_call
+
+        def self.thread_current?(node)
+          node.is_a?(Prism::CallNode) && node.name == :current &&
+            node.receiver.is_a?(Prism::ConstantReadNode) &&
+            %i[Thread Fiber].include?(node.receiver.name)
+        end
+
+        def initialize
+          @reads = Set.new
+          @writes = Set.new
+          @fills = Set.new
+          @changed = Set.new
+          @constants = Set.new
+          @texts = []
+          @leaves = @skips = @blind = false
+        end
+
+        # @return [Boolean] whether it may end the method: by return, an error, an answer
+        def leaves?
+          @leaves
+        end
+
+        # @return [Boolean] whether it may end its block's turn
+        def skips?
+          @skips
+        end
+
+        # @return [Boolean] whether it does what cannot be seen in the text
+        def blind?
+          @blind
+        end
+
+        # @return [Boolean] whether it reads one of these
+        def reads?(names)
+          @reads.intersect?(names)
+        end
+
+        # @param node [Prism::Node]
+        # @param depth [Integer] blocks around it that belong to the piece
+        # @param inside [Boolean] whether one of them, or a loop, takes `break` and `next`
+        # @return [void]
+        def add(node, depth = 0, inside: false)
+          note(node, depth, inside)
+          case node
+          when Prism::DefNode, Prism::ClassNode, Prism::ModuleNode then return
+          when Prism::BlockNode, Prism::LambdaNode then depth += 1
+          end
+          inside ||= depth.positive? || LOOPS.include?(node.class)
+          node.compact_child_nodes.each { |child| add(child, depth, inside: inside) }
+        end
+
+        private
+
+        def note(node, depth, inside)
+          case node
+          when *VARIABLES.keys then variable(node, depth)
+          when Prism::CallNode then call(node)
+          when *INDEX_WRITES, *ATTRIBUTE_WRITES then target(node)
+          when Prism::ReturnNode, Prism::RetryNode then @leaves = true
+          when *LEAVES_LOOP then @leaves ||= !inside
+          when Prism::NextNode then @skips ||= !inside
+          when Prism::StringNode then @texts << node.unescaped
+          when Prism::SymbolNode then @texts << node.unescaped.to_s
+          when Prism::InterpolatedStringNode then @texts << interpolated(node)
+          when Prism::ConstantReadNode, Prism::ConstantPathNode then @constants << node.slice
+          end
+        end
+
+        def variable(node, depth)
+          return if LOCALS.include?(node.class) && node.depth < depth
+
+          name = node.name.to_s
+          how = VARIABLES.fetch(node.class)
+          @reads << name if how.include?(:read)
+          @writes << name if how.include?(:write)
+          @fills << name if how.include?(:fill)
+        end
+
+        def call(node)
+          name = node.name
+          @reads << (Uses.thread_current?(node) ? "Thread.current" : "##{name}")
+          @blind ||= BLIND.include?(name)
+          @leaves ||= node.receiver.nil? && Words::EXITS.include?(name)
+          return attribute(node, name.to_s.delete_suffix("=")) if node.attribute_write? && name != :[]=
+
+          changes(node.receiver) if Words::MUTATORS.include?(name) || name.end_with?("!")
+        end
+
+        def target(node)
+          return changes(node.receiver) if INDEX_WRITES.include?(node.class)
+
+          name = node.respond_to?(:read_name) ? node.read_name : node.name
+          attribute(node, name.to_s.delete_suffix("="))
+        end
+
+        def attribute(node, name)
+          @writes << "##{name}"
+          root = Uses.root(node.receiver)
+          root == "self" ? @writes << "@#{name}" : changes(node.receiver)
+        end
+
+        def changes(receiver)
+          return if receiver.nil?
+
+          root = Uses.root(receiver)
+          return if root.nil? || root == "self"
+
+          @writes << root
+          @changed << root
+        end
+
+        def interpolated(node)
+          node.parts.map { |part| part.is_a?(Prism::StringNode) ? part.unescaped : "?" }.join
+        end
+      end
+    end
+  end
+end
