@@ -204,18 +204,20 @@ static void keep_slow(nb_slowest *slowest, uint64_t key, const char *line, int64
     int64_t now_ns = nb_clock_monotonic_ns();
     uint32_t record = nb_slowest_place(slowest, key, duration_ns, now_ns);
     assert_int_not_equal(NB_SLOWEST_NONE, record);
-    request = (nb_slow_request){.key = key,
-                                .duration_ns = duration_ns,
-                                .ended_ns = now_ns,
-                                .status = 200,
-                                .has_waits = 1,
-                                .account = {.queue_ns = 2000000, .taken_ns = now_ns - NB_NS_PER_S, .allocated = 9}};
-    snprintf(request.line, sizeof request.line, "%s", line);
-    snprintf(request.id, sizeof request.id, "id-%d", (int)key);
+    request = (nb_slow_request){
+        .about = {.key = key,
+                  .duration_ns = duration_ns,
+                  .ended_ns = now_ns,
+                  .status = 200,
+                  .extra = 1,
+                  .account = {.queue_ns = 2000000, .taken_ns = now_ns - NB_NS_PER_S, .allocated = 9}}};
+    nb_account *account = &request.about.account;
+    snprintf(request.about.line, sizeof request.about.line, "%s", line);
+    snprintf(request.about.id, sizeof request.about.id, "id-%d", (int)key);
     for (uint32_t i = 0; i < waits; i++) {
-        nb_fiber_wait facts = {.since_ns = request.account.taken_ns + 5000000, .own = i != 1};
+        nb_fiber_wait facts = {.since_ns = account->taken_ns + 5000000, .own = i != 1};
         facts.kind = NB_FIBER_WAIT_database;
-        nb_account_waited(&request.account, NB_FIBER_WAIT_database, 0, 1000000, 3000000);
+        nb_account_waited(account, NB_FIBER_WAIT_database, 0, 1000000, 3000000);
         uint32_t place = nb_waterfall_add(&request.waterfall, &facts, NB_SLICE("pg 10.0.0.1:5432"));
         nb_waterfall_end(&request.waterfall, place, facts.since_ns + 1000000, facts.since_ns + 3000000,
                          NB_SLICE("app\"rb:7"));
