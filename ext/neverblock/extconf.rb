@@ -35,7 +35,8 @@ SOURCES = {
   "core/mysql" => %w[answer],
   "core/stall" => %w[stall stall_entry stall_places stall_watch],
   "core/intake" => %w[
-    account body channel fiber_table message path_pattern request slowest stalled throttle waterfall
+    account body channel fiber_table kept_request message observation observed path_pattern request
+    slowest stalled throttle waterfall
   ],
   "core/files" => %w[
     accept_encoding cache_rules conditional etag file_request mime multipart open_file open_files
@@ -64,8 +65,8 @@ SOURCES = {
   ],
   "core/loop" => %w[accepting lease listener loop loops parts snapshot],
   "core/admin" => %w[
-    admin admin_actions admin_advice admin_events admin_fibers admin_metrics admin_slowest admin_status
-    fiber_choice json openmetrics shown
+    admin admin_actions admin_advice admin_events admin_fibers admin_metrics admin_observed
+    admin_slowest admin_status fiber_choice json openmetrics shown shown_request
   ],
   "core/server" => %w[server],
   "binding/base" => %w[exit_limit forks module process_watchdog protect ruby_log],
@@ -87,10 +88,12 @@ SOURCES = {
     timing upgrade
   ],
   "binding/stalls" => %w[
-    blockers stalls stalls_answer stalls_reporter stalls_signal stalls_tell stalls_trace watched
+    blockers places stalls stalls_answer stalls_reporter stalls_signal stalls_tell stalls_trace
+    watched
   ],
   "binding/executor" => %w[
-    entry executor executor_figures fiber_traces messages requests slow_requests source spare task
+    entry executor executor_figures fiber_traces kept_requests messages observed_requests requests
+    slow_requests source spare task
   ],
   "binding" => %w[neverblock]
 }.freeze

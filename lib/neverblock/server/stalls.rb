@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # Options of the stall watch (binding/stalls/stalls.c), given when an executor starts: the time, the
-# owners of code by folder, and the format of entries. They are given in advance, because it reports
-# a stall while no Ruby code can run.
+# format of entries, and the owners of code by folder. They are given in advance, because it reports
+# a stall while no Ruby code can run. The owners are also for what the admin address shows.
 
 require "rbconfig"
 
@@ -15,13 +15,16 @@ module NeverBlock
     # For an executor whose application has been loaded.
     # @param config [Config]
     # @param worker [Integer, nil] number of the worker in entries; nil: one process
-    # @return [Hash{Symbol => Object}] keywords of Executor.new; empty: stalls are not watched
+    # @return [Hash{Symbol => Object}] keywords of Executor.new; empty: nobody asks whose code it is
     def options(config, worker: nil)
-      return {} if config.stall_ms.zero?
+      watches = config.stall_ms.positive?
+      return {} unless watches || config.admin
+      return { places: places } unless watches
 
       { stalls: { ms: config.stall_ms, json: config.log_format == :json, worker: worker,
                   whole_trace: config.stall_trace == :whole,
-                  routes: config.routes.map(&:pattern), places: places } }
+                  routes: config.routes.map(&:pattern) },
+        places: places }
     end
 
     # Ruby's library and this gem are never the culprit. Gems are shown by their names. Other code

@@ -36,14 +36,14 @@ static bool offer_with(uint64_t key, int64_t duration_ns, int64_t now_ns, uint32
     uint32_t record = nb_slowest_place(slowest, key, duration_ns, now_ns);
     if (record == NB_SLOWEST_NONE) return false;
     assert_true(record < NB_SLOWEST_RECORDS);
-    request.key = key;
-    request.duration_ns = duration_ns;
-    request.ended_ns = now_ns;
-    request.has_waits = waits > 0;
+    request.about.key = key;
+    request.about.duration_ns = duration_ns;
+    request.about.ended_ns = now_ns;
+    request.about.extra = waits > 0;
     request.waterfall.count = waits;
     for (uint32_t i = 0; i < waits; i++)
         request.waterfall.waits[i] = (nb_waited){.began_ns = duration_ns, .ended_ns = duration_ns};
-    snprintf(request.line, sizeof request.line, "GET /%d", (int)key);
+    snprintf(request.about.line, sizeof request.about.line, "GET /%d", (int)key);
     nb_slowest_put(slowest, record, &request);
     return true;
 }
@@ -60,8 +60,8 @@ static unsigned kept(uint64_t key, int64_t *sum_ns) {
         bool there = nb_slowest_peek(slowest, i, &own, &duration_ns, &ended_ns);
         assert_int_equal(there, nb_slowest_read(slowest, i, &found));
         if (!there || own != key) continue;
-        assert_int_equal(duration_ns, found.duration_ns);
-        assert_int_equal(ended_ns, found.ended_ns);
+        assert_int_equal(duration_ns, found.about.duration_ns);
+        assert_int_equal(ended_ns, found.about.ended_ns);
         count++;
         *sum_ns += duration_ns;
     }
@@ -116,7 +116,7 @@ static void a_record_has_the_waits_that_there_are(void **state) {
     assert_int_equal(3, found.waterfall.count);
     assert_int_equal(5, found.waterfall.waits[2].began_ns);
     assert_int_equal(0, found.waterfall.waits[3].began_ns);
-    assert_string_equal("GET /7", found.line);
+    assert_string_equal("GET /7", found.about.line);
     assert_true(offer_with(8, 5, SECOND, NB_WATERFALL_WAITS_MAX));
     assert_true(nb_slowest_read(slowest, NB_SLOWEST_EACH, &found));
     assert_int_equal(5, found.waterfall.waits[NB_WATERFALL_WAITS_MAX - 1].ended_ns);
@@ -134,16 +134,16 @@ static void damage_by_another_process_stays_within_the_bounds(void **state) {
             continue;
         }
         assert_true(found.waterfall.count <= NB_WATERFALL_WAITS_MAX);
-        assert_true(strlen(found.line) < sizeof found.line);
-        assert_true(strlen(found.id) < sizeof found.id);
-        assert_true(strlen(found.trace) < sizeof found.trace);
+        assert_true(strlen(found.about.line) < sizeof found.about.line);
+        assert_true(strlen(found.about.id) < sizeof found.about.id);
+        assert_true(strlen(found.about.trace) < sizeof found.about.trace);
         for (uint32_t i = 0; i < found.waterfall.count; i++) {
             const nb_waited *wait = &found.waterfall.waits[i];
             assert_true(wait->text_bytes <= sizeof wait->text);
             assert_true(wait->line <= NB_WATERFALL_LINES_MAX);
             if (wait->line) assert_true(strlen(found.waterfall.lines[wait->line - 1]) < NB_WATERFALL_LINE_BYTES);
         }
-        assert_null(found.account.waterfall);
+        assert_null(found.about.account.waterfall);
     }
     atomic_store(&slowest->records[0].sequence, 5);
     assert_false(nb_slowest_read(slowest, 0, &found));
@@ -167,9 +167,9 @@ static void a_reader_never_sees_halves_of_two(void **state) {
     assert_int_equal(0, pthread_create(&thread, NULL, write_all_the_time, NULL));
     for (unsigned whole = 0; whole < 2000;) {
         if (!nb_slowest_read(slowest, whole % NB_SLOWEST_EACH, &read)) continue;
-        assert_int_equal(read.duration_ns % NB_WATERFALL_WAITS_MAX + 1, read.waterfall.count);
+        assert_int_equal(read.about.duration_ns % NB_WATERFALL_WAITS_MAX + 1, read.waterfall.count);
         for (uint32_t i = 0; i < read.waterfall.count; i++)
-            assert_int_equal(read.duration_ns, read.waterfall.waits[i].began_ns);
+            assert_int_equal(read.about.duration_ns, read.waterfall.waits[i].began_ns);
         whole++;
     }
     atomic_store(&over, true);

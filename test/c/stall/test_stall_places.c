@@ -119,6 +119,19 @@ static void relative_paths_are_the_applications(void **state) {
     assert_string_equal("-e:1", culprit.at);
 }
 
+static nb_stall_owner owner(const char *path) { return nb_stall_places_owner(places, nb_slice_of(path, strlen(path))); }
+
+static void a_path_alone_has_an_owner_too(void **state) {
+    (void)state;
+    assert_int_equal(NB_STALL_APPLICATION, owner("/srv/app/models/user.rb"));
+    assert_int_equal(NB_STALL_APPLICATION, owner("config.ru"));
+    assert_int_equal(NB_STALL_APPLICATION, owner("(eval at /srv/app/b.rb:77)"));
+    assert_int_equal(NB_STALL_GEM, owner("/g/gems/bcrypt-3.1.20/lib/bcrypt.rb"));
+    assert_int_equal(NB_STALL_OURS, owner("/usr/lib/ruby/3.1.0/json.rb"));
+    assert_int_equal(NB_STALL_OURS, owner("<internal:kernel>"));
+    assert_int_equal(NB_STALL_APPLICATION, owner(""));
+}
+
 static void lines_that_are_none_are_passed_over(void **state) {
     (void)state;
     BLAME("", ":", "a", "a:", "a:b", "::1", "x:1y", "/srv/app/a:b.rb:7");
@@ -209,6 +222,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(where_none_is_to_blame_the_innermost_is_shown, make, drop),
         cmocka_unit_test_setup_teardown(evaluated_code_is_where_it_was_called, make, drop),
         cmocka_unit_test_setup_teardown(relative_paths_are_the_applications, make, drop),
+        cmocka_unit_test_setup_teardown(a_path_alone_has_an_owner_too, make, drop),
         cmocka_unit_test_setup_teardown(lines_that_are_none_are_passed_over, make, drop),
         cmocka_unit_test_setup_teardown(a_long_path_is_cut_at_its_beginning, make, drop),
         cmocka_unit_test_setup_teardown(who_sits_at_a_prompt_stalls_nothing, make, drop),

@@ -15,6 +15,7 @@
 #include "binding/executor/executor_figures.h"
 #include "binding/executor/fiber_traces.h"
 #include "binding/executor/messages.h"
+#include "binding/executor/observed_requests.h"
 #include "binding/executor/source.h"
 #include "binding/executor/task.h"
 #include "binding/ports/executor_state.h"
@@ -26,6 +27,7 @@
 #include "binding/rack/timing.h"
 #include "binding/scheduler/scheduler.h"
 #include "binding/timeslices/timeslice.h"
+#include "binding/stalls/places.h"
 #include "binding/stalls/stalls.h"
 #include "binding/state/object.h"
 #include "os/memory.h"
@@ -52,6 +54,7 @@ static void executor_mark(void *pointer) {
     rb_gc_mark(executor->stalls);
     rb_gc_mark(executor->server_timing);
     nb_env_builder_mark(executor->env);
+    nb_observing_mark(executor);
     for (uint32_t i = 0; i < executor->task_count; i++) {
         nb_task_mark(executor->tasks[i]);
     }
@@ -62,6 +65,8 @@ static void executor_free(void *pointer) {
     nb_free(executor->scratch);
     nb_executor_traces_free(executor);
     nb_free(executor->slow);
+    nb_observing_free(executor);
+    nb_stall_places_destroy(executor->places);
     for (uint32_t i = 0; i < executor->task_count; i++) {
         nb_free(executor->tasks[i]->account.waterfall);
         nb_hijack_drop(executor->tasks[i]);
@@ -78,7 +83,8 @@ static void executor_free(void *pointer) {
 
 static size_t executor_size(const void *pointer) {
     const nb_executor *executor = pointer;
-    size_t bytes = sizeof(executor_object) + executor->task_count * (sizeof(nb_task) + sizeof(nb_task *));
+    size_t bytes = sizeof(executor_object) + nb_observing_bytes(executor);
+    bytes += executor->task_count * (sizeof(nb_task) + sizeof(nb_task *));
     for (uint32_t i = 0; i < executor->task_count; i++) {
         if (executor->tasks[i]->account.waterfall) bytes += sizeof(nb_waterfall);
     }
@@ -154,11 +160,11 @@ static void open_ports(nb_executor *executor, nb_link *link) {
 }
 
 /* Executor.new(owner, app, fibers: 1024, log: nil, slice_ms: nil, helps: nil, lane: nil, stalls:
-   nil, early_hints: false, request_times: false, server_timing: false, sendfile: false, accel:
-   nil). owner: an Engine before its start; in a worker a Link. fibers: requests that run at once,
+   nil, places: nil, early_hints: false, request_times: false, server_timing: false, sendfile: false,
+   accel: nil). owner: an Engine before its start; in a worker a Link. fibers: requests that run at once,
    at most. log: a NeverBlock::Log. slice_ms: as Scheduler#slice_ms=. helps: the Executor of the
    same process whose spare this is; both together run no more requests than that one may. lane: of
-   an Engine, the lane whose thread this is. stalls: what NeverBlock::Stalls gathers. early_hints:
+   an Engine, the lane whose thread this is. stalls, places: what NeverBlock::Stalls gathers. early_hints:
    env has rack.early_hints. request_times: rack.response_finished finds neverblock.time in env.
    server_timing: as the setting. sendfile: X-Sendfile names files. accel: the mapping of
    X-Accel-Redirect. Raises NeverBlock::Error when the engine has started or is closed, and
@@ -172,6 +178,7 @@ static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     if (fibers < 1 || fibers > 1000000) rb_raise(rb_eArgError, "fibers must be 1 to 1000000, not %ld", fibers);
     executor->log = keyword(keywords, "log", Qnil);
     executor->stalls = keyword(keywords, "stalls", Qnil);
+    nb_places_read(&executor->places, keyword(keywords, "places", Qnil));
     executor->slice_ms = nb_timeslice_ms_read(keyword(keywords, "slice_ms", Qnil));
     executor->rack2 = rack_is_2();
     executor->deadline_class = rb_path2class("NeverBlock::Deadline::OfRequest");

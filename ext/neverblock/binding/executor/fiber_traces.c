@@ -5,9 +5,9 @@
 
 #include "base/alloc.h"
 #include "binding/scheduler/scheduler.h"
-#include "binding/stalls/watched.h"
 #include "binding/timeslices/interrupt.h"
 #include "os/clock.h"
+#include "stall/stall_places.h"
 
 /* A turn takes traces for so long, when they were asked for. */
 #define ASKED_BUDGET_NS (NB_NS_PER_MS / 2)
@@ -38,8 +38,7 @@ static void add_lines(nb_stall *trace, VALUE lines) {
 static void put(nb_executor *executor, uint32_t wait, int64_t now_ns) {
     char text[NB_STALL_SHOWN_BYTES];
     nb_stall_culprit culprit = {.at = "", .application = ""};
-    if (executor->watched && executor->watched->places)
-        nb_stall_places_blame(executor->watched->places, executor->trace, &culprit);
+    nb_stall_places_blame(executor->places, executor->trace, &culprit);
     nb_fiber_trace_put(memory_of(executor), wait, now_ns, nb_stall_show(text, executor->trace, &culprit));
 }
 

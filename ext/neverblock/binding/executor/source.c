@@ -7,6 +7,7 @@
 #include "binding/executor/executor_figures.h"
 #include "binding/executor/fiber_traces.h"
 #include "binding/executor/messages.h"
+#include "binding/executor/observed_requests.h"
 #include "binding/ports/port.h"
 #include "binding/scheduler/scheduler.h"
 #include "binding/executor/spare.h"
@@ -196,6 +197,7 @@ void nb_executor_attach(nb_executor *executor) {
         .watch = source_watch,
         .starves = source_starves,
         .preempted = nb_executor_preempted,
+        .observe = nb_executor_observe,
         .finished = source_finished,
         .owner = executor,
         .accounts = executor->accounts,

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "binding/executor/entry.h"
+#include "binding/executor/observed_requests.h"
 #include "binding/executor/requests.h"
 #include "binding/executor/slow_requests.h"
 #include "binding/ports/running.h"
@@ -371,6 +372,7 @@ static void forget(nb_task *task) {
     nb_executor_end_wait(task);
     nb_executor_unindex_task(task);
     nb_slow_request_offer(task);
+    nb_observed_request_end(task);
     tell_ended(task);
     task->env = task->body = task->status = task->headers = task->error = task->input = task->writer = task->socket =
         Qnil;

@@ -9,10 +9,10 @@
 #include <ruby/debug.h>
 #include <string.h>
 
+#include "binding/fibers/frame_table.h"
+
 /* Frames that are looked at, from the innermost on: as deep as a thread's stack lets code go. */
 #define NB_FRAMES_MAX 16384
-/* Methods in the table; one more, and it begins anew. */
-#define NB_FRAMES_KNOWN_MAX 1024
 
 typedef enum frame_kind {
     FRAME_UNKNOWN,
@@ -25,13 +25,7 @@ typedef enum frame_kind {
     FRAME_NOTHING,  /* as Ruby's own; fibers that it switches between give each other nothing */
 } frame_kind;
 
-typedef struct known_frame {
-    VALUE frame; /* 0: empty */
-    frame_kind kind;
-} known_frame;
-
-static known_frame known[2 * NB_FRAMES_KNOWN_MAX]; /* open addressing */
-static size_t known_count;
+static nb_frame_table known;
 static VALUE keeper, our_folder, ruby_folder;
 
 /* Files of ours that stand in for C code of Ruby's own, and leave nothing half done that others
@@ -71,10 +65,7 @@ static const char *const pins[] = {
 };
 
 static void keeper_mark(void *data) {
-    (void)data;
-    for (size_t i = 0; i < 2 * NB_FRAMES_KNOWN_MAX; i++) {
-        if (known[i].frame != 0) rb_gc_mark(known[i].frame);
-    }
+    nb_frame_table_mark(data);
 }
 
 static const rb_data_type_t keeper_type = {
@@ -224,24 +215,11 @@ static frame_kind kind_of(VALUE frame) {
 /* A library with functions that pin is loaded: waits look for them. */
 static bool watches;
 
-static known_frame *place_of(VALUE frame) {
-    size_t mask = 2 * NB_FRAMES_KNOWN_MAX - 1;
-    size_t i = (size_t)(((uint64_t)frame * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & mask;
-    while (known[i].frame != 0 && known[i].frame != frame)
-        i = (i + 1) & mask;
-    return &known[i];
-}
-
 static frame_kind look_up(VALUE frame) {
-    known_frame *place = place_of(frame);
-    if (place->frame != 0) return place->kind;
+    const nb_known_frame *row = nb_frame_table_find(&known, frame);
+    if (row->frame != 0) return (frame_kind)row->kind;
     frame_kind kind = kind_of(frame);
-    if (known_count == NB_FRAMES_KNOWN_MAX) {
-        memset(known, 0, sizeof known);
-        known_count = 0;
-    }
-    *place_of(frame) = (known_frame){frame, kind};
-    known_count++;
+    nb_frame_table_add(&known, frame, kind);
     watches = watches || kind == FRAME_PINS;
     return kind;
 }
@@ -277,6 +255,8 @@ static bool any_is(unsigned kinds) {
     return false;
 }
 
+bool nb_frames_ours(VALUE path) { return begins_with(path, our_folder); }
+
 bool nb_frames_below(void) { return any_is(1u << FRAME_STAYS | 1u << FRAME_PINS); }
 
 bool nb_frames_watched(void) { return watches; }
@@ -303,7 +283,7 @@ void nb_frames_define(VALUE klass) {
     rb_gc_register_address(&extension_folder);
     rb_gc_register_address(&our_folder);
     rb_gc_register_address(&ruby_folder);
-    keeper = TypedData_Wrap_Struct(rb_cObject, &keeper_type, known);
+    keeper = TypedData_Wrap_Struct(rb_cObject, &keeper_type, &known);
     rb_gc_register_mark_object(keeper);
     rb_define_singleton_method(klass, "home", scheduler_s_home, 3);
     rb_define_singleton_method(klass, "watch_frames", scheduler_s_watch_frames, 0);

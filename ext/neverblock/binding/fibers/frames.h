@@ -30,6 +30,9 @@ bool nb_frames_pin(void);
 /* Is a library loaded whose functions pin? Else nb_frames_pin is false. */
 bool nb_frames_watched(void);
 
+/* Is this a file of this library's? */
+bool nb_frames_ours(VALUE path);
+
 /* Treats a function of ours as Ruby's own, as it does what that does. Before any frame is looked
    at. */
 #define NB_STAND_INS_MAX 8

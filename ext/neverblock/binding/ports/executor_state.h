@@ -81,6 +81,9 @@ struct nb_executor {
     int64_t traces_for_ns, traces_long_ns;
     size_t trace_place, trace_long_place;
     nb_slow_request *slow; /* room for one (executor/slow_requests.h), or NULL */
+    /* requests that are observed (executor/observed_requests.h), or NULL */
+    struct nb_observing *observing;
+    struct nb_stall_places *places; /* whose code lies where; NULL: it is not initialized */
     nb_executor *next;     /* of those that run in this process */
 };
 

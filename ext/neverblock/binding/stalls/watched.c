@@ -39,7 +39,6 @@ static void forget_settings(nb_watched *one) {
     for (long i = 0; i < one->route_count; i++)
         nb_free(one->routes[i]);
     nb_free(one->routes);
-    nb_stall_places_destroy(one->places);
     one->routes = NULL;
     one->places = NULL;
     one->route_count = 0;
@@ -57,21 +56,6 @@ static void copy_routes(nb_watched *one, VALUE patterns) {
     }
 }
 
-/* rows: [[:ours | :application | :gem, folder, name], ...] */
-static void copy_places(nb_watched *one, VALUE rows) {
-    ID ours = rb_intern("ours"), application = rb_intern("application");
-    if (nb_stall_places_create(&one->places) != NB_OK) rb_memerror();
-    for (long i = 0; i < RARRAY_LEN(rows); i++) {
-        VALUE row = rb_ary_entry(rows, i), folder = rb_ary_entry(row, 1), name = rb_ary_entry(row, 2);
-        ID owner = rb_sym2id(rb_ary_entry(row, 0));
-        nb_stall_owner known = owner == ours          ? NB_STALL_OURS
-                               : owner == application ? NB_STALL_APPLICATION
-                                                      : NB_STALL_GEM;
-        if (nb_stall_places_add(one->places, known, StringValueCStr(folder), StringValueCStr(name)) == NB_NO_MEMORY)
-            rb_memerror();
-    }
-}
-
 void nb_watched_prepare(nb_watched *one, VALUE options) {
     forget_settings(one);
     VALUE worker = option(options, "worker");
@@ -80,7 +64,7 @@ void nb_watched_prepare(nb_watched *one, VALUE options) {
     one->whole_trace = RTEST(option(options, "whole_trace"));
     one->worker = NIL_P(worker) ? -1 : NUM2INT(worker);
     copy_routes(one, option(options, "routes"));
-    copy_places(one, option(options, "places"));
+    one->places = one->executor->places;
     nb_stall_watch_init(&one->watch, NUM2LL(option(options, "ms")) * NB_NS_PER_MS);
     memset(one->told_ns, 0, sizeof(one->told_ns));
     memset(one->untold, 0, sizeof(one->untold));
@@ -96,6 +80,7 @@ void nb_watched_prepare(nb_watched *one, VALUE options) {
 void nb_watched_release(nb_watched *one) {
     nb_executor *executor = one->executor;
     one->begun = false;
+    one->places = NULL;
     atomic_store(&one->state, NB_ANSWER_IDLE);
     atomic_store(&one->signalled, false);
     one->executor = NULL;

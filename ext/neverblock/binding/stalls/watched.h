@@ -90,7 +90,7 @@ struct nb_watched {
     nb_log *log;
     bool json, whole_trace;
     int worker; /* number of the worker process; -1: none */
-    nb_stall_places *places;
+    const nb_stall_places *places; /* the executor's */
     char **routes; /* patterns by number - 1 */
     long route_count;
 };

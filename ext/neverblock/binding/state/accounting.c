@@ -68,15 +68,16 @@ void nb_accounting_wait_begins(nb_wait *wait, nb_fiber_wait_kind kind, int64_t n
 }
 
 /* A pinned fiber has kept the thread, so no switch has read the clock. */
-void nb_accounting_wait_ends(nb_wait *wait) {
+int64_t nb_accounting_wait_ends(nb_wait *wait) {
     nb_scheduler *scheduler = wait->scheduler;
     if (wait->pinned) nb_accounting_switched(scheduler, nb_event_loop_now(scheduler));
-    if (wait->accounted_ns == 0) return;
+    if (wait->accounted_ns == 0) return 0;
     nb_account *account = wait->serving.account;
     int64_t began_ns = wait->accounted_ns;
     wait->accounted_ns = 0;
-    if (!nb_accounting(scheduler) || !nb_account_is(account, wait->serving.exchange)) return;
+    if (!nb_accounting(scheduler) || !nb_account_is(account, wait->serving.exchange)) return 0;
     account->waiting = false;
     nb_account_waited(account, (nb_fiber_wait_kind)wait->accounted_kind, began_ns, wait->ready_ns,
                       scheduler->counted.at_ns);
+    return began_ns;
 }

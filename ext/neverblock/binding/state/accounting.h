@@ -26,8 +26,9 @@ void nb_accounting_passed(nb_scheduler *scheduler, int64_t now_ns);
 /* The fiber that has run has ended. */
 void nb_accounting_fiber_ended(nb_scheduler *scheduler);
 
-/* The fiber of the wait parks; it runs again. kind: what the wait is for. */
+/* The fiber of the wait parks; it runs again. kind: what the wait is for. Returns since when the
+   wait was its request's; 0: it was not. */
 void nb_accounting_wait_begins(nb_wait *wait, nb_fiber_wait_kind kind, int64_t now_ns);
-void nb_accounting_wait_ends(nb_wait *wait);
+int64_t nb_accounting_wait_ends(nb_wait *wait);
 
 #endif

@@ -67,12 +67,18 @@ void nb_fiber_record_park(nb_wait *wait, int64_t deadline_ns) {
     begin_waterfall(wait, &facts);
 }
 
+static void observe(const nb_wait *wait, int64_t began_ns) {
+    const nb_scheduler_source *source = &wait->scheduler->source;
+    if (began_ns && nb_account_may_be_observed(wait->serving.account)) source->observe(source->owner, wait, began_ns);
+}
+
 void nb_fiber_record_end(nb_wait *wait) {
     nb_fiber_memory *memory = nb_fiber_memory_of(wait->scheduler);
     wait->scheduler->serving = wait->serving;
-    nb_accounting_wait_ends(wait);
+    int64_t counts_since_ns = nb_accounting_wait_ends(wait);
     if (memory == NULL) return;
     end_waterfall(wait, memory);
+    observe(wait, counts_since_ns);
     wait->place = NB_WATERFALL_NONE;
     if (wait->record != NB_FIBER_NONE)
         nb_fiber_wait_end(memory, wait->record, wait->serving.own ? wait->serving.record : NB_FIBER_NONE);

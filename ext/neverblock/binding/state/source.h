@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct nb_wait;
+
 /* How a source's own wait ended. */
 typedef enum nb_source_wait {
     NB_SOURCE_CANNOT, /* it has not waited: the loop sleeps in the poller */
@@ -46,6 +48,9 @@ typedef struct nb_scheduler_source {
     bool (*starves)(void *owner);
     /* The fiber that runs is about to be preempted, as its time slice has ended. Or NULL. */
     void (*preempted)(void *owner);
+    /* A wait that counts for its request since `began_ns` has ended, in its fiber
+       (nb_account_may_be_observed). Where there are `fibers`. */
+    void (*observe)(void *owner, const struct nb_wait *wait, int64_t began_ns);
     /* Will nothing come any more? Then the loop ends when no fiber is left, parked ones
        included. */
     bool (*finished)(void *owner);

@@ -26,6 +26,7 @@ static const char list[] = "neverblock\n\n/health       200 while the server's I
                            "/status.json  figures for people and programs\n"
                            "/fibers.json  what each request does and waits for; ?backtrace=1: where\n"
                            "/slowest.json where the time of the slowest requests went\n"
+                           "/observed.json a sample of requests: the lines of code that they waited in\n"
                            "/advice.json  what could be done at the same time, or in one query\n"
                            "/events       status.json and fibers.json, each second, as an event stream\n"
                            "\nBy POST and with admin_token: /cancel?exchange=ID /reload /workers?change=add|remove\n";
@@ -108,6 +109,11 @@ static page write_slowest(nb_loop *loop, nb_text *text) {
     return (page){200, NB_SLICE(JSON_FIELDS)};
 }
 
+static page write_observed(nb_loop *loop, nb_text *text) {
+    nb_admin_write_observed(loop, text);
+    return (page){200, NB_SLICE(JSON_FIELDS)};
+}
+
 static page write_advice(nb_loop *loop, nb_text *text) {
     nb_admin_write_advice(loop, text);
     return (page){200, NB_SLICE(JSON_FIELDS)};
@@ -116,7 +122,7 @@ static page write_advice(nb_loop *loop, nb_text *text) {
 static page write_unknown(nb_loop *loop, nb_text *text) {
     (void)loop;
     nb_text_add(text, "404 Not Found: there are / /health /ready /metrics /status.json /fibers.json /slowest.json "
-                      "/advice.json /events\n");
+                      "/observed.json /advice.json /events\n");
     return (page){404, NB_SLICE(TEXT_FIELDS)};
 }
 
@@ -139,6 +145,7 @@ static writer *find(const nb_head *head) {
                  {"/status.json", write_status},
                  {"/fibers.json", write_fibers},
                  {"/slowest.json", write_slowest},
+                 {"/observed.json", write_observed},
                  {"/advice.json", write_advice}};
     if (head->method != NB_METHOD_GET && head->method != NB_METHOD_HEAD) return write_method;
     for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {

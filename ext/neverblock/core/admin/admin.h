@@ -1,8 +1,8 @@
 /*
  * admin.h - the pages of an admin listener: /health, /ready, /metrics (Prometheus), /status.json,
- * /fibers.json, /slowest.json, /advice.json and /events; and what changes the server: /cancel,
- * /reload and /workers. The loop answers them itself, whatever Ruby does. A wrong method is answered 405,
- * another path 404.
+ * /fibers.json, /slowest.json, /observed.json, /advice.json and /events; and what changes the server:
+ * /cancel, /reload and /workers. The loop answers them itself, whatever Ruby does. A wrong method is
+ * answered 405, another path 404.
  *
  * Threads: that of the first loop, which has the admin listeners.
  */
@@ -30,9 +30,10 @@ void nb_admin_write_status(struct nb_loop *loop, nb_text *text);
 /* How long the stages of requests have taken since `earlier`, NB_STAGES histograms that the call
    brings up to date. */
 void nb_admin_write_latency(struct nb_loop *loop, nb_histogram *earlier, nb_text *text);
-/* These read the query of the request's head (admin_fibers.c, admin_slowest.c). */
+/* These read the query of the request's head (admin_fibers.c, admin_slowest.c, admin_observed.c). */
 void nb_admin_write_fibers(struct nb_loop *loop, nb_text *text);
 void nb_admin_write_slowest(struct nb_loop *loop, nb_text *text);
+void nb_admin_write_observed(struct nb_loop *loop, nb_text *text);
 void nb_admin_write_advice(struct nb_loop *loop, nb_text *text);
 /* The oldest fibers, with the line of code where that is known, and without query strings. */
 void nb_admin_write_oldest_fibers(struct nb_loop *loop, nb_text *text);

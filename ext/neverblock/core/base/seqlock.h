@@ -12,7 +12,9 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* A reader that meets a writer tries again this often. */
 #define NB_SEQLOCK_TRIES 4
@@ -46,6 +48,25 @@ static inline bool nb_seqlock_read_begin(const nb_seqlock_word *sequence, uint64
 
 static inline bool nb_seqlock_read_end(const nb_seqlock_word *sequence, uint64_t number) {
     return atomic_load_explicit((nb_seqlock_word *)(uintptr_t)sequence, memory_order_relaxed) == number;
+}
+
+/* Words that hold so many bytes. */
+static inline size_t nb_seqlock_words(size_t bytes) { return (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t); }
+
+/* Bytes to words. The last word is filled up with zeroes. */
+static inline void nb_seqlock_store(nb_seqlock_word *words, const void *from, size_t bytes) {
+    for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
+        uint64_t value = 0;
+        memcpy(&value, (const char *)from + i, bytes - i < sizeof(value) ? bytes - i : sizeof(value));
+        nb_seqlock_set(&words[i / sizeof(value)], value);
+    }
+}
+
+static inline void nb_seqlock_load(const nb_seqlock_word *words, void *to, size_t bytes) {
+    for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
+        uint64_t value = nb_seqlock_get(&words[i / sizeof(value)]);
+        memcpy((char *)to + i, &value, bytes - i < sizeof(value) ? bytes - i : sizeof(value));
+    }
 }
 
 #endif

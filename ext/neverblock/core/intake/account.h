@@ -20,6 +20,15 @@
 
 #include "intake/waterfall.h"
 
+/* Requests that have waited for so long may be observed (observed.h). */
+#define NB_ACCOUNT_OBSERVED_FROM_NS INT64_C(1000000)
+
+typedef enum nb_account_observed {
+    NB_ACCOUNT_UNDECIDED,
+    NB_ACCOUNT_NOT_OBSERVED,
+    NB_ACCOUNT_OBSERVED
+} nb_account_observed;
+
 typedef struct nb_account {
     uint64_t exchange;    /* 0: of no request */
     int64_t head_ns;      /* how long its head took to come */
@@ -32,7 +41,9 @@ typedef struct nb_account {
     uint64_t allocated;   /* objects that its fibers have made */
     int64_t wait_ns[NB_FIBER_WAIT_KINDS];
     uint32_t waits[NB_FIBER_WAIT_KINDS]; /* how many; of `turn`: those that were for nothing else */
+    int64_t waited_ns;                   /* all waits of its own fiber together */
     bool waiting;                        /* its own fiber is in a wait that counts */
+    uint8_t observed;                    /* nb_account_observed */
     /* its waits one by one, where they are kept; the owner's; NULL: none */
     nb_waterfall *waterfall;
 } nb_account;
@@ -64,7 +75,9 @@ static inline void nb_account_ran(nb_account *account, int64_t ns) {
 void nb_account_waited(nb_account *account, nb_fiber_wait_kind kind, int64_t began_ns, int64_t ready_ns,
                        int64_t ended_ns);
 
-/* All waits of its own fiber together. */
-int64_t nb_account_waited_ns(const nb_account *account);
+/* Its own fiber has waited. Is somebody to look where, or to decide whether to? */
+static inline bool nb_account_may_be_observed(const nb_account *account) {
+    return account->observed != NB_ACCOUNT_NOT_OBSERVED && account->waited_ns >= NB_ACCOUNT_OBSERVED_FROM_NS;
+}
 
 #endif

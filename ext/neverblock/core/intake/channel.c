@@ -22,16 +22,16 @@ static size_t channel_bytes(void) { return sizeof(nb_channel_memory) + 2 * ring_
 
 static size_t memory_bytes(unsigned count) { return rounded(sizeof(nb_board)) + count * channel_bytes(); }
 
-/* The records of fibers and of slow requests come last. They are touched as far as they are
-   used. */
+/* The records of fibers and of requests come last. They are touched as far as they are used. */
 static size_t shared_bytes(unsigned count) {
-    return memory_bytes(count) + rounded(sizeof(nb_fiber_memory)) + sizeof(nb_slowest);
+    return memory_bytes(count) + rounded(sizeof(nb_fiber_memory)) + rounded(sizeof(nb_slowest)) + sizeof(nb_observed);
 }
 
 static uint64_t layout(void) {
     return ((uint64_t)NB_CHANNEL_LAYOUT << 56) ^ ((uint64_t)sizeof(nb_board) << 32) ^
            ((uint64_t)sizeof(nb_request_message) << 16) ^ sizeof(nb_response_message) ^ NB_RING_BYTES ^
-           ((uint64_t)sizeof(nb_fiber_memory) << 24) ^ ((uint64_t)sizeof(nb_slowest) << 8);
+           ((uint64_t)sizeof(nb_fiber_memory) << 24) ^ ((uint64_t)sizeof(nb_slowest) << 8) ^
+           ((uint64_t)sizeof(nb_observed) << 12);
 }
 
 static void place(nb_link *link, void *memory) {
@@ -46,6 +46,7 @@ static void place_shared(nb_link *link) {
     place(link, link->shared.address);
     link->fibers = (void *)((char *)link->shared.address + memory_bytes(link->count));
     link->slowest = (void *)((char *)link->fibers + rounded(sizeof(nb_fiber_memory)));
+    link->observed = (void *)((char *)link->slowest + rounded(sizeof(nb_slowest)));
 }
 
 /* The memory is zeroed, which is the initial state of atomics, doorbells and metrics. */
@@ -112,10 +113,11 @@ nb_status nb_link_create(const nb_wake *const *loop_wakes, uint16_t count, nb_li
     if (memory) place(link, memory);
     link->fibers = nb_alloc_zero(1, sizeof(*link->fibers));
     link->slowest = nb_alloc_zero(1, sizeof(*link->slowest));
+    link->observed = nb_alloc_zero(1, sizeof(*link->observed));
     for (uint16_t i = 0; i < count; i++) {
         link->channels[i].loop_wake = loop_wakes[i];
     }
-    nb_status status = memory && link->fibers && link->slowest ? format(link) : NB_NO_MEMORY;
+    nb_status status = memory && link->fibers && link->slowest && link->observed ? format(link) : NB_NO_MEMORY;
     if (status == NB_OK) status = nb_wake_init(&link->executor_wake);
     return made(link, status, result);
 }
@@ -217,6 +219,7 @@ void nb_link_destroy(nb_link *link) {
     }
     if (!shared) nb_free(link->fibers);
     if (!shared) nb_free(link->slowest);
+    if (!shared) nb_free(link->observed);
     nb_free(link);
 }
 

@@ -22,23 +22,9 @@ nb_fiber_wait_kind nb_fiber_wait_named(const char *name) {
     return (nb_fiber_wait_kind)kind;
 }
 
-/* --- words --- */
-
-/* The last word is filled up with zeroes. */
-static void set_bytes(nb_seqlock_word *words, const char *bytes, size_t size) {
-    for (size_t i = 0; i < size; i += sizeof(uint64_t)) {
-        uint64_t value = 0;
-        memcpy(&value, bytes + i, size - i < sizeof(value) ? size - i : sizeof(value));
-        nb_seqlock_set(&words[i / sizeof(value)], value);
-    }
-}
-
 /* out: with room for `size` and an end. */
 static void get_bytes(const nb_seqlock_word *words, char *out, size_t size) {
-    for (size_t i = 0; i < size; i += sizeof(uint64_t)) {
-        uint64_t value = nb_seqlock_get(&words[i / sizeof(value)]);
-        memcpy(out + i, &value, size - i < sizeof(value) ? size - i : sizeof(value));
-    }
+    nb_seqlock_load(words, out, size);
     out[size] = '\0';
 }
 
@@ -91,7 +77,7 @@ uint32_t nb_fiber_request_begin(nb_fiber_memory *memory, const nb_fiber_request 
     nb_seqlock_set(&record->words[REQUEST_TAKEN], (uint64_t)facts->taken_ns);
     nb_seqlock_set(&record->words[REQUEST_FIBER], facts->fiber);
     nb_seqlock_set(&record->words[REQUEST_SIZES], facts->route | (uint64_t)path_bytes << 16 | (uint64_t)size << 32);
-    set_bytes(&record->words[REQUEST_LINE], line, size);
+    nb_seqlock_store(&record->words[REQUEST_LINE], line, size);
     nb_seqlock_set(&record->words[REQUEST_ID], 0);
     atomic_store_explicit(&record->ran_ns, 0, memory_order_relaxed);
     atomic_store_explicit(&record->wait, 0, memory_order_relaxed);
@@ -105,7 +91,7 @@ void nb_fiber_request_name(nb_fiber_memory *memory, uint32_t number, const char 
     nb_fiber_request_record *record = &memory->requests[number];
     size_t size = strlen(id);
     nb_seqlock_write_begin(&record->sequence);
-    set_bytes(&record->words[REQUEST_ID], id, size < NB_FIBER_ID_BYTES ? size + 1 : NB_FIBER_ID_BYTES);
+    nb_seqlock_store(&record->words[REQUEST_ID], id, size < NB_FIBER_ID_BYTES ? size + 1 : NB_FIBER_ID_BYTES);
     nb_seqlock_write_end(&record->sequence);
 }
 
@@ -193,7 +179,7 @@ uint32_t nb_fiber_wait_begin(nb_fiber_memory *memory, const nb_fiber_wait *facts
     nb_seqlock_set(&record->words[WAIT_NUMBERS], (uint64_t)(uint32_t)facts->number << 32 | facts->request);
     nb_seqlock_set(&record->words[WAIT_FACTS], 1u | (uint64_t)facts->kind << 8 | (uint64_t)facts->direction << 16 |
                                                    (uint64_t)facts->own << 24 | (uint64_t)size << 32);
-    if (size) set_bytes(&record->words[WAIT_TEXT], text.data, size);
+    if (size) nb_seqlock_store(&record->words[WAIT_TEXT], text.data, size);
     atomic_store_explicit(&record->ready, 0, memory_order_relaxed);
     atomic_store_explicit(&record->trace, 0, memory_order_relaxed);
     nb_seqlock_write_end(&record->sequence);
@@ -301,7 +287,7 @@ static void put(nb_fiber_trace_record *record, const nb_fiber_trace *facts, nb_s
     nb_seqlock_set(&record->words[TRACE_TAKEN], (uint64_t)facts->taken_ns);
     nb_seqlock_set(&record->words[TRACE_SINCE], (uint64_t)facts->since_ns);
     nb_seqlock_set(&record->words[TRACE_SIZES], (uint64_t)size | (uint64_t)facts->kind << 32);
-    set_bytes(&record->words[TRACE_TEXT], text.data, size);
+    nb_seqlock_store(&record->words[TRACE_TEXT], text.data, size);
     nb_seqlock_write_end(&record->sequence);
 }
 

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#include "base/seqlock.h"
-
 static void forget(nb_slow_record *record) {
     nb_seqlock_write_begin(&record->sequence);
     nb_seqlock_set(&record->bytes, 0);
@@ -85,19 +83,15 @@ uint32_t nb_slowest_place(nb_slowest *slowest, uint64_t key, int64_t duration_ns
 }
 
 static size_t used_bytes(const nb_slow_request *request) {
-    size_t waits = request->has_waits ? request->waterfall.count * sizeof(nb_waited) : 0;
+    size_t waits = request->about.extra ? request->waterfall.count * sizeof(nb_waited) : 0;
     return offsetof(nb_slow_request, waterfall) + offsetof(nb_waterfall, waits) + waits;
 }
 
 void nb_slowest_put(nb_slowest *slowest, uint32_t number, const nb_slow_request *request) {
     nb_slow_record *record = &slowest->records[number];
     size_t bytes = used_bytes(request);
-    uint64_t value;
     nb_seqlock_write_begin(&record->sequence);
-    for (size_t i = 0; i < bytes / sizeof(value); i++) {
-        memcpy(&value, (const char *)request + i * sizeof(value), sizeof(value));
-        nb_seqlock_set(&record->words[i], value);
-    }
+    nb_seqlock_store(record->words, request, bytes);
     nb_seqlock_set(&record->bytes, bytes);
     nb_seqlock_write_end(&record->sequence);
 }
@@ -111,32 +105,27 @@ static uint64_t word_at(const nb_slow_record *record, size_t offset) {
 bool nb_slowest_peek(const nb_slowest *slowest, uint32_t number, uint64_t *key, int64_t *duration_ns,
                      int64_t *ended_ns) {
     const nb_slow_record *record = &slowest->records[number];
-    *key = word_at(record, offsetof(nb_slow_request, key));
-    *duration_ns = (int64_t)word_at(record, offsetof(nb_slow_request, duration_ns));
-    *ended_ns = (int64_t)word_at(record, offsetof(nb_slow_request, ended_ns));
+    *key = word_at(record, offsetof(nb_kept_request, key));
+    *duration_ns = (int64_t)word_at(record, offsetof(nb_kept_request, duration_ns));
+    *ended_ns = (int64_t)word_at(record, offsetof(nb_kept_request, ended_ns));
     return nb_seqlock_get(&record->bytes) != 0 && *key != 0;
 }
 
 static bool copy(const nb_slow_record *record, nb_slow_request *request) {
-    uint64_t sequence, value;
+    uint64_t sequence;
     if (!nb_seqlock_read_begin(&record->sequence, &sequence)) return false;
     uint64_t bytes = nb_seqlock_get(&record->bytes);
     if (bytes > sizeof(*request)) bytes = sizeof(*request);
     memset(request, 0, sizeof(*request));
-    for (size_t i = 0; i < bytes / sizeof(value); i++) {
-        value = nb_seqlock_get(&record->words[i]);
-        memcpy((char *)request + i * sizeof(value), &value, sizeof(value));
-    }
+    nb_seqlock_load(record->words, request, bytes);
     return nb_seqlock_read_end(&record->sequence, sequence);
 }
 
 /* Another process has written it. */
 static void bound(nb_slow_request *request) {
     nb_waterfall *waterfall = &request->waterfall;
-    request->account.waterfall = NULL;
-    request->line[sizeof(request->line) - 1] = request->id[sizeof(request->id) - 1] = '\0';
-    request->trace[sizeof(request->trace) - 1] = '\0';
-    if (!request->has_waits) nb_waterfall_begin(waterfall);
+    nb_kept_request_bound(&request->about);
+    if (!request->about.extra) nb_waterfall_begin(waterfall);
     if (waterfall->count > NB_WATERFALL_WAITS_MAX) waterfall->count = NB_WATERFALL_WAITS_MAX;
     if (waterfall->line_count > NB_WATERFALL_LINES_MAX) waterfall->line_count = NB_WATERFALL_LINES_MAX;
     for (unsigned i = 0; i < NB_WATERFALL_LINES_MAX; i++)
@@ -152,7 +141,7 @@ bool nb_slowest_read(const nb_slowest *slowest, uint32_t number, nb_slow_request
     for (int i = 0; i < NB_SEQLOCK_TRIES; i++) {
         if (!copy(&slowest->records[number], request)) continue;
         bound(request);
-        return request->key != 0;
+        return request->about.key != 0;
     }
     return false;
 }

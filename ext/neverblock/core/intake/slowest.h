@@ -14,12 +14,12 @@
 #ifndef NB_INTAKE_SLOWEST_H
 #define NB_INTAKE_SLOWEST_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "intake/account.h"
+#include "base/seqlock.h"
+#include "intake/kept_request.h"
 #include "intake/waterfall.h"
 
 #define NB_SLOWEST_CLASSES 32u
@@ -28,30 +28,18 @@
 #define NB_SLOWEST_KEPT_NS (3600 * INT64_C(1000000000))
 #define NB_SLOWEST_NONE UINT32_MAX
 
-/* Of a trace id, and its NUL. */
-#define NB_SLOWEST_TRACE_BYTES 40u
-
 typedef struct nb_slow_request {
-    uint64_t key;                       /* what it is a class of; never 0 */
-    int64_t duration_ns;                /* its rank: from when it was complete to the head */
-    int64_t ended_ns;                   /* when its fiber was done with it */
-    nb_account account;                 /* pointers in it are of no meaning */
-    uint16_t route;                     /* number in the table of routes; 0: none */
-    uint16_t status;                    /* of the response; 0: none */
-    uint32_t has_waits;                 /* 1: the waterfall is there */
-    char line[NB_FIBER_LINE_BYTES + 8]; /* "GET /path", with a NUL */
-    char id[NB_FIBER_ID_BYTES + 8];     /* the request's */
-    char trace[NB_SLOWEST_TRACE_BYTES]; /* "": it has no traceparent */
-    nb_waterfall waterfall;             /* last: as far as it is used */
+    nb_kept_request about; /* its rank is the duration; extra: 1: the waterfall is there */
+    nb_waterfall waterfall; /* last: as far as it is used */
 } nb_slow_request;
 
 enum { NB_SLOW_WORDS = sizeof(nb_slow_request) / sizeof(uint64_t) };
 _Static_assert(sizeof(nb_slow_request) % sizeof(uint64_t) == 0, "a record is copied by words");
 
 typedef struct nb_slow_record {
-    _Atomic uint64_t sequence;
-    _Atomic uint64_t bytes; /* of the words; 0: it is not used */
-    _Atomic uint64_t words[NB_SLOW_WORDS];
+    nb_seqlock_word sequence;
+    nb_seqlock_word bytes; /* of the words; 0: it is not used */
+    nb_seqlock_word words[NB_SLOW_WORDS];
 } nb_slow_record;
 
 /* The writer's. */

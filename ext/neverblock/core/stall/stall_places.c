@@ -230,9 +230,13 @@ nb_slice nb_stall_show(char *out, const nb_stall *stall, const nb_stall_culprit 
     return nb_slice_of(out, strlen(out));
 }
 
+nb_stall_owner nb_stall_places_owner(const nb_stall_places *places, nb_slice path) {
+    line parsed = {.path = path};
+    if (path.size > 0) look_into_eval(&parsed);
+    return whose_is(places, parsed.path).owner;
+}
+
 bool nb_stall_places_application(const nb_stall_places *places, nb_slice text) {
     line parsed;
-    if (!parse(text, &parsed)) return false;
-    look_into_eval(&parsed);
-    return whose_is(places, parsed.path).owner == NB_STALL_APPLICATION;
+    return parse(text, &parsed) && nb_stall_places_owner(places, parsed.path) == NB_STALL_APPLICATION;
 }

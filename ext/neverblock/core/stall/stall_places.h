@@ -55,6 +55,8 @@ void nb_stall_places_blame(const nb_stall_places *places, const nb_stall *stall,
 #define NB_STALL_SHOWN_BYTES (NB_STALL_CULPRIT_BYTES + NB_STALL_TRACE_BYTES + 2u)
 nb_slice nb_stall_show(char *out, const nb_stall *stall, const nb_stall_culprit *culprit);
 
+/* Whose file this is: a path as it stands in a trace. */
+nb_stall_owner nb_stall_places_owner(const nb_stall_places *places, nb_slice path);
 /* Whether a line of a trace, without its newline, belongs to the application. */
 bool nb_stall_places_application(const nb_stall_places *places, nb_slice line);
 
