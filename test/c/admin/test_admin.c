@@ -717,8 +717,7 @@ static void advice_is_asked_for_once_in_a_while_and_shown(void **state) {
     assert_status(NB_OK, nb_server_admin_advice(w->server, NB_SLICE("{\"advice\":[2]}")));
     (void)page(w, "/advice.json", 200);
     assert_true(shows(w, "{\"advice\":[2]}"));
-    assert_status(NB_OVER_LIMIT,
-                  nb_server_admin_advice(w->server, nb_slice_of(bytes, NB_ADMIN_BODY_BYTES_MAX + 1)));
+    assert_status(NB_OVER_LIMIT, nb_server_admin_advice(w->server, nb_slice_of(bytes, NB_ADMIN_BODY_BYTES_MAX + 1)));
     nb_test_world_close(w);
     (void)close(ends[0]);
     (void)close(ends[1]);

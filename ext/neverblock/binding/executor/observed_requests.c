@@ -25,7 +25,10 @@
 #define FRAMES_FIRST 256
 #define FRAMES_MAX 2048
 #define APPLICATION_MAX 48
-#define OTHERS_MAX 6
+/* Of others, those next to the wait, and those next to the application's code. */
+#define NEXT_TO_WAIT 3
+#define NEXT_TO_APPLICATION 3
+#define OTHERS_MAX (NEXT_TO_WAIT + NEXT_TO_APPLICATION)
 _Static_assert(APPLICATION_MAX + OTHERS_MAX == NB_OBSERVED_DEPTH_MAX, "a stack has room for its frames");
 
 /* Of a frame: frame_table.h. */
@@ -70,13 +73,19 @@ static bool says_nothing(VALUE name) {
     return !RB_TYPE_P(name, T_STRING) || (RSTRING_LEN(name) > 0 && *RSTRING_PTR(name) == '#');
 }
 
+/* A part of a method: "block in show", "rescue in show". */
+static bool is_part(VALUE label) {
+    return RB_TYPE_P(label, T_STRING) && strstr(StringValueCStr(label), " in ") != NULL;
+}
+
 /* Code that was evaluated has no absolute path. */
 static VALUE read_all(VALUE argument) {
     description *read = (description *)argument;
+    VALUE label = rb_profile_frame_label(read->frame);
     read->path = rb_profile_frame_absolute_path(read->frame);
     if (!RB_TYPE_P(read->path, T_STRING)) read_path(argument);
-    read->name = rb_profile_frame_qualified_method_name(read->frame);
-    if (says_nothing(read->name)) read->name = rb_profile_frame_label(read->frame);
+    read->name = is_part(label) ? label : rb_profile_frame_qualified_method_name(read->frame);
+    if (says_nothing(read->name)) read->name = label;
     return Qnil;
 }
 
@@ -100,20 +109,29 @@ static bool begins(nb_slice text, nb_slice with) {
 
 static int owner_by_path(const nb_executor *executor, VALUE path) {
     nb_slice text = slice_of(path);
-    if (begins(text, NB_SLICE("<internal:")) || begins(text, NB_SLICE("<cfunc>")) || nb_frames_ours(path))
-        return OWNER_SKIPPED;
+    if (begins(text, NB_SLICE("<internal:")) || nb_frames_ours(path)) return OWNER_SKIPPED;
     bool application = nb_stall_places_owner(executor->places, text) == NB_STALL_APPLICATION;
     return application ? OWNER_APPLICATION : OWNER_OTHERS;
 }
 
-/* By the path that stands in traces, as the stall watch does. A function in C has none. */
+/* By the path that stands in traces, as the stall watch does. */
+static int owner_by_frame(const nb_executor *executor, VALUE frame) {
+    description read = {.frame = frame, .path = Qnil, .name = Qnil};
+    if (!read_frame(read_all, &read)) return OWNER_SKIPPED;
+    bool in_c = begins(slice_of(read.path), NB_SLICE("<cfunc>"));
+    bool ours = in_c && begins(slice_of(read.name), NB_SLICE("NeverBlock::"));
+    int owner = in_c ? OWNER_OTHERS : OWNER_SKIPPED;
+    if (!in_c && read_frame(read_path, &read)) owner = owner_by_path(executor, read.path);
+    RB_GC_GUARD(read.path);
+    RB_GC_GUARD(read.name);
+    return ours ? OWNER_SKIPPED : owner;
+}
+
 static int owner_of(const nb_executor *executor, VALUE frame) {
     nb_frame_table *owners = &executor->observing->owners;
     const nb_known_frame *row = nb_frame_table_find(owners, frame);
     if (row->frame != 0) return row->kind;
-    description read = {.frame = frame, .path = Qnil, .name = Qnil};
-    int owner = read_frame(read_path, &read) ? owner_by_path(executor, read.path) : OWNER_SKIPPED;
-    RB_GC_GUARD(read.path);
+    int owner = owner_by_frame(executor, frame);
     nb_frame_table_add(owners, frame, owner);
     return owner;
 }
@@ -122,8 +140,8 @@ static int owner_of(const nb_executor *executor, VALUE frame) {
 static uint32_t add_frame(room *room, VALUE frame, uint32_t line, bool other) {
     description read = {.frame = frame, .path = Qnil, .name = Qnil};
     if (!read_frame(read_all, &read)) return NB_OBSERVED_NONE;
-    uint32_t number =
-        nb_observation_frame(&room->request.observation, slice_of(read.path), line, slice_of(read.name), other);
+    uint32_t number = nb_observation_frame(&room->request.observation, slice_of(read.path), line, slice_of(read.name),
+                                           other);
     if (number != NB_OBSERVED_NONE) room->frames[number] = frame;
     RB_GC_GUARD(read.path);
     RB_GC_GUARD(read.name);
@@ -148,20 +166,37 @@ typedef struct stack {
     bool whole;
 } stack;
 
+static void take(room *room, stack *stack, int place, bool other) {
+    uint32_t number = number_of(room, frames[place], (uint32_t)lines[place], other);
+    stack->whole = stack->whole && number != NB_OBSERVED_NONE;
+    if (!stack->whole) return;
+    stack->numbers[stack->depth++] = (uint16_t)number;
+    stack->others += other;
+}
+
+/* Of the frames before the application's innermost. Returns the place of that. */
+static int take_others(const nb_executor *executor, room *room, stack *stack) {
+    int last[NEXT_TO_APPLICATION], count = 0, place = 0;
+    for (int owner; place < frame_count && (owner = owner_of(executor, frames[place])) != OWNER_APPLICATION; place++) {
+        if (owner != OWNER_OTHERS) continue;
+        if (count < NEXT_TO_WAIT)
+            take(room, stack, place, true);
+        else
+            last[(count - NEXT_TO_WAIT) % NEXT_TO_APPLICATION] = place;
+        count++;
+    }
+    int kept = count - NEXT_TO_WAIT;
+    for (int i = kept > NEXT_TO_APPLICATION ? kept - NEXT_TO_APPLICATION : 0; i < kept; i++)
+        take(room, stack, last[i % NEXT_TO_APPLICATION], true);
+    return place;
+}
+
 /* Takes what belongs there of the frames, which begin with the innermost. */
 static void sort_frames(const nb_executor *executor, room *room, stack *stack) {
     *stack = (struct stack){.whole = true};
-    for (int i = 0; i < frame_count && stack->depth - stack->others < APPLICATION_MAX; i++) {
-        int owner = owner_of(executor, frames[i]);
-        bool between = owner == OWNER_OTHERS && stack->depth == stack->others && stack->others < OTHERS_MAX;
-        if (owner != OWNER_APPLICATION && !between) continue;
-        uint32_t number = number_of(room, frames[i], (uint32_t)lines[i], between);
-        if (number == NB_OBSERVED_NONE) {
-            stack->whole = false;
-            return;
-        }
-        stack->numbers[stack->depth++] = (uint16_t)number;
-        stack->others += between;
+    int place = take_others(executor, room, stack);
+    for (; place < frame_count && stack->whole && stack->depth - stack->others < APPLICATION_MAX; place++) {
+        if (owner_of(executor, frames[place]) == OWNER_APPLICATION) take(room, stack, place, false);
     }
 }
 

@@ -64,9 +64,7 @@ static const char *const pins[] = {
     "/ffi_c.so", "/fiddle.so", "/libxml_ruby.so", "/mini_racer_extension.so", "/nokogiri.so", "/RMagick2.so",
 };
 
-static void keeper_mark(void *data) {
-    nb_frame_table_mark(data);
-}
+static void keeper_mark(void *data) { nb_frame_table_mark(data); }
 
 static const rb_data_type_t keeper_type = {
     .wrap_struct_name = "NeverBlock::Scheduler frames",

@@ -84,7 +84,7 @@ struct nb_executor {
     /* requests that are observed (executor/observed_requests.h), or NULL */
     struct nb_observing *observing;
     struct nb_stall_places *places; /* whose code lies where; NULL: it is not initialized */
-    nb_executor *next;     /* of those that run in this process */
+    nb_executor *next;              /* of those that run in this process */
 };
 
 /* What it tells the loops of itself. */

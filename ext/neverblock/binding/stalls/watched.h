@@ -89,9 +89,9 @@ struct nb_watched {
     /* settings, from begin to end */
     nb_log *log;
     bool json, whole_trace;
-    int worker; /* number of the worker process; -1: none */
+    int worker;                    /* number of the worker process; -1: none */
     const nb_stall_places *places; /* the executor's */
-    char **routes; /* patterns by number - 1 */
+    char **routes;                 /* patterns by number - 1 */
     long route_count;
 };
 

@@ -59,8 +59,8 @@ typedef struct nb_observed_class {
 
 typedef struct nb_observed {
     nb_observed_class classes[NB_OBSERVED_CLASSES];
-    int64_t second_ns;       /* when the second began in which `begun` have begun */
-    int64_t made_way_ns;     /* when a class that was not quiet last made way */
+    int64_t second_ns;   /* when the second began in which `begun` have begun */
+    int64_t made_way_ns; /* when a class that was not quiet last made way */
     uint32_t begun;
     nb_observed_record records[NB_OBSERVED_RECORDS];
 } nb_observed;

@@ -29,7 +29,7 @@
 #define NB_SLOWEST_NONE UINT32_MAX
 
 typedef struct nb_slow_request {
-    nb_kept_request about; /* its rank is the duration; extra: 1: the waterfall is there */
+    nb_kept_request about;  /* its rank is the duration; extra: 1: the waterfall is there */
     nb_waterfall waterfall; /* last: as far as it is used */
 } nb_slow_request;
 

@@ -68,6 +68,37 @@ module NeverBlock
           @scopes.select { |scope| kinds.include?(scope.class) && covers?(scope, line) }.reverse
         end
 
+        # @return [Prism::Node, nil] the innermost method, block or body whose statements are on the
+        #   line; not a block that begins there, as its call does
+        def scope_by_body(line)
+          @scopes.reverse.find do |scope|
+            next false unless covers?(scope, line)
+            next true unless BLOCKS.include?(scope.class)
+
+            scope.location.start_line < line
+          end
+        end
+
+        # @param callee [String, nil] the method that was called in the block
+        # @return [Array<Prism::CallNode>] calls of this scope on a line, with a block that covers
+        #   another line; the innermost first
+        def calls_with_block(scope, line, inside, callee)
+          found = calls(scope).select do |call|
+            block = call.respond_to?(:block) ? call.block : nil
+            block.is_a?(Prism::BlockNode) && covers?(block, inside) && covers?(call, line)
+          end
+          found.sort_by { |call| [calls?(call.block, callee) ? 0 : 1, call.location.length] }
+        end
+
+        # @return [Boolean] whether the line is in a `rescue` or `ensure` for what surrounds the other
+        def rescues?(line, other)
+          @parents.each_key.any? do |node|
+            next false unless node.is_a?(Prism::BeginNode) && covers?(node, other)
+
+            [node.rescue_clause, node.ensure_clause].compact.any? { |clause| covers?(clause, line) }
+          end
+        end
+
         # @return [Array<Prism::Node>] the calls of this scope itself, without those of its blocks
         def calls(scope)
           @calls[scope] ||= [].tap { |found| collect(scope, found) }
@@ -107,6 +138,12 @@ module NeverBlock
         end
 
         private
+
+        def calls?(node, name)
+          node.compact_child_nodes.any? do |child|
+            (child.is_a?(Prism::CallNode) && child.name.to_s == name) || calls?(child, name)
+          end
+        end
 
         def enter(node, parent)
           @parents[node] = parent

@@ -5,15 +5,16 @@
 module NeverBlock
   module Watch
     module Advice
-      # name: "Order.total", "PG::Connection#exec", "block in show".
+      # name: "Order.total", "PG::Connection#exec". A block has its method's, and "block in <main>"
+      # where that is none.
       Frame = Struct.new(:path, :line, :name, :gem) do
         def block?
-          name.match?(/\Ablock /)
+          name.start_with?("block ")
         end
 
-        # In Ruby's rescue and ensure the lines tell nothing of the order.
-        def detour?
-          name.match?(/\A(rescue|ensure) in /)
+        # @return [Boolean] whether both are of one method
+        def same_method?(other)
+          path == other.path && name == other.name
         end
 
         # @return [String] of the method, without its class

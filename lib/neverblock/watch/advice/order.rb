@@ -17,41 +17,20 @@ module NeverBlock
           Prism::ArgumentsNode, Prism::InterpolatedStringNode, Prism::InterpolatedSymbolNode,
           Prism::SuperNode, Prism::YieldNode, Prism::RangeNode, Prism::SplatNode
         ].freeze
+        OR_WRITES = [
+          Prism::LocalVariableOrWriteNode, Prism::InstanceVariableOrWriteNode,
+          Prism::ClassVariableOrWriteNode, Prism::GlobalVariableOrWriteNode
+        ].freeze
         CONDITIONALS = [Prism::IfNode, Prism::UnlessNode, Prism::CaseNode, Prism::CaseMatchNode,
                         Prism::WhileNode, Prism::UntilNode].freeze
+        # What comes after depends on a condition.
+        DECIDED = "decided"
 
         # @param place [Place]
         def initialize(place)
           @place = place
           @code = place.code
           @uses = {}.compare_by_identity
-        end
-
-        # @param step [Step] in the body of a loop
-        # @param body [Prism::StatementsNode]
-        # @return [Boolean] whether a turn needs what the one before it gave
-        def carried?(step, body)
-          return true if step.state_writes.intersect?(step.state_reads)
-
-          at = body.body.index { |node| holds?(node, step.node) } or return true
-          own = body.body[at]
-          used = given(step, own)
-          return true if used.include?("::") || uses(own).leaves?
-          return true if body.body.drop(at + 1).any? { |node| ends_loop?(node, used) }
-
-          needs?(step, used) || body.body.take(at).any? { |node| ends_loop?(node, used) } ||
-            takes?(step, own, used)
-        end
-
-        # @param step [Step] in the body of a loop
-        # @param body [Prism::StatementsNode]
-        # @param predicate [Prism::Node] of the loop
-        # @return [Boolean] whether what a turn gave decides that there is another
-        def decided_by?(step, body, predicate)
-          return true if holds?(predicate, step.node)
-
-          used = given(step, body)
-          touches?(predicate, used)
         end
 
         # @param first [Step]
@@ -61,15 +40,38 @@ module NeverBlock
           return true if holds?(first.node, second.node) || holds?(second.node, first.node)
 
           whole, before, after = parting(first.node, second.node)
-          return true if whole.nil?
-          return true if first.state_writes.intersect?(second.state_reads)
+          return true if whole.nil? || conflict?(first, second)
 
           used = given(first, before)
-          return true if used.include?("::")
-          return true if needs?(second, used)
-          return follows?(whole, before, after, used, second) if whole.is_a?(Prism::StatementsNode)
+          return true if used.include?("::") || needs?(first, second, used)
+          return follows?(whole, before, after, used, first, second) if whole.is_a?(Prism::StatementsNode)
 
           !together?(whole) || takes?(second, after, used)
+        end
+
+        # @param step [Step] in the body of a loop
+        # @param body [Prism::StatementsNode]
+        # @param predicate [Prism::Node, nil] what decides whether there is another turn
+        # @param folded [String, nil] the variable that a fold hands on
+        # @param fresh [Boolean] whether each turn asks an object of its own
+        # @return [Boolean] whether a turn needs what the one before it gave
+        def carried?(step, body, predicate: nil, folded: nil, fresh: false)
+          writes = fresh ? step.shared_writes : step.state_writes
+          return true if writes.intersect?(step.state_reads)
+
+          at = body.body.index { |node| holds?(node, step.node) } or return true
+          own = body.body[at]
+          used = given(step, own)
+          used -= step.own_writes | step.changed_arguments if fresh
+          used << folded if folded
+          return true if used.include?("::") || uses(own).leaves?
+
+          used << DECIDED if uses(own).skips?
+          return true if body.body.drop(at + 1).any? { |node| ends_loop?(node, used) }
+          return true if predicate && (holds?(predicate, step.node) || touches?(predicate, used))
+          return true if step.state_reads.intersect?(used)
+
+          body.body.take(at).any? { |node| ends_loop?(node, used) } || takes?(step, own, used)
         end
 
         private
@@ -94,72 +96,114 @@ module NeverBlock
           [firsts[at], firsts[at - 1], after]
         end
 
-        # Names that hold what the first gave, or may.
-        def given(first, before)
-          uses(before).writes | first.state_writes | first.changed_arguments
+        # --- what methods keep ---
+
+        # Do they use what both have, and one changes?
+        def conflict?(first, second)
+          return true if clash?(first, second, &:shared_writes)
+
+          !apart?(first, second) && (clash?(first, second, &:own_writes) || clash?(first, second, &:sums))
         end
 
-        def needs?(second, used)
+        def clash?(first, second, &writes)
+          ones = writes.call(first)
+          others = writes.call(second)
+          ones.intersect?(second.state_reads) || others.intersect?(first.state_reads) ||
+            (ones.intersect?(others) && ones != first.sums)
+        end
+
+        # Are they methods of two objects that this method has made?
+        def apart?(first, second)
+          roots = [first.root, second.root]
+          return false if roots.any?(&:nil?) || roots.uniq.size < 2
+
+          roots.all? do |root|
+            @place.assignments.any? { |write| write.name.to_s == root && made?(write.value) }
+          end
+        end
+
+        def made?(value)
+          value.is_a?(Prism::CallNode) && value.name == :new
+        end
+
+        def needs?(first, second, used)
+          used -= first.own_writes if apart?(first, second)
           second.state_reads.intersect?(used)
         end
 
-        def together?(whole)
-          return !whole.safe_navigation? if whole.is_a?(Prism::CallNode)
+        # --- what a statement gives ---
 
-          WHOLES.include?(whole.class)
+        # Names that hold what the first gave, or may.
+        def given(first, before)
+          piece = uses(before)
+          names = piece.writes | piece.fills | first.state_writes | first.changed_arguments
+          spread(names, piece.changed | first.changed_arguments) | kept_blocks(before)
         end
 
-        # Goes through the statements between the two, up to the second's call.
-        def follows?(statements, before, after, used, second)
-          return true if leaves?(before)
+        # An object has several names: `copy = list`, `first = list.first`.
+        def spread(names, changed)
+          return names if changed.empty?
 
-          from = statements.body.index { |node| node.equal?(before) }
-          to = statements.body.index { |node| node.equal?(after) }
-          between = statements.body[(from + 1)...to]
-          return true if between.any? { |node| passes(node, used) == :fixed }
+          found = changed
+          loop do
+            more = pairs.select { |pair| pair.intersect?(found) }.reduce(found, :|)
+            return names | found if more.size == found.size
 
-          takes?(second, after, used)
+            found = more
+          end
         end
 
-        # In a loop, what a turn does for its effect delays no other.
-        def ends_loop?(node, used)
-          piece = uses(node)
-          return false unless touches?(node, used)
-          return true if piece.leaves? || piece.blind?
-
-          used.merge(piece.writes)
-          used.merge(@place.sources.state(piece.reads).writes)
-          false
+        def pairs
+          @pairs ||= @place.settings.filter_map do |write|
+            others = aliases_of(write.value) - ["self", "::", nil]
+            Set[write.name.to_s, *others] if others.any?
+          end
         end
 
-        # A statement that may end the method by what the first gave.
-        def leaves?(node)
-          uses(node).leaves? || uses(node).skips?
+        # What holds something is another name of it.
+        def aliases_of(value)
+          case value
+          when *Place::SETS then [value.name.to_s]
+          when Prism::ArrayNode, Prism::HashNode then variables(value)
+          else made?(value) ? variables(value) : [Uses.root(value)]
+          end
         end
 
-        # @return [Symbol, nil] :fixed where what follows depends on it
-        def passes(node, used)
-          piece = uses(node)
-          return unless touches?(node, used)
-          return :fixed if leaves?(node) || piece.blind? || acts?(node, used)
-
-          used.merge(piece.writes)
-          used.merge(@place.sources.state(piece.reads).writes)
-          nil
+        def variables(node)
+          uses(node).reads.reject { |name| name.start_with?("#") }
         end
 
-        # Does the statement use what the first gave?
+        # What blocks and lambdas write that were made before: whoever is given something may call
+        # them.
+        def kept_blocks(statement)
+          starts = statement.location.start_offset
+          blocks = @place.kept_blocks.select { |block| block.location.end_offset <= starts }
+          blocks.map { |block| uses(block).writes }.reduce(Set.new, :|)
+        end
+
+        def take_over(node, piece, used)
+          state = @place.sources.state(piece.reads)
+          used.merge(spread(piece.writes | piece.fills | state.writes | state.sums, piece.changed))
+          used.merge(kept_blocks(node))
+        end
+
+        # Does it use what the first gave?
         def touches?(node, used)
-          expanded(uses(node)).intersect?(used)
+          reads = expanded(uses(node))
+          reads.intersect?(used) || @place.sources.state(reads).reads.intersect?(used)
         end
 
-        # What a lambda reads that a variable holds counts where the variable is read.
+        # What a lambda reads that a variable holds counts where the variable is read; so for a
+        # method that is defined with a block here.
         def expanded(piece)
           found = piece.reads
-          @place.assignments.each do |write|
+          @place.settings.each do |write|
             next unless found.include?(write.name.to_s) && lambda?(write.value)
 
             found |= uses(write.value).reads
+          end
+          @place.defined_here.each do |name, block|
+            found |= uses(block).reads if found.include?("##{name}")
           end
           found
         end
@@ -171,7 +215,78 @@ module NeverBlock
             (node.block || node.name == :method)
         end
 
-        # Is there a call for what it does, as a check of what the first gave?
+        # --- from one statement to the next ---
+
+        # Goes through the statements between the two, up to the second's call.
+        def follows?(statements, before, after, used, first, second)
+          return true if leaves?(before) || acts_on?(before, first) || guards?(before, used, first)
+
+          from = statements.body.index { |node| node.equal?(before) }
+          to = statements.body.index { |node| node.equal?(after) }
+          between = statements.body[(from + 1)...to]
+          return true if changes_both?(between, first, second)
+          return true if between.any? { |node| passes(node, used) == :fixed }
+
+          takes?(second, after, used)
+        end
+
+        # What is changed between the two, and used by both, cannot be as it was for both.
+        def changes_both?(between, first, second)
+          changed = between.reduce(Set.new) do |names, node|
+            piece = uses(node)
+            state = @place.sources.state(piece.reads)
+            spread(names | piece.writes | state.writes | state.sums, piece.changed)
+          end
+          inputs = ->(step) { expanded(step.uses) | step.state_reads }
+          changed.intersect?(inputs.call(first)) && changed.intersect?(inputs.call(second))
+        end
+
+        # In a loop, what a turn does for its effect delays no other.
+        def ends_loop?(node, used)
+          piece = uses(node)
+          return piece.leaves? if used.include?(DECIDED)
+          return false unless touches?(node, used)
+          return true if piece.leaves? || piece.blind?
+
+          used << DECIDED if piece.skips?
+          take_over(node, piece, used)
+          false
+        end
+
+        # @return [Symbol, nil] :fixed where what follows depends on it
+        def passes(node, used)
+          piece = uses(node)
+          return renew(node, used) unless touches?(node, used)
+          return :fixed if leaves?(node) || piece.blind? || acts?(node, used) || guards?(node, used)
+
+          take_over(node, piece, used)
+          nil
+        end
+
+        # A variable that is set to something else.
+        def renew(node, used)
+          used.delete(node.name.to_s) if node.is_a?(Prism::LocalVariableWriteNode)
+          nil
+        end
+
+        # A statement that may end the method by what the first gave.
+        def leaves?(node)
+          uses(node).leaves? || uses(node).skips?
+        end
+
+        # --- calls for what they do ---
+
+        # Is the first an argument, or the receiver, of such a call?
+        def acts_on?(statement, first)
+          node = first.node
+          until node.equal?(statement)
+            node = @code.parent(node) or return false
+            return true if act?(node)
+          end
+          false
+        end
+
+        # Is there one that uses what the first gave, as a check of it does?
         def acts?(node, used)
           return true if act?(node) && touches?(node, used)
 
@@ -189,15 +304,47 @@ module NeverBlock
           node.block.is_a?(Prism::BlockNode) && Words::DROPS_VALUE.include?(node.name)
         end
 
-        # Does the second's call, inside its statement, use what the first gave?
+        # Does what the first gave decide whether something is called that may end the method?
+        def guards?(node, used, first = nil)
+          condition = condition_of(node)
+          decided = condition &&
+                    (touches?(condition, used) || (first && holds?(condition, first.node)))
+          return true if decided && calls_own?(node, condition)
+
+          node.compact_child_nodes.any? { |child| guards?(child, used, first) }
+        end
+
+        def condition_of(node)
+          case node
+          when *CONDITIONALS then node.predicate
+          when Prism::AndNode, Prism::OrNode then node.left
+          end
+        end
+
+        def calls_own?(node, condition)
+          node.compact_child_nodes.any? do |child|
+            next false if child.equal?(condition)
+
+            (act?(child) && child.receiver.nil?) || calls_own?(child, condition)
+          end
+        end
+
+        # --- the second's call inside its statement ---
+
+        def together?(whole)
+          return !whole.safe_navigation? if whole.is_a?(Prism::CallNode)
+
+          WHOLES.include?(whole.class)
+        end
+
+        # Does it use what the first gave?
         def takes?(second, statement, used)
-          return true if expanded(uses(second.node)).intersect?(used)
+          return true if expanded(second.uses).intersect?(used)
 
           child = second.node
-          @code.ancestors(child).each do |parent|
+          until child.equal?(statement)
+            parent = @code.parent(child) or return true
             return true if decides?(parent, child, used)
-            break if child.equal?(statement)
-
             return true if parent.is_a?(Prism::StatementsNode) && earlier?(parent, child, used)
 
             child = parent
@@ -210,12 +357,24 @@ module NeverBlock
           when *CONDITIONALS
             !parent.predicate.equal?(child) && parent.predicate && touches?(parent.predicate, used)
           when Prism::AndNode, Prism::OrNode
-            parent.right.equal?(child) && touches?(parent.left, used)
-          when Prism::WhenNode, Prism::InNode
-            touches?(parent, used)
+            !holds?(parent.left, child) && touches?(parent.left, used)
+          when Prism::WhenNode, Prism::InNode then touches?(parent, used)
           when Prism::RescueNode then true
+          when *OR_WRITES then used.include?(parent.name.to_s)
+          when Prism::IndexOrWriteNode then has_key?(parent, used)
+          when Prism::CallOrWriteNode then used.include?("##{parent.read_name}")
           else false
           end
+        end
+
+        # `found[:user] ||= find`, where the first may have set that key.
+        def has_key?(node, used)
+          root = Uses.root(node.receiver)
+          key = Uses.key(node)
+          return false unless root && used.include?(root)
+
+          key.nil? || used.include?("#{root}#{key}") ||
+            used.none? { |name| name.start_with?("#{root}[") }
         end
 
         def earlier?(statements, child, used)

@@ -16,10 +16,11 @@ module NeverBlock
           Prism::LocalVariableOrWriteNode, Prism::InstanceVariableOrWriteNode,
           Prism::LocalVariableOperatorWriteNode, Prism::InstanceVariableOperatorWriteNode,
           Prism::IndexOrWriteNode, Prism::IndexOperatorWriteNode, Prism::CallOrWriteNode,
-          Prism::CallOperatorWriteNode, Prism::EmbeddedStatementsNode, Prism::AndNode, Prism::OrNode
+          Prism::CallOperatorWriteNode, Prism::MatchRequiredNode, Prism::MatchPredicateNode,
+          Prism::EmbeddedStatementsNode, Prism::AndNode, Prism::OrNode
         ].freeze
-        # Called without their name in the source.
-        INDIRECT = %i[call yield [] === send public_send __send__ then yield_self].freeze
+        SETS = [Prism::LocalVariableWriteNode, Prism::InstanceVariableWriteNode].freeze
+        DEFINITIONS = %i[define_method define_singleton_method].freeze
 
         # @return [Code]
         attr_reader :code
@@ -35,15 +36,35 @@ module NeverBlock
         # @param sources [Sources]
         # @return [Place, nil] nil: the frame is not understood
         def self.find(waits, depth, sources)
-          frames = waits.map { |wait| wait.own_frames[depth] }
-          first = frames.first
-          code = sources.code(first.path)
-          return if code.nil? || frames.any?(&:detour?)
+          frames = waits.first.own_frames
+          code = sources.code(frames[depth].path) or return
+          scope = scope_of(frames, depth, code)
+          return unless scope
 
-          scopes = code.scopes(first.line, block: first.block?)
-          scope = scopes.find { |found| frames.all? { |frame| code.covers?(found, frame.line) } }
-          new(code, scope, depth, sources) if scope
+          lines = waits.map { |wait| wait.own_frames[depth].line }
+          new(code, scope, depth, sources) if lines.all? { |line| code.covers?(scope, line) }
         end
+
+        # The method or block that a frame is in. A block's frame has its method's name: it is told
+        # by the frame outside of it that has called something with the block.
+        def self.scope_of(frames, depth, code)
+          frame = frames[depth]
+          return code.scopes(frame.line, block: true).first if frame.block?
+
+          outside = (0...depth).reverse_each.find { |at| frames[at].same_method?(frame) }
+          callee = frames[depth + 1]&.method_name
+          block = outside && block_of(frames, outside, frame, code, callee)
+          return block if block
+          return if outside && code.rescues?(frame.line, frames[outside].line)
+
+          code.scope_by_body(frame.line)
+        end
+
+        def self.block_of(frames, outside, frame, code, callee)
+          scope = scope_of(frames, outside, code)
+          scope && code.calls_with_block(scope, frames[outside].line, frame.line, callee).first&.block
+        end
+        private_class_method :scope_of, :block_of
 
         def initialize(code, scope, depth, sources)
           @code = code
@@ -57,7 +78,8 @@ module NeverBlock
         def calls_of(wait)
           frame = wait.own_frames[depth]
           following = wait.own_frames[depth + 1]
-          return calls_with_block(frame, following) if following&.block? && in_block?(frame, following)
+          within = calls_with_block(wait)
+          return within.first(1) unless within.empty?
 
           named(frame.line, following || wait.gem_frames.first)
         end
@@ -65,12 +87,9 @@ module NeverBlock
         # @param wait [Wait]
         # @return [Prism::Node, nil] the innermost call with a block, or loop, that the wait is in
         def loop_of(wait)
-          frame = wait.own_frames[depth]
-          following = wait.own_frames[depth + 1]
-          if following&.block? && frame.path == following.path
-            call = calls_with_block(frame, following).first
-            return call if call && !Words::ONCE.include?(call.name)
-          end
+          call = calls_with_block(wait).first
+          return call if call && !Words::ONCE.include?(call.name)
+
           calls = calls_of(wait)
           return if calls.size != 1
 
@@ -107,7 +126,33 @@ module NeverBlock
 
         # @return [Array<Prism::Node>] where the scope's variables are set
         def assignments
-          @assignments ||= [].tap { |found| find_assignments(scope, found) }
+          @assignments ||= [].tap do |found|
+            find(scope, found) { |node| node.is_a?(Prism::LocalVariableWriteNode) }
+          end
+        end
+
+        # @return [Array<Prism::Node>] where variables of this scope and those around it are set
+        def settings
+          @settings ||= begin
+            outer = code.ancestors(scope).find { |node| node.is_a?(Prism::DefNode) } || scope
+            [].tap { |found| find(outer, found) { |node| SETS.include?(node.class) } }
+          end
+        end
+
+        # @return [Array<Prism::Node>] blocks that may be called later: lambdas, and those given to
+        #   methods that are not known to call them at once
+        def kept_blocks
+          @kept_blocks ||= [].tap do |found|
+            find(scope, found) { |node| Code::BLOCKS.include?(node.class) && kept?(node) }
+          end
+        end
+
+        # @return [Hash{String => Prism::Node}] methods that a call in here defines
+        def defined_here
+          @defined_here ||= begin
+            calls = [].tap { |found| find(scope, found) { |node| defines?(node) } }
+            calls.to_h { |call| [call.arguments.arguments.first.unescaped, call.block] }
+          end
         end
 
         # @param node [Prism::Node]
@@ -121,18 +166,26 @@ module NeverBlock
           end
         end
 
-        private
+        # @param calls [Array<Prism::Node>]
+        # @return [Prism::Node, nil] what holds all of them, where that is one expression
+        def whole(calls)
+          return calls.first if calls.size < 2
 
-        def in_block?(frame, following)
-          frame.path == following.path && !calls_with_block(frame, following).empty?
+          shared = calls.map { |call| [call, *code.ancestors(call)] }
+          node = shared.first.find { |found| shared.all? { |nodes| nodes.any? { |other| other.equal?(found) } } }
+          node unless node.is_a?(Prism::StatementsNode) || Code::SCOPES.include?(node.class)
         end
 
-        def calls_with_block(frame, following)
-          found = code.calls(scope).select do |call|
-            block = call.respond_to?(:block) ? call.block : nil
-            block.is_a?(Prism::BlockNode) && code.covers?(block, following.line) && code.covers?(call, frame.line)
-          end
-          found.min_by { |call| call.location.length }&.then { |call| [call] } || []
+        private
+
+        # The calls at the frame's line whose block the next frame is in, the innermost first.
+        def calls_with_block(wait)
+          frame, following, callee = wait.own_frames[depth, 3]
+          return [] unless following && frame.path == following.path
+          return [] unless following.same_method?(frame) || following.block?
+
+          callee ||= wait.gem_frames.first
+          code.calls_with_block(scope, frame.line, following.line, callee&.method_name)
         end
 
         def named(line, callee)
@@ -148,10 +201,9 @@ module NeverBlock
           name = callee.method_name
           case call
           when Prism::CallNode
-            call.name.to_s == name || (call.name == :new && name == "initialize") ||
-              (callee.block? && INDIRECT.include?(call.name))
+            call.name.to_s == name || (call.name == :new && name == "initialize")
           when *Code::COMMANDS then name == "`"
-          when Prism::YieldNode then callee.block?
+          when Prism::YieldNode then false
           else true
           end
         end
@@ -159,15 +211,6 @@ module NeverBlock
         def message_line(call)
           place = call.respond_to?(:message_loc) && call.message_loc
           (place || call.location).start_line
-        end
-
-        # What holds all of these calls, where it is one expression.
-        def whole(calls)
-          return calls.first if calls.size < 2
-
-          shared = calls.map { |call| [call, *code.ancestors(call)] }
-          node = shared.first.find { |found| shared.all? { |nodes| nodes.any? { |other| other.equal?(found) } } }
-          node unless node.is_a?(Prism::StatementsNode) || Code::SCOPES.include?(node.class)
         end
 
         def last?(statements, node)
@@ -187,10 +230,22 @@ module NeverBlock
           parent.respond_to?(:predicate) && parent.predicate.equal?(child)
         end
 
-        def find_assignments(node, found)
+        def kept?(block)
+          return true if block.is_a?(Prism::LambdaNode)
+
+          call = code.parent(block)
+          call.is_a?(Prism::CallNode) && !Words::ITERATORS.include?(call.name)
+        end
+
+        def defines?(node)
+          node.is_a?(Prism::CallNode) && DEFINITIONS.include?(node.name) && node.block &&
+            node.arguments&.arguments&.first.is_a?(Prism::SymbolNode)
+        end
+
+        def find(node, found, &wanted)
           node.compact_child_nodes.each do |child|
-            found << child if child.is_a?(Prism::LocalVariableWriteNode)
-            find_assignments(child, found) unless child.is_a?(Prism::DefNode)
+            found << child if wanted.call(child)
+            find(child, found, &wanted) unless child.is_a?(Prism::DefNode)
           end
         end
       end

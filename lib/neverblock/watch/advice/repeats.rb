@@ -35,21 +35,38 @@ module NeverBlock
         def of(request)
           waits = request.waits.select { |wait| KINDS.include?(wait.kind) && wait.own_frames.any? }
           groups = waits.group_by { |wait| [wait.kind, wait.own_frames] }.values
-          groups.select { |group| group.size >= LEAST }.filter_map { |group| look(group) }
+          groups.select { |group| turns(group) >= LEAST }.filter_map { |group| look(group, request.waits) }
         end
 
         private
 
-        def look(waits)
+        def look(waits, others)
           depth, node = innermost_loop(waits.first)
           return in_template(waits) if node.nil?
-          return if node.is_a?(Prism::CallNode) && Words::STOPS_EARLY.include?(node.name)
+          return if stops_early?(node) || paused?(waits.first, depth, others)
 
           step, place = step_of(waits, depth, node)
           body = step && body_of(node)
-          return unless body.is_a?(Prism::StatementsNode) && repeats?(step, place, node, body)
+          return unless body && repeats?(step, place, node, body)
 
           found(waits, loop_frame: waits.first.own_frames[depth], writes: step.writes?)
+        end
+
+        # The block of `lazy` is called as far as somebody asks for more.
+        def stops_early?(node)
+          return false unless node.is_a?(Prism::CallNode)
+          return true if Words::STOPS_EARLY.include?(node.name)
+
+          receiver = node.receiver
+          receiver = receiver.receiver while receiver.is_a?(Prism::CallNode) && receiver.name != :lazy
+          receiver.is_a?(Prism::CallNode)
+        end
+
+        # A loop that sleeps in each turn has a reason.
+        def paused?(wait, depth, others)
+          wait.kind != "sleep" && others.any? do |other|
+            other.kind == "sleep" && other.own_frames.take(depth + 1) == wait.own_frames.take(depth + 1)
+          end
         end
 
         def innermost_loop(wait)
@@ -72,21 +89,35 @@ module NeverBlock
           [step, place]
         end
 
+        # An answer may come in several pieces. The waits for its first are as many as there are
+        # turns.
+        def turns(waits)
+          waits.count { |wait| wait.frames == waits.first.frames }
+        end
+
         def body_of(node)
-          node.is_a?(Prism::CallNode) ? node.block.body : node.statements
+          body = node.is_a?(Prism::CallNode) ? node.block.body : node.statements
+          body = body.statements if body.is_a?(Prism::BeginNode)
+          body if body.is_a?(Prism::StatementsNode)
         end
 
         def repeats?(step, place, node, body)
           database = step.kinds == ["database"]
           return false if step.unclear? || (!database && (step.writes? || place.dropped?(step.node)))
 
-          order = Order.new(place)
-          folded = folded_name(node)
-          return false if folded && Uses.of(step.node).reads.include?(folded)
-          return false if order.carried?(step, body)
+          predicate = node.respond_to?(:predicate) ? node.predicate : nil
+          !Order.new(place).carried?(step, body, predicate: predicate, folded: folded_name(node),
+                                                 fresh: fresh?(step, node))
+        end
 
-          node.is_a?(Prism::CallNode) || node.is_a?(Prism::ForNode) ||
-            !order.decided_by?(step, body, node.predicate)
+        # Does each turn ask an object of its own: the block's, or a new one?
+        def fresh?(step, node)
+          return false unless node.is_a?(Prism::CallNode) && step.node.is_a?(Prism::CallNode)
+
+          receiver = step.node.receiver
+          return true if receiver.is_a?(Prism::CallNode) && receiver.name == :new
+
+          !step.root.nil? && Uses.parameters(node.block).include?(step.root)
         end
 
         # What a fold hands on from turn to turn.

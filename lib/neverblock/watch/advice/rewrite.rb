@@ -51,7 +51,7 @@ module NeverBlock
             "saves_s" => found.saved_s.round(6), "of_s" => waited_s.round(6),
             "mend" => "NB.all would save about #{Units.duration(found.saved_s)} of " \
                       "#{Units.duration(waited_s)}#{own_connections(steps)}",
-            "code" => found.groups.map { |group| together(found.place, group) }.join("\n"),
+            "code" => found.groups.map { |group| together(found.place, group) }.reject(&:empty?).join("\n"),
             "lines" => steps.map { |step| step_line(found.place, step) }
           }
         end
@@ -71,18 +71,27 @@ module NeverBlock
           "; #{names.join(", ")} is one connection, so each needs its own"
         end
 
+        # Code of several lines is left out, and that of tasks of several statements.
         def together(place, steps)
-          writes = steps.map { |step| whole_assignment(place, step) }
-          values = writes.all? ? writes.map(&:value) : steps.map(&:node)
+          return "" unless steps.all? { |step| step.parts.all? { |part| inside?(place, step, part) } }
+
+          writes = steps.filter_map { |step| whole_assignment(place, step) }
+          whole = writes.uniq.size == steps.size && writes.map { |node| place.code.parent(node) }.uniq.one?
+          values = whole ? writes.map(&:value) : steps.map(&:node)
+          return "" if values.any? { |value| value.slice.match?(/\n|<</) }
+
           call = "NB.all(#{values.map { |value| "-> { #{short(value)} }" }.join(", ")})"
-          writes.all? ? "#{writes.map(&:name).join(", ")} = #{call}" : call
+          whole ? "#{writes.map(&:name).join(", ")} = #{call}" : call
+        end
+
+        def inside?(place, step, part)
+          part.node.equal?(step.node) || place.code.ancestors(part.node).any? { |node| node.equal?(step.node) }
         end
 
         # `name = value`, as a statement.
         def whole_assignment(place, step)
-          place.code.ancestors(step.node).take(3).find do |node|
-            node.is_a?(Prism::LocalVariableWriteNode) || node.is_a?(Prism::InstanceVariableWriteNode)
-          end&.then { |node| node if place.code.parent(node).is_a?(Prism::StatementsNode) }
+          node = place.code.ancestors(step.node).take(3).find { |parent| Place::SETS.include?(parent.class) }
+          node if node && place.code.parent(node).is_a?(Prism::StatementsNode)
         end
 
         def short(node)

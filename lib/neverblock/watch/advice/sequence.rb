@@ -18,17 +18,17 @@ module NeverBlock
         Found = Struct.new(:place, :groups, :saved_s, :waited_s) do
           # @return [Array<Object>] the same for the same lines of code
           def key
-            [place.code.path, groups.map { |steps| steps.map { |step| step.node.location.start_offset } }]
+            [place.code.path, steps.map { |step| step.node.location.start_offset }]
           end
 
           def steps
-            groups.flatten
+            groups.flatten.flat_map(&:parts)
           end
 
           # @return [String] of the method around them
           def method_name
             frame = steps.first.waits.first.own_frames[place.depth]
-            frame.name.sub(/\Ablock (\(\d+ levels\) )?in /, "")
+            frame.block? ? File.basename(frame.path) : frame.name
           end
         end
 
@@ -56,7 +56,7 @@ module NeverBlock
           waits.chunk_while do |one, other|
             left = one.own_frames[depth]
             right = other.own_frames[depth]
-            left.path == right.path && left.name == right.name
+            left.same_method?(right)
           end
         end
 
@@ -84,14 +84,15 @@ module NeverBlock
             found = place.calls_of(alike.first)
             return nil if found.empty?
 
-            assign(alike, found, calls) or return nil
+            assign(alike, found, calls, place) or return nil
           end
           calls
         end
 
         # Several calls of one name on a line: each has waited as often.
-        def assign(waits, found, calls)
-          return false unless (waits.size % found.size).zero?
+        def assign(waits, found, calls, place)
+          found = [place.whole(found)].compact unless (waits.size % found.size).zero?
+          return false if found.empty?
 
           each = waits.size / found.size
           waits.each_with_index { |wait, at| calls[wait] = found[at / each] }
@@ -139,15 +140,69 @@ module NeverBlock
         def arrange(steps, place, one_connection)
           return if steps.size < 2
 
-          order = Order.new(place)
-          ends_s = []
-          levels = []
-          steps.each_with_index do |step, at|
-            before = (0...at).select { |i| after?(order, steps[i], step, place, one_connection) }
-            ends_s << (before.map { |i| ends_s[i] }.max || 0.0) + step.waited_s
-            levels << (before.map { |i| levels[i] }.max || -1) + 1
+          after = order_of(steps, place, one_connection)
+          choices = [[steps, after], chained(steps, after)].flat_map do |some, rest|
+            [early(rest), late(rest)].map { |levels| [some, levels] }
           end
-          found(steps, levels, place, ends_s.max)
+          found(*choices.min_by { |some, levels| least_s(some, levels) }, place)
+        end
+
+        # @return [Array<Array<Integer>>] for each step, those that it must wait for
+        def order_of(steps, place, one_connection)
+          order = Order.new(place)
+          steps.each_index.map do |at|
+            (0...at).select { |i| after?(order, steps[i], steps[at], place, one_connection) }
+          end
+        end
+
+        # Steps of which each needs the one before it, and nobody else does, may be one task.
+        def chained(steps, after)
+          steps = steps.dup
+          after = after.map(&:dup)
+          while (pair = chain_in(after))
+            first, second = pair
+            steps[second] = steps[first].then(steps[second])
+            after[second] = after[first]
+            steps.delete_at(first)
+            after.delete_at(first)
+            after.each { |before| before.map! { |at| at > first ? at - 1 : at } }
+          end
+          [steps, after]
+        end
+
+        # What the second waits for may be what the first has waited for already.
+        def chain_in(after)
+          after.each_with_index do |before, second|
+            first = before.max or next
+            followers = after.count { |other| other.include?(first) }
+            return [first, second] if followers == 1 && (before - after[first]) == [first]
+          end
+          nil
+        end
+
+        # @param after [Array<Array<Integer>>] for each step, those that it must wait for
+        # @return [Array<Integer>] for each step, with which others it runs: as soon as it can
+        def early(after)
+          after.each_with_object([]) do |before, levels|
+            levels << (before.map { |at| levels[at] }.max || -1) + 1
+          end
+        end
+
+        # As late as it can.
+        def late(after)
+          last = early(after).max
+          levels = Array.new(after.size, last)
+          (after.size - 1).downto(0) do |at|
+            after[at].each { |before| levels[before] = [levels[before], levels[at] - 1].min }
+          end
+          levels
+        end
+
+        # How long all take, when those of one level run together.
+        def least_s(steps, levels)
+          steps.each_index.group_by { |at| levels[at] }.sum do |_, places|
+            places.map { |at| steps[at].waited_s }.max
+          end
         end
 
         def after?(order, first, second, place, one_connection)
@@ -159,13 +214,14 @@ module NeverBlock
             (step.kinds.include?("database") && (one_connection || place.one_connection?(step.node)))
         end
 
-        def found(steps, levels, place, least_s)
-          groups = steps.each_index.group_by { |at| levels[at] }.values
+        def found(steps, levels, place)
+          groups = steps.each_index.group_by { |at| levels[at] }.sort.map(&:last)
                         .select { |places| places.size > 1 }
           return if groups.empty?
 
           waited_s = steps.sum(&:waited_s)
-          Found.new(place, groups.map { |places| steps.values_at(*places) }, waited_s - least_s, waited_s)
+          Found.new(place, groups.map { |places| steps.values_at(*places) },
+                    waited_s - least_s(steps, levels), waited_s)
         end
 
         # The same lines of a loop's turns count once.

@@ -17,7 +17,9 @@ module NeverBlock
         STATE = /\A(@|\$|Thread\.current|::|#)/
 
         # reads, writes: names as in Uses.
-        State = Struct.new(:reads, :writes)
+        # acts: one of them may raise, or do what cannot be seen in the text.
+        # sums: names that are only added to, and not in `writes`.
+        State = Struct.new(:reads, :writes, :sums, :acts)
 
         # @param paths [Array<String>] files of observed frames
         def initialize(paths)
@@ -35,19 +37,25 @@ module NeverBlock
         # @param names [Enumerable<String>] "#name" of calls; others are left out
         # @return [State] of all methods that may be called, those that they call included
         def state(names)
-          reads = Set.new
-          writes = Set.new
+          found = State.new(Set.new, Set.new, Set.new, false)
           seen = Set.new
           queue = names.select { |name| name.start_with?("#") }
           while (name = queue.shift)
             next unless seen.add?(name)
 
             own = of_name(name) or next
-            reads.merge(own.reads)
-            writes.merge(own.writes)
+            found.reads.merge(own.reads)
+            found.writes.merge(own.writes)
+            found.sums.merge(own.sums)
+            found.acts ||= own.acts
             queue.concat(own.reads.select { |read| read.start_with?("#") })
           end
-          State.new(reads, writes)
+          found
+        end
+
+        # @return [Boolean] whether the application has a method of this name
+        def defined?(name)
+          definitions.key?(name)
         end
 
         private
@@ -61,11 +69,13 @@ module NeverBlock
           read = attributes.include?(name)
           return unless bodies || read
 
-          state = State.new(Set.new(read ? ["@#{name}"] : []), Set.new)
+          state = State.new(Set.new(read ? ["@#{name}"] : []), Set.new, Set.new, false)
           bodies&.each do |body|
             uses = Uses.of(body)
             state.reads.merge(uses.reads.grep(STATE))
-            state.writes.merge(uses.writes.grep(STATE))
+            state.writes.merge((uses.writes - uses.sums).grep(STATE))
+            state.sums.merge(uses.sums)
+            state.acts ||= uses.leaves? || uses.blind?
           end
           state
         end
@@ -89,7 +99,8 @@ module NeverBlock
 
         def learn(code)
           code.methods.each do |method|
-            (@definitions[method.name.to_s] ||= []) << method.body if method.body
+            pieces = [method.parameters, method.body].compact
+            (@definitions[method.name.to_s] ||= []).concat(pieces)
           end
           code.each_call do |call|
             names = literals(call)

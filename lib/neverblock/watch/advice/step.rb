@@ -23,6 +23,24 @@ module NeverBlock
           @waits = []
         end
 
+        # @param following [Step]
+        # @return [Step] one after the other, as one task
+        def then(following)
+          Step.new(following.node, @place).tap { |step| step.chain(parts + following.parts) }
+        end
+
+        # @return [Array<Step>] of which this is made
+        def parts
+          @parts || [self]
+        end
+
+        # @param parts [Array<Step>]
+        # @return [void]
+        def chain(parts)
+          @parts = parts
+          parts.each { |part| waits.concat(part.waits) }
+        end
+
         # @return [Float] seconds
         def waited_s
           waits.sum(&:for_s)
@@ -49,13 +67,31 @@ module NeverBlock
 
         # @return [Set<String>]
         def state_writes
-          @state_writes ||= Set.new(called.writes | inner.flat_map { |uses| uses.writes.grep(Sources::STATE) } | filled)
+          @state_writes ||= Set.new(called.writes | inner.flat_map { |uses| (uses.writes - uses.sums).grep(Sources::STATE) } | filled)
         end
 
-        # What the called method does to the objects that it is given.
+        # @return [Set<String>] what is only added to
+        def sums
+          @sums ||= called.sums | inner.flat_map { |uses| uses.sums.to_a }
+        end
+
+        # Of the process, the class or the fiber.
+        # @return [Set<String>]
+        def shared_writes
+          @shared_writes ||= state_writes.reject { |name| name.match?(/\A@(?!@)/) }.to_set
+        end
+
+        # Of an object.
+        # @return [Set<String>]
+        def own_writes
+          state_writes - shared_writes
+        end
+
+        # What the called method does to the objects that it is called on and given. One that keeps
+        # something is another object afterwards.
         # @return [Set<String>] variables
         def changed_arguments
-          changed = chains.any? { |chain| changes_parameters?(chain.first) }
+          changed = own_writes.any? || chains.any? { |chain| changes_parameters?(chain.first) }
           changed ? uses.reads.reject { |name| name.start_with?("#") }.to_set : Set.new
         end
 
@@ -63,12 +99,21 @@ module NeverBlock
         def fixed?
           return @fixed if defined?(@fixed)
 
-          @fixed = unclear? || writes? || @place.dropped?(node)
+          @fixed = unclear? || writes? || dropped? || state_reads.include?("Thread.current")
         end
 
         # @return [Boolean] whether it does what cannot be seen, or may end its method
         def unclear?
-          uses.leaves? || uses.blind? || inner.any?(&:blind?)
+          uses.leaves? || uses.blind? || unread? || inner.any?(&:blind?)
+        end
+
+        # A method of the application may keep what it has got: then the call is no end in itself,
+        # if nothing in there can end the caller.
+        # @return [Boolean] whether nobody takes what it gives
+        def dropped?
+          return false unless @place.dropped?(node)
+
+          chains.any?(&:empty?) || called.acts || inner.any?(&:leaves?) || keeps_nothing?
         end
 
         # @return [Boolean] whether it changes, or may change, what others see
@@ -104,11 +149,25 @@ module NeverBlock
 
         # @return [Array<Prism::Node>] the methods and blocks of those frames
         def bodies
-          @bodies ||= chains.flatten.uniq.filter_map { |frame| @place.sources.code(frame.path)&.scopes(frame.line, block: frame.block?)&.first }.uniq
+          @bodies ||= chains.flatten.uniq.filter_map { |frame| body_of(frame) }.uniq
+        end
+
+        # The method around it, with its blocks.
+        def body_of(frame)
+          code = @place.sources.code(frame.path) or return
+          scope = code.scopes(frame.line, block: false).first
+          return scope.body if scope.is_a?(Prism::DefNode)
+
+          code.scopes(frame.line, block: true).first
+        end
+
+        # Code that cannot be read, as a template.
+        def unread?
+          chains.flatten.any? { |frame| @place.sources.code(frame.path).nil? }
         end
 
         def inner
-          @inner ||= bodies.reject { |body| body.is_a?(Prism::ProgramNode) }.map { |body| Uses.of(body.is_a?(Prism::DefNode) ? body.body : body) }
+          @inner ||= bodies.map { |body| Uses.of(body) }
         end
 
         def called
@@ -131,13 +190,20 @@ module NeverBlock
           Uses.of(method.body).changed.intersect?(names)
         end
 
+        def keeps_nothing?
+          state_writes.none? { |name| name.start_with?("@", "#") }
+        end
+
         # --- does it change what others see? ---
 
         def writes_by_name?(wait)
-          names = [wait.gem_frames.first, *chain_of(wait)].compact.map(&:method_name)
+          outermost = wait.gem_frames.first
+          names = chain_of(wait).map(&:method_name)
           names << node.name.to_s if node.is_a?(Prism::CallNode)
-          names.any? { |name| Words.write?(name) } ||
-            wait.gem_frames.any? { |frame| Words::WRITES_INSIDE.include?(frame.method_name) }
+          return true if names.any? { |name| Words.write?(name) }
+          return true if outermost && !Words.read?(outermost.method_name)
+
+          wait.gem_frames.any? { |frame| Words::WRITES_INSIDE.include?(frame.method_name) }
         end
 
         # What runs in other fibers is not observed.

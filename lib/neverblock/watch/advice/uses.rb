@@ -29,9 +29,9 @@ module NeverBlock
           [Prism::ClassVariableOrWriteNode, %i[read fill]],
           [Prism::GlobalVariableOrWriteNode, %i[read fill]],
           # Sums and counters come out the same in any order.
-          [Prism::InstanceVariableOperatorWriteNode, %i[write]],
-          [Prism::ClassVariableOperatorWriteNode, %i[write]],
-          [Prism::GlobalVariableOperatorWriteNode, %i[write]]
+          [Prism::InstanceVariableOperatorWriteNode, %i[write sum]],
+          [Prism::ClassVariableOperatorWriteNode, %i[write sum]],
+          [Prism::GlobalVariableOperatorWriteNode, %i[write sum]]
         ].to_h.freeze
         LOCALS = [
           Prism::LocalVariableReadNode, Prism::LocalVariableWriteNode,
@@ -39,7 +39,10 @@ module NeverBlock
           Prism::LocalVariableOrWriteNode, Prism::LocalVariableAndWriteNode
         ].freeze
         INDEX_WRITES = [Prism::IndexOperatorWriteNode, Prism::IndexAndWriteNode,
-                        Prism::IndexTargetNode].freeze
+                        Prism::IndexOrWriteNode, Prism::IndexTargetNode].freeze
+        LITERALS = [Prism::SymbolNode, Prism::StringNode, Prism::IntegerNode].freeze
+        LAST_MATCH = "$~"
+        MATCHES = [Prism::NumberedReferenceReadNode, Prism::BackReferenceReadNode].freeze
         ATTRIBUTE_WRITES = [Prism::CallOperatorWriteNode, Prism::CallOrWriteNode,
                             Prism::CallAndWriteNode, Prism::CallTargetNode].freeze
         LOOPS = [Prism::WhileNode, Prism::UntilNode, Prism::ForNode].freeze
@@ -48,9 +51,9 @@ module NeverBlock
                    instance_variable_get local_variable_set].freeze
 
         # fills: variables that `||=` writes where they are nil. changed: those whose object is
-        # changed, of `writes`.
+        # changed, of `writes`. sums: those that are only added to.
         # @return [Set<String>]
-        attr_reader :reads, :writes, :fills, :changed, :constants
+        attr_reader :reads, :writes, :fills, :sums, :changed, :constants
         # @return [Array<String>] literals
         attr_reader :texts
 
@@ -74,6 +77,20 @@ module NeverBlock
           end
         end
 
+        # @return [String, nil] "[:name]" of an index that is a literal
+        def self.key(node)
+          keys = node.arguments&.arguments.to_a
+          literal = keys.first && LITERALS.include?(keys.first.class)
+          "[#{keys.first.slice}]" if literal
+        end
+
+        # @return [Set<String>] names of a block's parameters
+        def self.parameters(block)
+          list = block.parameters.respond_to?(:parameters) ? block.parameters.parameters : nil
+          all = list ? list.requireds + list.optionals + list.posts : []
+          all.select { |one| one.respond_to?(:name) }.to_set { |one| one.name.to_s }
+        end
+
         def self.root_of_call(node)
           return "Thread.current" if thread_current?(node)
 
@@ -91,6 +108,7 @@ module NeverBlock
           @reads = Set.new
           @writes = Set.new
           @fills = Set.new
+          @sums = Set.new
           @changed = Set.new
           @constants = Set.new
           @texts = []
@@ -141,6 +159,8 @@ module NeverBlock
           when Prism::ReturnNode, Prism::RetryNode then @leaves = true
           when *LEAVES_LOOP then @leaves ||= !inside
           when Prism::NextNode then @skips ||= !inside
+          when *MATCHES then @reads << LAST_MATCH
+          when Prism::MatchWriteNode, Prism::MatchLastLineNode then @writes << LAST_MATCH
           when Prism::StringNode then @texts << node.unescaped
           when Prism::SymbolNode then @texts << node.unescaped.to_s
           when Prism::InterpolatedStringNode then @texts << interpolated(node)
@@ -156,23 +176,53 @@ module NeverBlock
           @reads << name if how.include?(:read)
           @writes << name if how.include?(:write)
           @fills << name if how.include?(:fill)
+          @sums << name if how.include?(:sum)
         end
 
         def call(node)
           name = node.name
           @reads << (Uses.thread_current?(node) ? "Thread.current" : "##{name}")
+          matches(name)
           @blind ||= BLIND.include?(name)
           @leaves ||= node.receiver.nil? && Words::EXITS.include?(name)
           return attribute(node, name.to_s.delete_suffix("=")) if node.attribute_write? && name != :[]=
 
           changes(node.receiver) if Words::MUTATORS.include?(name) || name.end_with?("!")
+          index(node) if name == :[]=
+          block(node) if node.block.is_a?(Prism::BlockNode)
+        end
+
+        def matches(name)
+          @reads << LAST_MATCH if name == :last_match
+          @writes << LAST_MATCH if Words::MATCHES.include?(name)
+        end
+
+        # A block that changes what it is given changes what its call was given.
+        def block(node)
+          given = node.arguments&.arguments.to_a
+          given.each { |argument| changes(argument) } if node.name == :each_with_object
+          names = Uses.parameters(node.block)
+          return if names.empty? || !Uses.of(node.block.body).changed.intersect?(names)
+
+          [node.receiver, *given].compact.each { |one| changes(one) }
         end
 
         def target(node)
-          return changes(node.receiver) if INDEX_WRITES.include?(node.class)
+          return index(node) if INDEX_WRITES.include?(node.class)
 
           name = node.respond_to?(:read_name) ? node.read_name : node.name
           attribute(node, name.to_s.delete_suffix("="))
+        end
+
+        # Keys that are written out are told apart. What is kept in a Hash by a key that is not is
+        # a cache: a second task finds it there, or does it again.
+        def index(node)
+          key = Uses.key(node)
+          return if key.nil? && node.is_a?(Prism::IndexOrWriteNode)
+
+          changes(node.receiver)
+          root = Uses.root(node.receiver)
+          @writes << "#{root}#{key}" if key && root
         end
 
         def attribute(node, name)

@@ -6,11 +6,23 @@ module NeverBlock
   module Watch
     module Advice
       module Words
+        # They call their block at once, and do not keep it.
+        ITERATORS = %i[
+          each each_with_index each_with_object each_entry each_pair each_key each_value each_slice
+          each_cons map flat_map filter_map collect select filter reject sort_by min_by max_by
+          group_by partition sum inject reduce find detect any? all? none? times upto downto step
+          to_h to_set zip loop tap then yield_self transform_values transform_keys index_by
+          find_each catch fetch transaction with open synchronize
+        ].freeze
+
         # Their receiver is another afterwards.
         MUTATORS = %i[
           << []= push append prepend unshift concat add store replace insert update delete
-          delete_if reject! clear merge! write fill
+          delete_if reject! clear merge! write fill shift pop keep_if
         ].freeze
+
+        # They set $~ and $1.
+        MATCHES = %i[=~ match scan gsub gsub! sub sub! slice slice! === partition rpartition].freeze
 
         # They end the method, or the request.
         EXITS = %i[
@@ -50,12 +62,33 @@ module NeverBlock
         WRITE_METHODS = %w[
           create insert insert_all update update_all upsert upsert_all delete delete_all destroy
           destroy_all save touch increment decrement toggle post put patch publish deliver perform
-          enqueue push pop shift unshift set setex setnx mset getset incr incrby decr decrby lpush
-          rpush lpop rpop blpop brpop sadd srem hset hdel hmset zadd zrem expire del rename write
-          store upload transaction commit rollback lock acquire execute_dui execute_insert
-          exec_insert exec_update exec_delete execute_ddl begin_db_transaction rmdir mkdir unlink
-          login logout authenticate authorize close reload reset
+          enqueue dequeue push pop shift unshift set write store upload transaction commit rollback
+          lock unlock acquire release claim reserve poll consume take ack nack receive
+          execute_dui execute_insert exec_insert exec_update exec_delete execute_ddl
+          begin_db_transaction rmdir mkdir unlink login logout authenticate authorize close reload
+          reset move rename append expire
         ].freeze
+        # Of a library's method, these beginnings say that it reads.
+        READ_START = /
+          \A(find|get|fetch|read|load|list|search|query|select|count|all|first|last|where|show|
+             describe|head|lookup|look_up|exist|include|any|empty|none|one|many|size|length|sum|max|
+             min|average|avg|pluck|pick|ids|to_a|to_ary|to_h|each|map|flat_map|filter|collect|
+             records|value|body|keys|resolve|download|open|stat|info|status|scan|sleep|popen|capture|
+             request|start|call|exec|execute|perform_request|retrieve|result|take!|sole|second|third|
+             mget|hget|hmget|hgetall|hvals|hkeys|hlen|hexists|llen|lrange|lindex|scard|smembers|
+             sismember|srandmember|sinter|sunion|sdiff|zrange|zrevrange|zscore|zcard|zcount|zrank|
+             ttl|pttl|strlen|ping|dbsize|time|reader|aggregate|distinct|estimated|reverse|in_batches|
+             group|inspect|as_json|to_json|then|new|initialize|connect|wait|gets|recv|accept|
+             getaddrinfo|getaddress|system|spawn|`|backtick|offload|run|join|reduce|inject|
+             preload|sort|min_by|max_by|dig|fetch_rows|with_sql|blpeek|peek|check|valid|lrange|
+             getrange|hscan|sscan|zscan|xlen|xrange|xrevrange|xread\z|xpending|object|url)
+        /x
+        READ_BANG = /\A(find_by|find_sole_by|first|last|second|third|take|sole)!\z/
+        # They look like reading and are not.
+        READS_NO = /
+          (_and_(update|replace|delete|modify|set|touch|lock))|((get|take|receive)_?(del|ex|set)\z)|
+          pop(min|max)?\z|move\z|readgroup|autoclaim|receive_message|or_create|or_initialize_by!
+        /x
         WRITE_START = /
           \A(create|insert|update|upsert|delete|destroy|remove|save|send|deliver|publish|enqueue|
              perform|notify|charge|pay|refund|book|reserve|cancel|submit|register|login|log_in|
@@ -93,9 +126,16 @@ module NeverBlock
         # @param name [String, Symbol] of a method
         def write?(name)
           name = name.to_s
-          return false if %w[!= !~ !].include?(name)
+          return false if %w[!= !~ ! == === =~ <= >=].include?(name) || name.match?(READ_BANG)
 
-          name.end_with?("!", "=") || WRITE_METHODS.include?(name) || name.match?(WRITE_START)
+          name.end_with?("!", "=") || WRITE_METHODS.include?(name) || name.match?(WRITE_START) ||
+            name.match?(READS_NO)
+        end
+
+        # @param name [String, Symbol] of a library's method
+        # @return [Boolean]
+        def read?(name)
+          !write?(name) && name.to_s.match?(READ_START)
         end
 
         # @param texts [Array<String>] literals that the call may be given
