@@ -96,7 +96,9 @@ module NeverBlock
     end
 
     # Calls the block with the mutex held. The wait for the mutex is not ended from outside.
-    def self.locked(mutex)
+    def self.locked(mutex, &block)
+      return mutex.synchronize(&block) unless scheduler
+
       held = false
       begin
         shielded do

@@ -22,7 +22,7 @@ module NeverBlock
         return if ::PG::Connection.include?(Connection)
 
         ::PG::Connection.prepend(Connection, LargeObjects::Calls, Lent)
-        ::PG::CancelConnection.prepend(Lent) if defined?(::PG::CancelConnection) # libpq 17
+        ::PG::CancelConnection.prepend(Cancelling, Lent) if defined?(::PG::CancelConnection) # libpq 17
         ::PG::Connection.singleton_class.prepend(Connecting)
         ::PG::Result.prepend(Rows)
       end
@@ -50,6 +50,18 @@ module NeverBlock
         # (Connection#async_connect_or_reset).
         def connect_to_hosts(*)
           Compat.unsliced { super }
+        end
+      end
+
+      # Prepended to PG::CancelConnection. A cancel request is a connection of its own, for which
+      # libpq does what it does for others.
+      module Cancelling
+        def start(...)
+          NeverBlock.offload(on_cancel: :wait) { super }
+        end
+
+        def poll(...)
+          NeverBlock.offload(on_cancel: :wait) { super }
         end
       end
 

@@ -15,6 +15,10 @@
    whether it was acquired. */
 #define NB_HANDOFF_NS NB_NS_PER_MS
 #define NB_HANDOFF_STEP_NS 50000
+/* Between two handoffs a thread runs for so long at least, by its own clock. One that has little to
+   do, as the thread of Timeout, would come to its end too late otherwise: each time it gets the GVL
+   after all others. */
+#define NB_HANDOFF_RUN_NS (NB_NS_PER_MS / 2)
 
 static void nap(void) {
     struct timespec step = {0, NB_HANDOFF_STEP_NS};
@@ -67,8 +71,18 @@ static bool is_due(nb_timeslices *timeslices, int64_t now_ns) {
            nb_timeslices_work_is_seen(timeslices->scheduler) || nb_timeslices_source_starves(timeslices->scheduler);
 }
 
+/* Has this thread run for long enough since its last handoff? */
+static bool has_run_itself(void) {
+    static _Thread_local int64_t ran_before_ns;
+    int64_t ran_now_ns = nb_thread_ran_ns(CLOCK_THREAD_CPUTIME_ID);
+    if (ran_now_ns - ran_before_ns < NB_HANDOFF_RUN_NS) return false;
+    ran_before_ns = ran_now_ns;
+    return true;
+}
+
 void nb_timeslice_hand_off_gvl(void) {
     int64_t now_ns = nb_clock_monotonic_ns();
+    if (!has_run_itself()) return;
     for (nb_timeslices *timeslices = nb_timeslices_in_use(); timeslices; timeslices = timeslices->next) {
         if (timeslices->gvl_waits & 1) {
             hand_off_lock_to(timeslices);

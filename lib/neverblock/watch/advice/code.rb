@@ -56,6 +56,25 @@ module NeverBlock
           @scopes.grep(Prism::DefNode)
         end
 
+        # @return [Array<String>] names of the classes and modules that are defined here, and of
+        #   constants
+        def owners
+          @parents.each_key.filter_map do |node|
+            case node
+            when Prism::ClassNode, Prism::ModuleNode then node.constant_path.name.to_s
+            when Prism::ConstantWriteNode then node.name.to_s
+            end
+          end
+        end
+
+        # @return [String] the class or module around the node; "" outside of all
+        def owner(node)
+          found = ancestors(node).find do |parent|
+            parent.is_a?(Prism::ClassNode) || parent.is_a?(Prism::ModuleNode)
+          end
+          found ? found.constant_path.name.to_s : ""
+        end
+
         # @yieldparam call [Prism::CallNode] each of the file
         def each_call(&block)
           @parents.each_key.grep(Prism::CallNode).each(&block)

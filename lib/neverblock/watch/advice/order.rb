@@ -170,7 +170,7 @@ module NeverBlock
         end
 
         def variables(node)
-          uses(node).reads.reject { |name| name.start_with?("#") }
+          uses(node).reads.reject { |name| name.include?("#") }
         end
 
         # What blocks and lambdas write that were made before: whoever is given something may call
@@ -237,6 +237,8 @@ module NeverBlock
             state = @place.sources.state(piece.reads)
             spread(names | piece.writes | state.writes | state.sums, piece.changed)
           end
+          return true if changed.include?("::")
+
           inputs = ->(step) { expanded(step.uses) | step.state_reads }
           changed.intersect?(inputs.call(first)) && changed.intersect?(inputs.call(second))
         end

@@ -42,18 +42,29 @@ module NeverBlock
         # --- one after another ---
 
         def sequential(found)
-          steps = found.steps
+          steps = found.steps.sort_by(&:line)
           waited_s = steps.sum(&:waited_s)
           {
             "kind" => "sequential",
             "title" => "#{steps.size} waits in #{found.method_name} came one after another, and " \
-                       "none used another's result",
+                       "#{independence(found)}",
             "saves_s" => found.saved_s.round(6), "of_s" => waited_s.round(6),
             "mend" => "NB.all would save about #{Units.duration(found.saved_s)} of " \
-                      "#{Units.duration(waited_s)}#{own_connections(steps)}",
+                      "#{Units.duration(waited_s)}#{tasks(found)}#{own_connections(steps)}",
             "code" => found.groups.map { |group| together(found.place, group) }.reject(&:empty?).join("\n"),
             "lines" => steps.map { |step| step_line(found.place, step) }
           }
+        end
+
+        def independence(found)
+          chains = found.groups.flatten.any? { |step| step.parts.size > 1 }
+          chains ? "not each needs all before it" : "none used another's result"
+        end
+
+        # Waits of which one needs the other are one task.
+        def tasks(found)
+          chains = found.groups.flatten.map(&:parts).select { |parts| parts.size > 1 }
+          chains.map { |parts| "; lines #{parts.map(&:line).join(" and ")} are one task" }.join
         end
 
         def step_line(place, step)

@@ -14,7 +14,7 @@ module NeverBlock
         FILES_MAX = 3000
         FOLDERS = %w[app lib config].freeze
         READERS = %i[attr_reader attr_accessor cattr_accessor mattr_accessor].freeze
-        STATE = /\A(@|\$|Thread\.current|::|#)/
+        STATE = /\A(@|\$|Thread\.current|::)|#/
 
         # reads, writes: names as in Uses.
         # acts: one of them may raise, or do what cannot be seen in the text.
@@ -39,7 +39,7 @@ module NeverBlock
         def state(names)
           found = State.new(Set.new, Set.new, Set.new, false)
           seen = Set.new
-          queue = names.select { |name| name.start_with?("#") }
+          queue = names.select { |name| name.include?("#") }
           while (name = queue.shift)
             next unless seen.add?(name)
 
@@ -48,7 +48,7 @@ module NeverBlock
             found.writes.merge(own.writes)
             found.sums.merge(own.sums)
             found.acts ||= own.acts
-            queue.concat(own.reads.select { |read| read.start_with?("#") })
+            queue.concat(own.reads.select { |read| read.include?("#") })
           end
           found
         end
@@ -61,12 +61,13 @@ module NeverBlock
         private
 
         def of_name(name)
-          @states.fetch(name) { @states[name] = build(name.delete_prefix("#")) }
+          @states.fetch(name) { @states[name] = build(*name.split("#", 2)) }
         end
 
-        def build(name)
-          bodies = definitions[name]
-          read = attributes.include?(name)
+        # @param owner [String] a constant; "": any class
+        def build(owner, name)
+          bodies = bodies_of(owner, name)
+          read = attributes.include?(name) && (owner.empty? || @owners.include?(owner))
           return unless bodies || read
 
           state = State.new(Set.new(read ? ["@#{name}"] : []), Set.new, Set.new, false)
@@ -80,7 +81,18 @@ module NeverBlock
           state
         end
 
-        # @return [Hash{String => Array<Prism::Node>}] bodies of methods
+        # Of a constant that the application defines, its own methods; where it has none of that
+        # name, those that it may have got from others.
+        def bodies_of(owner, name)
+          found = definitions[name]
+          return found&.map(&:last) if owner.empty?
+          return if found.nil? || !@owners.include?(owner)
+
+          own = found.select { |other, _| other == owner }
+          (own.empty? ? found : own).map(&:last)
+        end
+
+        # @return [Hash{String => Array<Array(String, Prism::Node)>}] owners and bodies of methods
         def definitions
           scan unless @definitions
           @definitions
@@ -94,21 +106,27 @@ module NeverBlock
         def scan
           @definitions = {}
           @attributes = Set.new
+          @owners = Set.new
           files.each { |path| code(path)&.then { |code| learn(code) } }
         end
 
         def learn(code)
           code.methods.each do |method|
             pieces = [method.parameters, method.body].compact
-            (@definitions[method.name.to_s] ||= []).concat(pieces)
+            add(method.name.to_s, code.owner(method), pieces)
           end
+          @owners.merge(code.owners)
           code.each_call do |call|
             names = literals(call)
             @attributes.merge(names) if READERS.include?(call.name)
             next unless call.name == :define_method && names.any? && call.block
 
-            (@definitions[names.first] ||= []) << call.block.body if call.block.respond_to?(:body)
+            add(names.first, code.owner(call), [call.block.body]) if call.block.respond_to?(:body)
           end
+        end
+
+        def add(name, owner, pieces)
+          (@definitions[name] ||= []).concat(pieces.map { |piece| [owner, piece] })
         end
 
         def literals(call)

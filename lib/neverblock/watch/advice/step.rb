@@ -92,7 +92,7 @@ module NeverBlock
         # @return [Set<String>] variables
         def changed_arguments
           changed = own_writes.any? || chains.any? { |chain| changes_parameters?(chain.first) }
-          changed ? uses.reads.reject { |name| name.start_with?("#") }.to_set : Set.new
+          changed ? uses.reads.reject { |name| name.include?("#") }.to_set : Set.new
         end
 
         # @return [Boolean] whether it may not change places with other steps
@@ -149,16 +149,24 @@ module NeverBlock
 
         # @return [Array<Prism::Node>] the methods and blocks of those frames
         def bodies
-          @bodies ||= chains.flatten.uniq.filter_map { |frame| body_of(frame) }.uniq
+          @bodies ||= chains.flatten.uniq.flat_map { |frame| bodies_of(frame) }.compact.uniq
         end
 
         # The method around it, with its blocks.
-        def body_of(frame)
-          code = @place.sources.code(frame.path) or return
+        def bodies_of(frame)
+          code = @place.sources.code(frame.path) or return []
           scope = code.scopes(frame.line, block: false).first
-          return scope.body if scope.is_a?(Prism::DefNode)
+          return [scope.parameters, scope.body] if scope.is_a?(Prism::DefNode)
 
-          code.scopes(frame.line, block: true).first
+          [code.scopes(frame.line, block: true).first]
+        end
+
+        # What was called where it has waited is known: which of the methods of its name that was.
+        def observed?(name)
+          @observed ||= waits.flat_map do |wait|
+            (chain_of(wait) + wait.gem_frames.first(1)).map(&:method_name)
+          end
+          name.include?("#") && @observed.include?(name[/#(.*)/, 1])
         end
 
         # Code that cannot be read, as a template.
@@ -171,7 +179,10 @@ module NeverBlock
         end
 
         def called
-          @called ||= @place.sources.state(uses.reads | inner.flat_map { |uses| uses.reads.to_a })
+          @called ||= begin
+            names = [uses, *inner].reduce(Set.new) { |all, piece| all | piece.reads }
+            @place.sources.state(names.reject { |name| observed?(name) })
+          end
         end
 
         # `@user ||= find` is a write where find has waited.
@@ -209,7 +220,7 @@ module NeverBlock
         # What runs in other fibers is not observed.
         def inner_names_write?
           waits.any? { |wait| wait.kind == "fibers" } &&
-            uses.reads.any? { |name| name.start_with?("#") && Words.write?(name.delete_prefix("#")) }
+            uses.reads.any? { |name| name.include?("#") && Words.write?(name[/#(.*)/, 1]) }
         end
 
         def http_write?

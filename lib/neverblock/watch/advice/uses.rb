@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # What a piece of code reads and writes, and whether it may leave its method. Names are "x", "@x",
-# "@@x", "$x" and "Thread.current"; "#x" is what a method of this name tells, and "::" is what
+# "@@x", "$x" and "Thread.current"; "#x" is what a method of this name tells, "Y#x" one of Y, and "::" what
 # belongs to the whole process.
 
 require "prism"
@@ -74,6 +74,14 @@ module NeverBlock
           when Prism::CallNode then root_of_call(node)
           when Prism::ParenthesesNode then root(node.body)
           when Prism::StatementsNode then node.body.size == 1 ? root(node.body.first) : nil
+          end
+        end
+
+        # @return [String] "#name", or "Rates#name" where it is a constant's
+        def self.called(node)
+          case (receiver = node.receiver)
+          when Prism::ConstantReadNode, Prism::ConstantPathNode then "#{receiver.name}##{node.name}"
+          else "##{node.name}"
           end
         end
 
@@ -181,7 +189,7 @@ module NeverBlock
 
         def call(node)
           name = node.name
-          @reads << (Uses.thread_current?(node) ? "Thread.current" : "##{name}")
+          @reads << (Uses.thread_current?(node) ? "Thread.current" : Uses.called(node))
           matches(name)
           @blind ||= BLIND.include?(name)
           @leaves ||= node.receiver.nil? && Words::EXITS.include?(name)

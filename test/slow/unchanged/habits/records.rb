@@ -121,7 +121,9 @@ UnchangedHunt.kind :records do
     end
   RUBY
 
+  # Without any connection, `cache` caches nothing.
   habit :query_cache, <<~'RUBY'
+    Hunt::Row.connection
     Hunt::Row.cache do
       out << Hunt::Row.of(__T__).count
       __WAIT__

@@ -61,7 +61,13 @@ UnchangedHunt.kind :sequel do
   RUBY
 
   habit :sequel_timeout, <<~'RUBY'
-    out << (Timeout.timeout(0.1) { Hunt::SEQUEL.get(Sequel.lit("pg_sleep(2)")) } rescue $!.class)
+    begin
+      out << Timeout.timeout(0.1) { Hunt::SEQUEL.get(Sequel.lit("pg_sleep(2)")) }
+    rescue Sequel::DatabaseConnectionError
+      retry # on a thread, where it has come while a connection was made
+    rescue StandardError
+      out << $!.class
+    end
     out << Hunt::SEQUEL.get(Sequel.lit("'#{__T__}'::text"))
   RUBY
 
