@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/decimal.h"
 
 #define FIRST_BYTES 4096u
 #define FORMAT_BYTES_MAX 512
@@ -57,7 +58,10 @@ void nb_text_format(nb_text *text, const char *format, ...) {
     nb_text_add_bytes(text, line, (size_t)size);
 }
 
-void nb_text_number(nb_text *text, uint64_t value) { nb_text_format(text, "%" PRIu64, value); }
+void nb_text_number(nb_text *text, uint64_t value) {
+    char digits[NB_DECIMAL_BYTES_MAX];
+    nb_text_add_bytes(text, digits, (size_t)(nb_decimal_put(digits, value) - digits));
+}
 
 void nb_text_seconds(nb_text *text, uint64_t ns) {
     char digits[32];
