@@ -472,8 +472,8 @@ module NeverBlock
         option(:admin, ROUTES, ADMIN_ADDRESS,
                flags: %w[--admin], argument: "URL",
                help: "where the live page, /health, /ready, /metrics, /status.json, " \
-                     "/fibers.json and /slowest.json are answered, even while the application " \
-                     "does not respond; off unless given"),
+                     "/fibers.json, /slowest.json and /observed.json are answered, even while " \
+                     "the application does not respond; off unless given"),
         option(:admin_token, ROUTES, TOKEN,
                env: %w[NEVERBLOCK_ADMIN_TOKEN],
                help: "who has it may cancel requests, reload and change the number of workers at " \

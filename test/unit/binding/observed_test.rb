@@ -25,7 +25,7 @@ class ObservedTest < BindingCase
     def deep(left) = left.zero? ? pause : deep(left - 1)
 
     # As a gem's.
-    eval(<<~RUBY, binding, FOREIGN, 1) # rubocop:disable Style/DocumentDynamicEvalDefinition
+    eval(<<~RUBY, binding, FOREIGN, 1)
       def foreign(left, &block)
         left.zero? ? block.call : foreign(left - 1, &block)
       end
@@ -86,7 +86,7 @@ class ObservedTest < BindingCase
   end
 
   def test_evaluated_code_does_not_hide_the_application
-    request = observe { eval("sleep(0.002)") } # rubocop:disable Style/EvalWithLocation, Security/Eval
+    request = observe { eval("sleep(0.002)") }
     assert_includes waits(request).fetch(0)["stack"].map { |path, line, *| [path, line] },
                     [HERE, line_of('eval("sleep(0.002)")')]
   end
@@ -189,7 +189,7 @@ class ObservedTest < BindingCase
   def test_so_many_are_observed_at_once
     gate = Queue.new
     serve_observed { Shop.pause && gate.pop }
-    wires = Array.new(6) { |number| client.tap { |wire| wire.get("/path-#{number.to_s.tr("0-9", "a-j")}") } }
+    wires = ("a".."f").map { |letter| client.tap { |wire| wire.get("/path-#{letter}") } }
     Patience.await("all wait") { gate.num_waiting == 6 }
     6.times { gate << true }
     wires.each { |wire| assert_equal 200, wire.response.status }

@@ -21,7 +21,7 @@
 #define ROOMS 4
 /* One that is observed for so long makes way for another: a stream of events would stay. */
 #define LONG_NS (10 * NB_NS_PER_S)
-/* Frames of a stack that are looked at first; and where not enough of them are the application's. */
+/* Frames of a stack that are looked at first; and where too few of them are the application's. */
 #define FRAMES_FIRST 256
 #define FRAMES_MAX 2048
 #define APPLICATION_MAX 48

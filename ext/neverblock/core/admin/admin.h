@@ -30,7 +30,8 @@ void nb_admin_write_status(struct nb_loop *loop, nb_text *text);
 /* How long the stages of requests have taken since `earlier`, NB_STAGES histograms that the call
    brings up to date. */
 void nb_admin_write_latency(struct nb_loop *loop, nb_histogram *earlier, nb_text *text);
-/* These read the query of the request's head (admin_fibers.c, admin_slowest.c, admin_observed.c). */
+/* These read the query of the request's head (admin_fibers.c, admin_slowest.c,
+   admin_observed.c). */
 void nb_admin_write_fibers(struct nb_loop *loop, nb_text *text);
 void nb_admin_write_slowest(struct nb_loop *loop, nb_text *text);
 void nb_admin_write_observed(struct nb_loop *loop, nb_text *text);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/decimal.h"
 
 #define FIRST_BYTES 4096u
 #define FORMAT_BYTES_MAX 512
@@ -57,7 +58,10 @@ void nb_text_format(nb_text *text, const char *format, ...) {
     nb_text_add_bytes(text, line, (size_t)size);
 }
 
-void nb_text_number(nb_text *text, uint64_t value) { nb_text_format(text, "%" PRIu64, value); }
+void nb_text_number(nb_text *text, uint64_t value) {
+    char digits[NB_DECIMAL_BYTES_MAX];
+    nb_text_add_bytes(text, digits, (size_t)(nb_decimal_put(digits, value) - digits));
+}
 
 void nb_text_seconds(nb_text *text, uint64_t ns) {
     char digits[32];
@@ -69,16 +73,25 @@ void nb_text_seconds(nb_text *text, uint64_t ns) {
     nb_text_add_bytes(text, digits, (size_t)size);
 }
 
+static bool is_escaped(unsigned char byte) { return byte < ' ' || byte == 127 || byte == '"' || byte == '\\'; }
+
+/* Bytes that stand as they are, at the front of the string. */
+static size_t plain_run(const char *string) {
+    size_t run = 0;
+    while (string[run] && !is_escaped((unsigned char)string[run]))
+        run++;
+    return run;
+}
+
 void nb_text_json(nb_text *text, const char *string) {
     nb_text_add(text, "\"");
-    for (; *string; string++) {
-        unsigned char byte = (unsigned char)*string;
-        if (byte < ' ' || byte == 127) {
-            nb_text_format(text, "\\u%04x", byte);
-        } else {
-            if (byte == '"' || byte == '\\') nb_text_add(text, "\\");
-            nb_text_add_bytes(text, string, 1);
-        }
+    for (;;) {
+        size_t run = plain_run(string);
+        nb_text_add_bytes(text, string, run);
+        string += run;
+        if (!*string) break;
+        nb_text_format(text, *string == '"' || *string == '\\' ? "\\%c" : "\\u%04x", (unsigned char)*string);
+        string++;
     }
     nb_text_add(text, "\"");
 }

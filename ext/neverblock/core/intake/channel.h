@@ -7,8 +7,8 @@
  * executor.
  *
  * The shared parts (nb_board, nb_channel_memory, nb_fiber_memory, nb_slowest, nb_observed) hold no
- * pointers. Within one process they are plain memory. Between a front and a worker they lie in one memfd, and
- * descriptors named by records travel beside the rings in the order of the records
+ * pointers. Within one process they are plain memory. Between a front and a worker they lie in one
+ * memfd, and descriptors named by records travel beside the rings in the order of the records
  * (os/descriptor_pipe.h). The front creates such a link; the worker attaches to it by its
  * descriptors.
  *
