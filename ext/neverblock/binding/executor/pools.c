@@ -20,6 +20,7 @@ typedef struct gauge {
     nb_pool_gauge numbers;
     char name[NB_POOL_NAME_BYTES]; /* without the number that tells it from another of this name */
     uint32_t record;               /* NO_RECORD: it is not shown */
+    bool retired;                  /* it is shown when it is told something */
     nb_list all;
 } gauge;
 
@@ -85,6 +86,7 @@ static void show(gauge *gauge, int64_t now_ns) {
     if (record == NO_RECORD) return;
     if (here.shown[record]) hide(here.shown[record]);
     choose_name(gauge);
+    gauge->retired = false;
     here.shown[record] = gauge;
     gauge->record = record;
     nb_pool_gauges_put(here.gauges, record, &gauge->numbers);
@@ -124,7 +126,7 @@ void nb_pools_begin(nb_executor *executor) {
     here.forks = nb_fork_generation;
     for (nb_list *link = all_gauges.next; link != &all_gauges; link = link->next) {
         gauge *each = NB_LIST_ENTRY(link, gauge, all);
-        tell(each, NB_POOL_CHANGED, each->numbers.in_use, each->numbers.waiting);
+        if (!each->retired) tell(each, NB_POOL_CHANGED, each->numbers.in_use, each->numbers.waiting);
     }
 }
 
@@ -162,6 +164,7 @@ static VALUE gauge_allocate(VALUE class) {
     gauge *made;
     VALUE self = TypedData_Make_Struct(class, gauge, &gauge_type, made);
     made->record = NO_RECORD;
+    made->retired = true;
     nb_list_append(&all_gauges, &made->all);
     return self;
 }
@@ -182,6 +185,7 @@ static VALUE gauge_initialize(VALUE self, VALUE kind, VALUE name, VALUE size) {
     hide(gauge);
     nb_pool_gauge_init(&gauge->numbers, known, nb_slice_of(RSTRING_PTR(name), (size_t)RSTRING_LEN(name)), number(size));
     memcpy(gauge->name, gauge->numbers.name, sizeof(gauge->name));
+    gauge->retired = false;
     if (is_shown_here()) tell(gauge, NB_POOL_CHANGED, 0, 0);
     return self;
 }
@@ -228,7 +232,9 @@ static VALUE gauge_next_wait(VALUE self) {
 }
 
 static VALUE gauge_retire(VALUE self) {
-    hide(get(self));
+    gauge *gauge = get(self);
+    hide(gauge);
+    gauge->retired = true;
     return Qnil;
 }
 
