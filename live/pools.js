@@ -26,7 +26,7 @@ class Pools {
     const sorted = [...pools].sort((a, b) => b.last_minute.waited_s - a.last_minute.waited_s || b.last_minute.demand_max - a.last_minute.demand_max);
     this.rows.show(sorted, (pool) => [pool.worker, pool.kind, pool.name].join("|"));
     const waiting = pools.reduce((sum, pool) => sum + pool.waiting, 0);
-    setText(byId("pools-count"), pools.length ? `${waiting ? `${format.count(waiting)} wait for a place; ` : ""}shares and waits of the last minute` : "");
+    setText(byId("pools-count"), pools.length ? `${waiting ? `${plural(waiting, "waits", "wait")} for a place; ` : ""}shares and waits of the last minute` : "");
     setHidden(byId("pools"), pools.length === 0);
     setHidden(byId("pools-empty"), pools.length > 0);
   }

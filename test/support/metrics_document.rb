@@ -67,7 +67,8 @@ if $PROGRAM_NAME == __FILE__
   require_relative "server_process"
   require_relative "http_client"
   options = ["--admin", "http://127.0.0.1:0", *MetricsDocument::OPTIONS]
-  ServerProcess.run(MetricsDocument::APP, options: options, binds: MetricsDocument::BINDS) do |server|
+  more = { options: options, binds: MetricsDocument::BINDS }
+  ServerProcess.run(MetricsDocument::APP, **more) do |server|
     MetricsDocument.renew(HTTPClient.get(URI("#{server.admin_url}/metrics")))
   end
 end

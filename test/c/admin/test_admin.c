@@ -354,6 +354,9 @@ static void an_answer_of_observed_requests_has_a_bound(void **state) {
     assert_true(w->response.body_bytes <= NB_ADMIN_BODY_BYTES_MAX);
     (void)found(w, "\"waits_left_out\":7}");
     assert_true(strtod(found(w, "],\"left_out\":") + strlen("],\"left_out\":"), NULL) > 0);
+    nb_test_world_close(w);
+}
+
 /* As an executor tells it: a wait that lasts. */
 static void put_pool(nb_pool_gauges *gauges, uint32_t record, const char *name, uint32_t size, uint32_t waiting) {
     nb_pool_gauge gauge;
@@ -743,8 +746,7 @@ static void advice_is_asked_for_once_in_a_while_and_shown(void **state) {
     assert_status(NB_OK, nb_server_admin_advice(w->server, NB_SLICE("{\"advice\":[2]}")));
     (void)page(w, "/advice.json", 200);
     assert_true(shows(w, "{\"advice\":[2]}"));
-    assert_status(NB_OVER_LIMIT,
-                  nb_server_admin_advice(w->server, nb_slice_of(bytes, NB_ADMIN_BODY_BYTES_MAX + 1)));
+    assert_status(NB_OVER_LIMIT, nb_server_admin_advice(w->server, nb_slice_of(bytes, NB_ADMIN_BODY_BYTES_MAX + 1)));
     nb_test_world_close(w);
     (void)close(ends[0]);
     (void)close(ends[1]);

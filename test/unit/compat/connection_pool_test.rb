@@ -25,7 +25,7 @@ class ConnectionPoolTest < Minitest::Test
   def setup
     NB.run { nil } # it is installed with the first scheduler
     @connections = []
-    @pool = ConnectionPool.new(size: 1, timeout: 60) { Object.new.tap { |one| @connections << one } }
+    @pool = ConnectionPool.new(size: 1, timeout: 60) { @connections.push(Object.new).last }
     @stack = @pool.instance_variable_get(:@available)
   end
 

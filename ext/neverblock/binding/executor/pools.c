@@ -16,13 +16,13 @@
 
 #define NO_RECORD UINT32_MAX
 
-typedef struct gauge {
+typedef struct told_gauge {
     nb_pool_gauge numbers;
     char name[NB_POOL_NAME_BYTES]; /* without the number that tells it from another of this name */
     uint32_t record;               /* NO_RECORD: it is not shown */
     bool retired;                  /* it is shown when it is told something */
     nb_list all;
-} gauge;
+} told_gauge;
 
 /* Symbols. */
 static VALUE events[NB_POOL_EVENTS];
@@ -34,7 +34,7 @@ static struct {
     const nb_executor *executor; /* NULL: nowhere */
     nb_pool_gauges *gauges;
     unsigned forks;
-    gauge *shown[NB_POOL_GAUGES_MAX];
+    told_gauge *shown[NB_POOL_GAUGES_MAX];
 } here;
 
 /* In a forked child the memory is the parent's. */
@@ -51,9 +51,9 @@ static uint32_t place_for(int64_t now_ns) {
     return found;
 }
 
-static bool name_is_taken(const gauge *asking) {
+static bool name_is_taken(const told_gauge *asking) {
     for (uint32_t i = 0; i < NB_POOL_GAUGES_MAX; i++) {
-        const gauge *other = here.shown[i];
+        const told_gauge *other = here.shown[i];
         if (other && other->numbers.kind == asking->numbers.kind &&
             strcmp(other->numbers.name, asking->numbers.name) == 0)
             return true;
@@ -62,7 +62,7 @@ static bool name_is_taken(const gauge *asking) {
 }
 
 /* "primary", then "primary (2)". */
-static void choose_name(gauge *gauge) {
+static void choose_name(told_gauge *gauge) {
     char number[16] = "";
     for (unsigned i = 2; i <= NB_POOL_GAUGES_MAX + 1; i++) {
         size_t room = sizeof(gauge->numbers.name) - strlen(number), bytes = strlen(gauge->name);
@@ -73,7 +73,7 @@ static void choose_name(gauge *gauge) {
     }
 }
 
-static void hide(gauge *gauge) {
+static void hide(told_gauge *gauge) {
     if (gauge->record == NO_RECORD) return;
     if (is_shown_here()) nb_pool_gauges_clear(here.gauges, gauge->record);
     here.shown[gauge->record] = NULL;
@@ -81,7 +81,7 @@ static void hide(gauge *gauge) {
 }
 
 /* Where there is no place it is not shown; it tries again when it is next told something. */
-static void show(gauge *gauge, int64_t now_ns) {
+static void show(told_gauge *gauge, int64_t now_ns) {
     uint32_t record = place_for(now_ns);
     if (record == NO_RECORD) return;
     if (here.shown[record]) hide(here.shown[record]);
@@ -94,12 +94,12 @@ static void show(gauge *gauge, int64_t now_ns) {
 
 /* The clock is read where somebody waits. Else the time decides only which slice an event is in, and
    that of the last switch does. */
-static int64_t now_for(const gauge *gauge, uint32_t waiting) {
+static int64_t now_for(const told_gauge *gauge, uint32_t waiting) {
     int64_t switched_ns = waiting || gauge->numbers.waiting ? 0 : nb_executor_switched_ns(here.executor);
     return switched_ns ? switched_ns : nb_clock_monotonic_ns();
 }
 
-static void tell(gauge *gauge, nb_pool_event event, uint32_t in_use, uint32_t waiting) {
+static void tell(told_gauge *gauge, nb_pool_event event, uint32_t in_use, uint32_t waiting) {
     int64_t now_ns = now_for(gauge, waiting);
     bool begins = nb_pool_gauge_tell(&gauge->numbers, event, in_use, waiting, now_ns);
     if (gauge->record == NO_RECORD) {
@@ -115,7 +115,7 @@ static void tell(gauge *gauge, nb_pool_event event, uint32_t in_use, uint32_t wa
 static void forget_all(void) {
     memset(&here, 0, sizeof(here));
     for (nb_list *link = all_gauges.next; link != &all_gauges; link = link->next)
-        NB_LIST_ENTRY(link, gauge, all)->record = NO_RECORD;
+        NB_LIST_ENTRY(link, told_gauge, all)->record = NO_RECORD;
 }
 
 void nb_pools_begin(nb_executor *executor) {
@@ -125,7 +125,7 @@ void nb_pools_begin(nb_executor *executor) {
     here.gauges = executor->link->pools;
     here.forks = nb_fork_generation;
     for (nb_list *link = all_gauges.next; link != &all_gauges; link = link->next) {
-        gauge *each = NB_LIST_ENTRY(link, gauge, all);
+        told_gauge *each = NB_LIST_ENTRY(link, told_gauge, all);
         if (!each->retired) tell(each, NB_POOL_CHANGED, each->numbers.in_use, each->numbers.waiting);
     }
 }
@@ -137,7 +137,7 @@ void nb_pools_end(nb_executor *executor) {
 /* --- Ruby's objects --- */
 
 static void gauge_free(void *pointer) {
-    gauge *freed = pointer;
+    told_gauge *freed = pointer;
     hide(freed);
     nb_list_remove(&freed->all);
     xfree(freed);
@@ -145,7 +145,7 @@ static void gauge_free(void *pointer) {
 
 static size_t gauge_size(const void *pointer) {
     (void)pointer;
-    return sizeof(gauge);
+    return sizeof(told_gauge);
 }
 
 static const rb_data_type_t gauge_type = {
@@ -154,15 +154,15 @@ static const rb_data_type_t gauge_type = {
     .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
 };
 
-static gauge *get(VALUE self) {
-    gauge *found;
-    TypedData_Get_Struct(self, gauge, &gauge_type, found);
+static told_gauge *get(VALUE self) {
+    told_gauge *found;
+    TypedData_Get_Struct(self, told_gauge, &gauge_type, found);
     return found;
 }
 
 static VALUE gauge_allocate(VALUE class) {
-    gauge *made;
-    VALUE self = TypedData_Make_Struct(class, gauge, &gauge_type, made);
+    told_gauge *made;
+    VALUE self = TypedData_Make_Struct(class, told_gauge, &gauge_type, made);
     made->record = NO_RECORD;
     made->retired = true;
     nb_list_append(&all_gauges, &made->all);
@@ -176,7 +176,7 @@ static uint32_t number(VALUE value) {
 }
 
 static VALUE gauge_initialize(VALUE self, VALUE kind, VALUE name, VALUE size) {
-    gauge *gauge = get(self);
+    told_gauge *gauge = get(self);
     Check_Type(kind, T_SYMBOL);
     VALUE word = rb_sym2str(kind);
     nb_pool_kind known = nb_pool_kind_named(StringValueCStr(word));
@@ -203,7 +203,7 @@ static VALUE gauge_tell(VALUE self, VALUE event, VALUE in_use, VALUE waiting) {
 }
 
 static VALUE gauge_set_size(VALUE self, VALUE size) {
-    gauge *gauge = get(self);
+    told_gauge *gauge = get(self);
     gauge->numbers.size = number(size);
     if (is_shown_here()) tell(gauge, NB_POOL_CHANGED, gauge->numbers.in_use, gauge->numbers.waiting);
     return size;
@@ -211,7 +211,7 @@ static VALUE gauge_set_size(VALUE self, VALUE size) {
 
 /* Says that the next wait of the running fiber is for this pool: "primary (5 of 5 in use)". Of a
    long name the end is kept. */
-static void name_next_wait(const gauge *gauge) {
+static void name_next_wait(const told_gauge *gauge) {
     char words[NB_FIBER_TEXT_BYTES + 1], used[40] = "";
     nb_scheduler *scheduler = nb_scheduler_of_thread();
     if (!scheduler || !nb_accounting(scheduler)) return;
@@ -232,7 +232,7 @@ static VALUE gauge_next_wait(VALUE self) {
 }
 
 static VALUE gauge_retire(VALUE self) {
-    gauge *gauge = get(self);
+    told_gauge *gauge = get(self);
     hide(gauge);
     gauge->retired = true;
     return Qnil;

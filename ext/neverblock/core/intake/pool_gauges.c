@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-
 static const char *const kinds[] = {
 #define NB_NAME(name) #name,
     NB_POOL_KIND_LIST(NB_NAME)

@@ -89,8 +89,8 @@ module NeverBlock
           available = @available
           return unless gauge && connections && available && automatic_reconnect
 
-          gauge.tell(event, connections.size + @now_connecting - available.neverblock_idle,
-                            available.neverblock_waiting)
+          in_use = connections.size + @now_connecting - available.neverblock_idle
+          gauge.tell(event, in_use, available.neverblock_waiting)
         end
 
         private

@@ -59,12 +59,12 @@ class AdviceOfPoolsTest < Minitest::Test
 
   def test_workers_have_one_advice_together_and_the_number_is_for_each
     busy = { "acquired" => 200, "waited" => 38, "waited_s" => 9.12, "held_back" => true }
+    quiet = { "waited" => 0, "waited_s" => 0 }
     found = advice(pool(pid: 10), pool(pid: 11, worker: 1, would_do: 14, minute: busy),
-                   pool(pid: 12, worker: 2, would_do: nil, minute: { "waited" => 0, "waited_s" => 0 }))
+                   pool(pid: 12, worker: 2, would_do: nil, minute: quiet))
     assert_equal ["The pool primary (5 connections in each of 3 workers) made 19 % of requests " \
                   "wait, 180 ms each; at least 14 would do"], (found.map { |one| one["title"] })
-    assert_includes found.first["mend"], "`max_connections:` from Rails 8.1 on), which is for each " \
-                                         "process; "
+    assert_includes found.first["mend"], " from Rails 8.1 on), which is for each process; "
     assert_includes found.first["mend"], "has to leave room for 42 (3 × 14)."
   end
 
