@@ -357,35 +357,6 @@ static void an_answer_of_observed_requests_has_a_bound(void **state) {
     nb_test_world_close(w);
 }
 
-/* As an executor tells it: a wait that lasts. */
-static void put_pool(nb_pool_gauges *gauges, uint32_t record, const char *name, uint32_t size, uint32_t waiting) {
-    nb_pool_gauge gauge;
-    int64_t now_ns = nb_clock_monotonic_ns();
-    nb_pool_gauge_init(&gauge, NB_POOL_KIND_sequel, nb_slice_of(name, strlen(name)), size);
-    (void)nb_pool_gauge_tell(&gauge, NB_POOL_ACQUIRED, 2, 0, now_ns - NB_NS_PER_S);
-    if (waiting) (void)nb_pool_gauge_tell(&gauge, NB_POOL_WAITS, 2, waiting, now_ns - NB_NS_PER_S);
-    nb_pool_gauges_put(gauges, record, &gauge);
-}
-
-static void the_pools_of_each_worker_are_shown(void **state) {
-    nb_test_world *w = *state;
-    nb_test_world_open(w, 2);
-    (void)page(w, "/status.json", 200);
-    assert_true(shows(w, "\"pools\":[]"));
-    put_pool(w->channels[0]->link->pools, 0, "a\"b\xff\n", 2, 3);
-    put_pool(w->channels[1]->link->pools, NB_POOL_GAUGES_MAX - 1, "shop", 0, 0);
-    (void)page(w, "/status.json", 200);
-    assert_true(shows(w, "\"kind\":\"sequel\",\"name\":\"a\\\"b??\",\"size\":2,\"in_use\":2,\"waiting\":3,"
-                         "\"last_minute\":{\"demand_max\":5,\"acquired\":1,\"waited\":1,\"waited_s\":3."));
-    assert_true(shows(w, ",\"would_do\":5,\"acquired_total\":1,\"waited_total\":1,\"waited_s_total\":3."));
-    assert_true(shows(w, "\"kind\":\"sequel\",\"name\":\"shop\",\"in_use\":2,\"waiting\":0,\"last_minute\":"
-                         "{\"demand_max\":2,\"acquired\":1,\"waited\":0,\"waited_s\":0},\"acquired_total\":1,"));
-    (void)page(w, "/metrics", 200);
-    assert_true(shows(w, "\nneverblock_pool_waiting{pool=\"a\\\"b??\",kind=\"sequel\",worker=\"0\"} 3\n"));
-    assert_true(shows(w, "\nneverblock_pool_size{pool=\"shop\",kind=\"sequel\",worker=\"1\"} 0\n"));
-    nb_test_world_close(w);
-}
-
 static void readiness_ends_with_drain_and_the_pages_stay(void **state) {
     nb_test_world *w = *state;
     nb_test_world_open(w, 1);
@@ -774,7 +745,6 @@ int main(void) {
         CASE(an_answer_of_slow_requests_has_a_bound),
         CASE(observed_requests_are_shown_with_the_frames_of_their_waits),
         CASE(an_answer_of_observed_requests_has_a_bound),
-        CASE(the_pools_of_each_worker_are_shown),
         CASE(readiness_ends_with_drain_and_the_pages_stay),
         CASE(every_stage_of_a_request_is_taken_down_once),
         GUEST_CASE(every_stage_of_a_request_is_taken_down_once),

@@ -1,6 +1,6 @@
 /*
- * test_pool_gauges.c - what the last minute of a pool was like, and that a reader sees whole records
- * only, whatever another process has written.
+ * test_pool_gauges.c - what the last minute of a pool was like, and that a reader sees whole
+ * records only, whatever another process has written.
  */
 #include "intake/pool_gauges.h"
 

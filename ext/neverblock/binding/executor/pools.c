@@ -92,8 +92,8 @@ static void show(told_gauge *gauge, int64_t now_ns) {
     nb_pool_gauges_put(here.gauges, record, &gauge->numbers);
 }
 
-/* The clock is read where somebody waits. Else the time decides only which slice an event is in, and
-   that of the last switch does. */
+/* The clock is read where somebody waits. Else the time decides only which slice an event is in,
+   and that of the last switch does. */
 static int64_t now_for(const told_gauge *gauge, uint32_t waiting) {
     int64_t switched_ns = waiting || gauge->numbers.waiting ? 0 : nb_executor_switched_ns(here.executor);
     return switched_ns ? switched_ns : nb_clock_monotonic_ns();

@@ -1,7 +1,7 @@
 /*
- * pool_gauges.h - the pools of one process that requests wait at: how large each is, how many of its
- * places are in use, how many wait, and what the last minute was like. Loops read it, also while
- * the executor is stuck.
+ * pool_gauges.h - the pools of one process that requests wait at: how large each is, how many of
+ * its places are in use, how many wait, and what the last minute was like. Loops read it, also
+ * while the executor is stuck.
  *
  * The memory (nb_pool_gauges) lies with the board of a link (channel.h), often in memory shared by
  * two processes. Each record holds the words of a gauge behind a sequence number (base/seqlock.h).
@@ -108,7 +108,8 @@ void nb_pool_gauges_clear(nb_pool_gauges *gauges, uint32_t record);
 /* What the last minute was like. */
 typedef struct nb_pool_minute {
     uint32_t demand_max, acquired, waited;
-    uint32_t would_do; /* the size at which nobody would have waited; 0: nobody has, or for a trifle */
+    /* The size at which nobody would have waited; 0: nobody has, or for a trifle. */
+    uint32_t would_do;
     uint64_t waited_ns;
     bool held_back; /* the demand was higher: requests were held back before they could wait */
 } nb_pool_minute;
