@@ -35,7 +35,7 @@ const STALLS = {
   ruby: "Ruby code", gc: "garbage collection", c_call: "a C call", blocking_call: "a blocking call", other_thread: "another thread's Ruby code",
 };
 const WAIT_WORDS = {
-  condition: "a condition variable", queue: "a queue", thread: "a thread", fibers: "fibers it has started", pool: "its turn at a pool",
+  condition: "a condition variable", queue: "a queue", thread: "a thread", fibers: "fibers it has started",
   client_body: "the client: its request's body", client: "the client, which reads slowly", connection: "its connection, to take it over",
   offload: "a thread (NB.offload)", other: "something else",
 };
@@ -48,6 +48,7 @@ const awaited = (wait) => {
     case "io": return address || `descriptor ${wait.descriptor}`;
     case "file": return `a file (descriptor ${wait.descriptor})`;
     case "dns": return `the address of ${wait.name || "a host"}`;
+    case "pool": return wait.name ? `a place in the pool ${wait.name}` : "its turn at a pool";
     case "process": return `process ${wait.process}`;
     case "lock": return wait.holder ? `a lock, which ${wait.holder.method} ${wait.holder.path} holds` : "a lock";
     case "sleep": return wait.left_s === undefined ? "the end of its sleep" : `the end of its sleep, in ${format.time(wait.left_s)}`;

@@ -1,7 +1,7 @@
 // The event stream, and what is shown of each second.
 
 const RETRY_MS = 3000, LATE_MS = 4000;
-const history = new History(), actions = new Actions(), requests = new Requests(actions), slowest = new Slowest();
+const history = new History(), actions = new Actions(), requests = new Requests(actions), slowest = new Slowest(), pools = new Pools();
 const charts = {
   throughput: new Chart(byId("throughput"), [{ name: "all", colour: "--c0" }, { name: "failed (5xx)", colour: "--c4" }], { text: format.count, marks: history.marks }),
   latency: new Chart(byId("latency"), [{ name: "p50", colour: "--c2" }, { name: "p90", colour: "--c1" }, { name: "p99", colour: "--c4" }], { text: format.time, marks: history.marks }),
@@ -99,6 +99,7 @@ const render = () => {
   document.title = `${format.count(history.columns.rate.at(-1) || 0)}/s – NeverBlock`;
   showFigures(reading);
   requests.show(reading.fibers);
+  pools.show(status);
   showStalls(reading);
   showWorkers(reading);
   showDownloads(reading);

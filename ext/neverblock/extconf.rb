@@ -35,8 +35,8 @@ SOURCES = {
   "core/mysql" => %w[answer],
   "core/stall" => %w[stall stall_entry stall_places stall_watch],
   "core/intake" => %w[
-    account body channel fiber_table kept_request message observation observed path_pattern request
-    slowest stalled throttle waterfall
+    account body channel fiber_table kept_request message observation observed path_pattern
+    pool_gauges request slowest stalled throttle waterfall
   ],
   "core/files" => %w[
     accept_encoding cache_rules conditional etag file_request mime multipart open_file open_files
@@ -92,8 +92,8 @@ SOURCES = {
     watched
   ],
   "binding/executor" => %w[
-    entry executor executor_figures fiber_traces kept_requests messages observed_requests requests
-    slow_requests source spare task
+    entry executor executor_figures fiber_traces kept_requests messages observed_requests pools
+    requests slow_requests source spare task
   ],
   "binding" => %w[neverblock]
 }.freeze

@@ -258,7 +258,8 @@ class AdminTest < Minitest::Test
   end
 
   def test_prometheus_has_nothing_to_say_about_the_metrics_and_the_document_lists_them_all
-    with_server(options: MetricsDocument::OPTIONS, binds: MetricsDocument::BINDS) do |server|
+    with_server(app: MetricsDocument::APP, options: MetricsDocument::OPTIONS,
+                binds: MetricsDocument::BINDS) do |server|
       ask(server, "/")
       text = page(server, "/metrics").last
       families = MetricsDocument.families(text)
@@ -329,12 +330,12 @@ class AdminTest < Minitest::Test
 
   private
 
-  def start(config: nil, admin: "http://127.0.0.1:0", wrap: [], options: [], **more)
+  def start(config: nil, admin: "http://127.0.0.1:0", app: APP, options: [], **more)
     options = ["--admin", admin, *options]
     if config
       options.push("-C", File.join(@directory, "config.rb").tap { |path| File.write(path, config) })
     end
-    ServerProcess.new(APP, options: options, wrap: wrap, **more).start
+    ServerProcess.new(app, options: options, **more).start
   end
 
   def with_server(**options)

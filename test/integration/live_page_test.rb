@@ -20,6 +20,7 @@ class LivePageCase < FibersCase
     Array.from(document.querySelectorAll("#requests tbody tr:not(.trace)"))
       .map((row) => Array.from(row.cells).map((cell) => cell.textContent))
   JS
+  POOLS_HIDDEN = "['#pools', '#pools-empty'].map((one) => document.querySelector(one).hidden)"
   FAULTS = "window.faults = []; addEventListener('securitypolicyviolation', " \
            "(event) => faults.push(event.violatedDirective + ' ' + event.blockedURI)); " \
            "addEventListener('error', (event) => faults.push(event.message))"
@@ -160,6 +161,58 @@ class LivePageTest < LivePageCase
 end
 
 # With a server of its own: on another, requests of other tests are slower.
+# A pool whose one place is held, and one that waits for it.
+class LivePagePoolsTest < LivePageCase
+  TABLE = <<~JS
+    Array.from(document.querySelectorAll("#pools tbody tr"))
+      .map((row) => Array.from(row.cells).map((cell) => cell.textContent))
+  JS
+
+  SIZES.each_key do |size|
+    %w[light dark].each do |theme|
+      define_method(:"test_pools_are_shown_with_who_waits_and_what_would_do_#{size}_#{theme}") do
+        second = new_tag
+        under_way("pool") do |first|
+          let_both_go = -> { [first, second].each { |tag| ask("/release/#{tag}") } }
+          waiting("pool", first, kind: "queue")
+          under_way("pool", second, release: let_both_go) do
+            assert_shown(open_page(size, theme), "pools-#{size}-#{theme}")
+          end
+        end
+      end
+    end
+  end
+
+  private
+
+  def assert_shown(page, picture)
+    Patience.await("the pool is shown", -> { page.evaluate(TABLE) }) do
+      name, kind, worker, *figures, would_do = page.evaluate(TABLE).first
+      [kind, worker, *figures[0, 3], would_do] == ["NB::Pool", "0", "1 of 1", "1", "2", "2"] &&
+        name.match?(/\Aconfig\.ru:\d+\z/)
+    end
+    assert_equal [false, true], page.evaluate(POOLS_HIDDEN)
+    page.screenshot(path: File.join(PICTURES, "#{picture}.png"), full: true)
+    content, window = page.evaluate(WIDTHS)
+    assert_operator content, :<=, window
+    assert_empty Axe.violations(page)
+  end
+end
+
+class LivePageNoPoolsTest < LivePageCase
+  def self.app
+    super.lines.grep_v(/^POOL = /).join
+  end
+
+  def test_without_pools_it_says_so
+    page = open_page
+    Patience.await("it is said") { page.evaluate(POOLS_HIDDEN) == [true, false] }
+    assert_match(/\ANo pool is in use yet\./, text(page, "#pools-empty"))
+    page.screenshot(path: File.join(PICTURES, "pools-empty.png"), full: true)
+    assert_empty Axe.violations(page)
+  end
+end
+
 class LivePageSlowestTest < LivePageCase
   def test_the_slowest_requests_open_their_waits
     page = open_page

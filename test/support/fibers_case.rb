@@ -156,8 +156,8 @@ class FibersCase < ServerProcessCase
     File.open(path, "w") { |file| file.write("x") }
   end
 
-  def command(*words)
+  def command(*words, name: "fibers")
     Open3.capture3({ "NB_DEBUG" => nil }, RbConfig.ruby, "-I", File.join(ROOT, "lib"),
-                   File.join(ROOT, "exe/neverblock"), "fibers", "--admin", server.admin_url, *words)
+                   File.join(ROOT, "exe/neverblock"), name, "--admin", server.admin_url, *words)
   end
 end

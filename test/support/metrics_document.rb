@@ -14,6 +14,11 @@ module MetricsDocument
   # Of the server whose metrics they are: one that has them all.
   CONFIGURED = ["-C", File.expand_path("metrics_config.rb", __dir__)].freeze
   OPTIONS = ["-w", "2", *CONFIGURED].freeze
+  # With a pool.
+  APP = <<~RACKUP
+    POOL = NB::Pool::FiberedConnectionPool.new { Object.new }
+    run ->(_env) { [200, {}, []] }
+  RACKUP
   BINDS = ["http://127.0.0.1:0", "https://127.0.0.1:0"].freeze
   UNITS = { "seconds" => "seconds", "bytes" => "bytes", "second" => "bytes a second" }.freeze
 
@@ -62,8 +67,8 @@ if $PROGRAM_NAME == __FILE__
   require_relative "server_process"
   require_relative "http_client"
   options = ["--admin", "http://127.0.0.1:0", *MetricsDocument::OPTIONS]
-  app = "run ->(_env) { [200, {}, []] }"
-  ServerProcess.run(app, options: options, binds: MetricsDocument::BINDS) do |server|
+  more = { options: options, binds: MetricsDocument::BINDS }
+  ServerProcess.run(MetricsDocument::APP, **more) do |server|
     MetricsDocument.renew(HTTPClient.get(URI("#{server.admin_url}/metrics")))
   end
 end

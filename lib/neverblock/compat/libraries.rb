@@ -12,6 +12,7 @@ require "neverblock/blockers/zlib"
 require "neverblock/compat/active_support"
 require "neverblock/compat/async"
 require "neverblock/compat/concurrent"
+require "neverblock/compat/connection_pool"
 require "neverblock/compat/curb"
 require "neverblock/compat/debug"
 require "neverblock/compat/excon"
@@ -59,6 +60,7 @@ module NeverBlock
         ActiveSupport.apply
         Async.apply
         Concurrent.apply
+        ConnectionPool.apply
         Debug.apply
         Excon.apply
         Hiredis.apply

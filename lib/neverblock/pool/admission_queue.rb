@@ -33,11 +33,17 @@ module NeverBlock
           @places.size
         end
 
-        # @param request_class [Integer, nil] of the request; nil: unknown
-        # @return [Thread::Queue] its place, the last
-        def enter(request_class)
-          @shut << request_class if request_class && Executor.close_request_class(request_class)
+        # @return [Thread::Queue] a request's place, the last
+        def enter
           Thread::Queue.new.tap { |place| @places << place }
+        end
+
+        # @param request_class [Integer, nil] of a request here; nil: unknown
+        # @return [Boolean, nil] whether no more requests of the class begin
+        def shut(request_class)
+          shut = request_class && Executor.close_request_class(request_class)
+          @shut << request_class if shut
+          shut
         end
 
         # Removes a place. With the last one, the request classes are opened again.
@@ -60,11 +66,18 @@ module NeverBlock
       end
 
       # @param wait_queue [#room] tells how many more may wait in it, on any thread, without a lock
-      def initialize(wait_queue)
+      #   With a gauge it also has #tell, which counts those that wait here.
+      # @param gauge [Gauge, nil] of the pool
+      def initialize(wait_queue, gauge = nil)
         @wait_queue = wait_queue
+        @gauge = gauge
         @lock = Thread::Mutex.new
         @queues = {} # by thread; replaced by a new Hash when one is added
+        @waiting = 0
       end
+
+      # @return [Integer] how many wait here; more of their classes may wait in the loop
+      attr_reader :waiting
 
       # Parks the fiber while the wait queue has no room, and while others wait here before it.
       # Until it goes on, no more requests of the class begin.
@@ -74,11 +87,15 @@ module NeverBlock
         queue = @queues[Thread.current] || add_queue
         return if queue.empty? && @wait_queue.room.positive?
 
-        place = queue.enter(request_class)
+        place = queue.enter
+        @waiting += 1
         begin
+          tell(queue.shut(request_class) ? :held_back : :changed)
           wait(place) until turn_of?(place, queue)
         ensure
           queue.leave(place)
+          @waiting -= 1
+          tell(:changed)
           wake(queue)
         end
       end
@@ -87,11 +104,6 @@ module NeverBlock
       # @return [void]
       def room_changed
         @queues.each_value { |queue| wake(queue) }
-      end
-
-      # @return [Integer] how many wait here; more of their classes may wait in the loop
-      def waiting
-        @queues.each_value.sum(&:size)
       end
 
       private
@@ -103,8 +115,12 @@ module NeverBlock
         end
       end
 
+      def tell(event)
+        @wait_queue.tell(event) if @gauge
+      end
+
       def wait(place)
-        Scheduler.next_wait(:pool)
+        @gauge ? @gauge.next_wait : Scheduler.next_wait(:pool)
         place.pop
       end
 

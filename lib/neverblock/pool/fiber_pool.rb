@@ -9,6 +9,7 @@ require "neverblock/errors"
 require "neverblock/verbs/run"
 require "neverblock/verbs/blocking_mode"
 require "neverblock/legacy/fiber_locals"
+require "neverblock/pool/gauge"
 require "neverblock/pool/loop_fiber_pool"
 
 module NeverBlock
@@ -38,6 +39,7 @@ module NeverBlock
       @count = positive("count", count)
       @queue_max = positive("queue", queue)
       @on_error = on_error
+      @place = Pool::Gauge.place(caller_locations(1, 1)&.first)
       @lock = Thread::Mutex.new
       @loop_pools = ObjectSpace::WeakMap.new
       @loop_pool = nil
@@ -103,7 +105,8 @@ module NeverBlock
     end
 
     def new_loop_pool(scheduler)
-      Pool::LoopFiberPool.new(scheduler, @count, @queue_max, method(:report))
+      gauge = Pool::Gauge.new(:fibers, @place, @count)
+      Pool::LoopFiberPool.new(scheduler, @count, @queue_max, gauge, method(:report))
     end
 
     def no_loop

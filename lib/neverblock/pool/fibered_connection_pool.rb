@@ -11,6 +11,7 @@ require "neverblock/errors/causes"
 require "neverblock/verbs/deadline"
 require "neverblock/errors"
 require "neverblock/legacy/fiber_locals"
+require "neverblock/pool/gauge"
 require "neverblock/pool/waiter"
 require "neverblock/pool/lease"
 
@@ -59,6 +60,7 @@ module NeverBlock
         @connect = connect
         @disconnect = disconnect
         @key = :"neverblock_pool_#{object_id}"
+        @gauge = Gauge.new(:neverblock, Gauge.place(connect), size)
         start
         connect_all if eager
       end
@@ -254,18 +256,23 @@ module NeverBlock
       def place(lease)
         @leases[lease] = true
         lease.connection = @free.pop if @free.any?
+        @gauge.tell(:acquired, @leases.size, @waiters.size)
       end
 
       def wait(lease, timeout, dead)
         deadline = timeout && (Deadline.now + timeout)
-        @waiters << (waiter = Waiter.new(lease))
+        @waiters << (waiter = Waiter.new(lease, @gauge))
+        @gauge.tell(:waits, @leases.size, @waiters.size)
         starved = false
         until waiter.granted?
           sweep(dead, starved)
           starved = wait_once(waiter, deadline) unless waiter.granted?
         end
       ensure
-        @waiters.delete(waiter) unless waiter.granted?
+        unless waiter.granted?
+          @waiters.delete(waiter)
+          @gauge.tell(:changed, @leases.size, @waiters.size)
+        end
       end
 
       # @return [true]
@@ -301,6 +308,7 @@ module NeverBlock
 
         @free << lease.connection if lease.good?
         serve
+        @gauge.tell(:changed, @leases.size, @waiters.size)
         true
       end
 

@@ -22,11 +22,13 @@ module NeverBlock
       # @param scheduler [Fiber::Scheduler] of the loop
       # @param count [Integer] most fibers at once
       # @param queue_max [Integer] most blocks in the queue
+      # @param gauge [Gauge] is told how many blocks run and wait
       # @param report [#call] gets each exception of a block or a callback
-      def initialize(scheduler, count, queue_max, report)
+      def initialize(scheduler, count, queue_max, gauge, report)
         @scheduler = scheduler
         @count = count
         @queue_max = queue_max
+        @gauge = gauge
         @report = report
         @lock = Thread::Mutex.new
         @taken = 0
@@ -58,18 +60,24 @@ module NeverBlock
 
       private
 
+      def tell(event)
+        @gauge.tell(event, @taken, @jobs.size + @waiters.size)
+      end
+
       # --- The caller's side. The lock is held. ---
 
       # @return [Boolean] whether a place was taken for the job, so that the caller starts a fiber
       def admit(job)
         if @taken < @count
           @taken += 1
+          tell(:acquired)
           return true
         end
         if @jobs.size < @queue_max
           @jobs << job
+          tell(:waits)
         else
-          wait_for_room(Waiter.new(job))
+          wait_for_room(Waiter.new(job, @gauge))
         end
         false
       end
@@ -83,6 +91,7 @@ module NeverBlock
       def queue_up(waiter, fibers)
         @fibers_waiting += fibers
         @waiters << waiter
+        tell(:waits)
         waiter.wait(@lock) until waiter.granted?
       ensure
         @fibers_waiting -= fibers
@@ -132,6 +141,7 @@ module NeverBlock
           @taken -= 1
           requeued = job && @taken.positive?
           @jobs.unshift(job) if requeued
+          tell(:changed)
           requeued
         end
       end
@@ -197,6 +207,7 @@ module NeverBlock
           job = @jobs.shift
           @taken -= 1 unless job
           admit_waiter if job && @waiters.any?
+          tell(job ? :acquired : :changed)
           job
         end
       end

@@ -17,13 +17,15 @@ module NeverBlock
       attr_reader :admission_queue
 
       # @param places [Integer] how many may be inside
-      def initialize(places)
+      # @param gauge [Gauge, nil] that is told of it
+      def initialize(places, gauge = nil)
         @places = places
+        @gauge = gauge
         @lock = Thread::Mutex.new
         @holders = {}.compare_by_identity # owner => the thread it came on
         @waiters = []
         @progress = Progress.new
-        @admission_queue = AdmissionQueue.new(self)
+        @admission_queue = AdmissionQueue.new(self, gauge)
       end
 
       # Takes a place. When all are held, parks the fiber (elsewhere: blocks the thread) until its
@@ -45,7 +47,12 @@ module NeverBlock
       # @return [void]
       def leave(owner)
         Compat.shielded do
-          @lock.synchronize { serve if @holders.delete(owner) }
+          @lock.synchronize do
+            next unless @holders.delete(owner)
+
+            serve
+            tell(:changed)
+          end
         end
       end
 
@@ -70,6 +77,14 @@ module NeverBlock
         @progress.stuck? ? @places : [@places - @waiters.size, 0].max
       end
 
+      # Tells the gauge how many are inside, and how many wait, also before the application is
+      # called. Never parks.
+      # @param event [Symbol] as of Gauge#tell
+      # @return [void]
+      def tell(event)
+        @gauge&.tell(event, @holders.size, @waiters.size + @admission_queue.waiting)
+      end
+
       private
 
       # While there are waiters, no place is free.
@@ -79,13 +94,15 @@ module NeverBlock
 
       def take(owner)
         @holders[owner] = Thread.current
+        tell(:acquired)
         true
       end
 
       def wait(owner, seconds)
-        waiter = Waiter.new([owner, Thread.current])
+        waiter = Waiter.new([owner, Thread.current], @gauge)
         since = @progress.now
         @waiters << waiter
+        tell(:waits)
         wait_once(waiter, since, seconds) until waiter.granted? || over?(waiter, since, seconds)
         granted = waiter.granted?
       ensure
@@ -127,12 +144,14 @@ module NeverBlock
           @waiters.delete(waiter)
           @admission_queue.room_changed
         end
+        tell(:changed)
       end
 
       def serve
         while free? && (waiter = @waiters.shift)
           owner, thread = waiter.subject
           @holders[owner] = thread
+          tell(:acquired)
           @progress.moved
           waiter.grant
         end

@@ -8,8 +8,11 @@ module NeverBlock
       # @return [Object] what it waits with: a job, a lease
       attr_reader :subject
 
-      def initialize(subject)
+      # @param subject [Object]
+      # @param gauge [Gauge, nil] of the pool
+      def initialize(subject, gauge = nil)
         @subject = subject
+        @gauge = gauge
         @granted = false
         @condition = Thread::ConditionVariable.new
       end
@@ -29,7 +32,7 @@ module NeverBlock
       # @param lock [Thread::Mutex] the pool's
       # @param seconds [Numeric, nil] nil: no limit
       def wait(lock, seconds = nil)
-        Scheduler.next_wait(:pool)
+        @gauge ? @gauge.next_wait : Scheduler.next_wait(:pool)
         @condition.wait(lock, seconds)
       ensure
         # Ruby 3.1 to 3.3 return without the lock when the wait was interrupted (Bug #20907).

@@ -12,6 +12,7 @@
 # `release` of the threaded pool.
 
 require "neverblock/db/admission"
+require "neverblock/pool/gauge"
 require "neverblock/pool/wait_queue"
 require "neverblock/sequel/discarded"
 
@@ -54,9 +55,10 @@ module NeverBlock
         # @param connections [Hash, Array] the object in which a pool keeps them
         # @param server [Symbol] the shard
         # @param places [Integer] most connections
+        # @param db [Sequel::Database]
         # @param make [Boolean] whether to make the queue when there is none
         # @return [NeverBlock::Pool::WaitQueue, nil]
-        def wait_queue(connections, server, places, make:)
+        def wait_queue(connections, server, places, db:, make:)
           queues = connections.instance_variable_get(:@neverblock_wait_queues)
           found = queues && queues[server]
           return found if found || !make
@@ -64,8 +66,21 @@ module NeverBlock
           @lock.synchronize do
             queues = connections.instance_variable_get(:@neverblock_wait_queues) ||
                      connections.instance_variable_set(:@neverblock_wait_queues, {})
-            queues[server] ||= NeverBlock::Pool::WaitQueue.new(places)
+            queues[server] ||= NeverBlock::Pool::WaitQueue.new(places, gauge(db, server, places))
           end
+        end
+
+        private
+
+        def gauge(db, server, places)
+          NeverBlock::Pool::Gauge.new(:sequel, name_of(db, server), places)
+        end
+
+        # "shop", "shop (replica)"; of a file the last part.
+        def name_of(db, server)
+          name = db.opts.values_at(:name, :database).map(&:to_s).find { |one| !one.empty? }
+          name = name ? File.basename(name) : db.adapter_scheme.to_s
+          server == :default ? name : "#{name} (#{server})"
         end
       end
 
@@ -105,7 +120,7 @@ module NeverBlock
 
       def neverblock_wait_queue(server, make:)
         server = respond_to?(:pick_server, true) ? pick_server(server) : :default
-        Pool.wait_queue(@allocated || @conns || @conn, server, max_size, make: make)
+        Pool.wait_queue(@allocated || @conns || @conn, server, max_size, db: db, make: make)
       end
 
       def neverblock_enter(queue, owner)

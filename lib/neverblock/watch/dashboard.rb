@@ -5,6 +5,7 @@
 
 require "neverblock/watch/columns"
 require "neverblock/watch/document"
+require "neverblock/watch/pool_rows"
 require "neverblock/watch/sparkline"
 require "neverblock/watch/trend"
 require "neverblock/watch/units"
@@ -78,7 +79,7 @@ module NeverBlock
 
       def body(columns)
         [head, [], *rates(columns), connections, requests, answers, [], *latency, [],
-         *executors, [], loop_and_dns, memory]
+         *executors, [], *pools, loop_and_dns, memory]
       end
 
       def head
@@ -157,6 +158,18 @@ module NeverBlock
         end
         [(part.id || "?").to_s, *fibers, *rates, Units.duration(part.number("lag_s", "p99")),
          busy_text(part)]
+      end
+
+      # Those that somebody wanted in the last minute; who waits now is marked.
+      def pools
+        rows = PoolRows.new(document, used: true).to_a
+        return [] if rows.empty?
+
+        first, *others = Columns.align(rows, least: 4, left: PoolRows::LEFT)
+        lines = others.zip(rows.drop(1)).map do |text, row|
+          [[text, row[PoolRows::WAITING] == "0" ? nil : :warning]]
+        end
+        [[[first, :dim]], *lines, []]
       end
 
       def busy?(part)

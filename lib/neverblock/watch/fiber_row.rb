@@ -16,7 +16,7 @@ module NeverBlock
       # Kinds that need no further word.
       PLAIN = {
         "condition" => "a condition variable", "queue" => "a queue", "thread" => "a thread",
-        "fibers" => "fibers it has started", "pool" => "its turn at a pool",
+        "fibers" => "fibers it has started",
         "client_body" => "the client: its request's body",
         "client" => "the client, which reads slowly",
         "connection" => "its connection, to take it over",
@@ -144,6 +144,7 @@ module NeverBlock
         when "file" then "a file (descriptor #{number("descriptor")})"
         when "dns" then "the address of #{word("name") || "a host"}"
         when "process" then "process #{number("process")}"
+        when "pool" then pool
         else kind || "something else"
         end
       end
@@ -160,6 +161,11 @@ module NeverBlock
 
       def database
         [word("driver") || "a database", address].compact.join(" ")
+      end
+
+      def pool
+        name = word("name")
+        name ? "a place in the pool #{name}" : "its turn at a pool"
       end
 
       def address

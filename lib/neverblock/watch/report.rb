@@ -5,6 +5,7 @@
 
 require "neverblock/watch/columns"
 require "neverblock/watch/document"
+require "neverblock/watch/pool_rows"
 require "neverblock/watch/units"
 
 module NeverBlock
@@ -19,7 +20,7 @@ module NeverBlock
 
       # @return [String] whole lines
       def to_s
-        [head, facts, certificates, latency, executors, stalls, lanes, algorithms, rest]
+        [head, facts, certificates, latency, executors, pools, stalls, lanes, algorithms, rest]
           .reject(&:empty?).map { |lines| "#{lines.join("\n")}\n" }.join("\n")
       end
 
@@ -147,6 +148,10 @@ module NeverBlock
       # The worker's process.
       def process(part)
         [(part.number("pid") || "?").to_s, Units.bytes(part.number("rss_bytes"))]
+      end
+
+      def pools
+        Columns.align(PoolRows.new(@document).to_a, least: 4, left: PoolRows::LEFT)
       end
 
       # By culprit, the longest total time first.

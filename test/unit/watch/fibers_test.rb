@@ -48,6 +48,7 @@ class WatchFibersTest < WatchCase
       { kind: "lock" } => "a lock",
       { kind: "process", process: 12 } => "process 12",
       { kind: "pool" } => "its turn at a pool",
+      { kind: "pool", name: "shop (5 of 5 in use)" } => "a place in the pool shop (5 of 5 in use)",
       { kind: "client" } => "the client, which reads slowly",
       { kind: "coffee" } => "coffee"
     }.each { |wait, words| assert_equal "waits for #{words}", waits(**wait) }

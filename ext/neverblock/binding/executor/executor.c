@@ -16,6 +16,7 @@
 #include "binding/executor/fiber_traces.h"
 #include "binding/executor/messages.h"
 #include "binding/executor/observed_requests.h"
+#include "binding/executor/pools.h"
 #include "binding/executor/source.h"
 #include "binding/executor/task.h"
 #include "binding/ports/executor_state.h"
@@ -253,6 +254,7 @@ static VALUE run_body(VALUE self) {
     nb_executor_begin_running(executor);
     executor->figures = atomic_load_explicit(&nb_executor_figures_of(executor)->enabled, memory_order_relaxed);
     executor->accounts = executor->figures || executor->request_times || RTEST(executor->server_timing);
+    nb_pools_begin(executor);
     add_listeners(executor);
     nb_executor_attach(executor);
     if (!executor->server) nb_executor_figures_begin(executor);
@@ -272,6 +274,7 @@ static VALUE run_body(VALUE self) {
 static VALUE run_end(VALUE self) {
     nb_executor *executor = get(self);
     executor->over = true;
+    nb_pools_end(executor);
     VALUE ending = nb_stalls_end(executor);
     nb_executor_end_running(executor);
     if (!executor->server || nb_engine_alive(executor->owner)) {
@@ -316,6 +319,7 @@ static VALUE executor_scheduler(VALUE self) { return get(self)->scheduler; }
 
 void nb_executor_define(VALUE module) {
     nb_executor_messages_define();
+    nb_pools_define(module);
     nb_task_define();
     nb_stalls_define(module);
     nb_response_define(module);

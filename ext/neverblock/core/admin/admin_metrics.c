@@ -9,11 +9,14 @@
 
 #include "admin/admin.h"
 #include "admin/openmetrics.h"
+#include "admin/shown.h"
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "metrics/downloads.h"
 #include "loop/snapshot.h"
 #include "loop/loop_state.h"
 #include "loop/loops.h"
+#include "os/clock.h"
 #include "stall/stall.h"
 #include "tls/tls.h"
 
@@ -352,6 +355,54 @@ static void add_workers(nb_text *text, const nb_figures_now *now) {
     }
 }
 
+/* One number of each pool. */
+typedef struct pool_samples {
+    nb_text *text;
+    const char *name;
+    void (*write)(nb_text *text, const nb_pool_gauge *gauge);
+} pool_samples;
+
+static void pool_size(nb_text *text, const nb_pool_gauge *gauge) { nb_text_number(text, gauge->size); }
+static void pool_in_use(nb_text *text, const nb_pool_gauge *gauge) { nb_text_number(text, gauge->in_use); }
+static void pool_waiting(nb_text *text, const nb_pool_gauge *gauge) { nb_text_number(text, gauge->waiting); }
+static void pool_acquired(nb_text *text, const nb_pool_gauge *gauge) { nb_text_number(text, gauge->acquired_total); }
+static void pool_waited(nb_text *text, const nb_pool_gauge *gauge) { nb_text_number(text, gauge->waited_total); }
+static void pool_waited_seconds(nb_text *text, const nb_pool_gauge *gauge) {
+    nb_text_seconds(text, gauge->waited_ns_total);
+}
+
+static void pool_sample(void *context, const nb_dispatch_channel *channel, const nb_pool_gauge *gauge) {
+    const pool_samples *samples = context;
+    nb_text *text = samples->text;
+    char name[NB_POOL_NAME_BYTES];
+    nb_utf8_scrub(name, sizeof(name), gauge->name, strlen(gauge->name));
+    nb_text_format(text, PREFIX "%s{pool=", samples->name);
+    nb_text_json(text, name);
+    nb_text_format(text, ",kind=\"%s\",worker=\"%u\"} ", nb_pool_kind_name(gauge->kind), channel->number);
+    samples->write(text, gauge);
+    nb_text_add(text, "\n");
+}
+
+static void add_pools(nb_text *text, const nb_loop *loop) {
+    static const struct {
+        const char *name, *type, *help;
+        void (*write)(nb_text *text, const nb_pool_gauge *gauge);
+    } families[] = {
+        {"pool_size", "gauge", "Places of a pool that requests wait at; 0: it has no limit.", pool_size},
+        {"pool_in_use", "gauge", "Of these, how many are in use.", pool_in_use},
+        {"pool_waiting", "gauge", "How many wait for one.", pool_waiting},
+        {"pool_acquired_total", "counter", "Times that somebody got one, at once or after a wait.", pool_acquired},
+        {"pool_waits_total", "counter", "Times that somebody had to wait for one.", pool_waited},
+        {"pool_wait_seconds_total", "counter", "How long all have waited.", pool_waited_seconds},
+    };
+    int64_t now_ns = nb_clock_monotonic_ns();
+    for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++) {
+        pool_samples samples = {text, families[i].name, families[i].write};
+        family(text, families[i].name, families[i].type, families[i].help);
+        nb_shown_pools(&loop->dispatch, now_ns, pool_sample, &samples);
+    }
+}
+
 /* One number of each row; the last row is shared by all names without one. */
 static void stall_samples(nb_text *text, const nb_tally *stalls, bool time) {
     char culprit[NB_TALLY_NAME_BYTES];
@@ -520,6 +571,7 @@ void nb_admin_write_metrics(nb_loop *loop, nb_text *text) {
     add_loop(text, loop);
     add_executors(text, &now);
     add_workers(text, &now);
+    add_pools(text, loop);
     add_stalls(text, &now);
     add_lanes(text, loop);
     add_files(text, loop);

@@ -11,6 +11,7 @@
 
 #include "admin/admin.h"
 #include "admin/json.h"
+#include "admin/shown.h"
 #include "metrics/downloads.h"
 #include "loop/snapshot.h"
 #include "loop/loop_state.h"
@@ -242,6 +243,37 @@ static void add_executors(nb_text *text, const nb_figures_now *now) {
     nb_text_add(text, "]");
 }
 
+static void add_pool(void *context, const nb_dispatch_channel *channel, const nb_pool_gauge *gauge) {
+    nb_text *text = context;
+    nb_pool_minute minute = nb_pool_gauge_minute(gauge);
+    nb_json_begin(text, NULL, '{');
+    nb_json_number(text, "worker", channel->number);
+    if (channel->pid) nb_json_number(text, "pid", (uint64_t)channel->pid);
+    nb_json_string(text, "kind", nb_pool_kind_name(gauge->kind));
+    nb_json_bytes(text, "name", nb_slice_of(gauge->name, strlen(gauge->name)));
+    if (gauge->size) nb_json_number(text, "size", gauge->size);
+    nb_json_number(text, "in_use", gauge->in_use);
+    nb_json_number(text, "waiting", gauge->waiting);
+    nb_json_begin(text, "last_minute", '{');
+    nb_json_number(text, "demand_max", minute.demand_max);
+    nb_json_number(text, "acquired", minute.acquired);
+    nb_json_number(text, "waited", minute.waited);
+    nb_json_seconds(text, "waited_s", (int64_t)minute.waited_ns);
+    if (minute.held_back) nb_json_flag(text, "held_back", true);
+    nb_text_add(text, "}");
+    if (minute.would_do) nb_json_number(text, "would_do", minute.would_do);
+    nb_json_number(text, "acquired_total", gauge->acquired_total);
+    nb_json_number(text, "waited_total", gauge->waited_total);
+    nb_json_seconds(text, "waited_s_total", (int64_t)gauge->waited_ns_total);
+    nb_text_add(text, "}");
+}
+
+static void add_pools(nb_text *text, const nb_loop *loop) {
+    nb_json_begin(text, "pools", '[');
+    nb_shown_pools(&loop->dispatch, nb_clock_monotonic_ns(), add_pool, text);
+    nb_text_add(text, "]");
+}
+
 static void add_stalls(nb_text *text, const nb_tally *stalls) {
     char culprit[NB_TALLY_NAME_BYTES];
     uint64_t time_ns = 0;
@@ -406,6 +438,7 @@ void nb_admin_write_status(nb_loop *loop, nb_text *text) {
     add_compression(text, loop);
     add_latency(text, loop);
     add_executors(text, &now);
+    add_pools(text, loop);
     add_stalls(text, &now.stalls);
     add_lanes(text, loop);
     add_downloads(text, loop);

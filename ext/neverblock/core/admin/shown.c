@@ -49,3 +49,16 @@ void nb_shown_route(nb_text *text, const nb_routes *routes, uint16_t number) {
     if (entry->prefix) pattern[size++] = '*';
     nb_json_bytes(text, "route", nb_slice_of(pattern, size));
 }
+
+/* The first executor of a process has them; its spares and lanes have none. */
+void nb_shown_pools(const nb_dispatch *dispatch, int64_t now_ns, nb_shown_pool *show, void *context) {
+    nb_pool_gauge gauge;
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        const nb_dispatch_channel *channel = &dispatch->channels[i];
+        if (!channel->channel || channel->helped != NB_CHANNEL_NONE) continue;
+        for (uint32_t record = 0; record < NB_POOL_GAUGES_MAX; record++) {
+            if (nb_pool_gauges_read(channel->channel->link->pools, record, now_ns, &gauge))
+                show(context, channel, &gauge);
+        }
+    }
+}

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "dispatch/dispatch.h"
 #include "dispatch/routes.h"
+#include "intake/pool_gauges.h"
 
 /* Executors that are looked at: workers with their spares and lanes. */
 #define NB_SHOWN_EXECUTORS_MAX 1024u
@@ -24,5 +25,9 @@ void nb_shown_whose(nb_text *text, const nb_dispatch_channel *channel);
 /* The member "route" with its pattern; nothing for NB_ROUTE_NONE, and for a number that there is
    not. */
 void nb_shown_route(nb_text *text, const nb_routes *routes, uint16_t number);
+
+/* Calls `show` for each pool of each process, brought up to now: worker by worker. */
+typedef void nb_shown_pool(void *context, const nb_dispatch_channel *channel, const nb_pool_gauge *gauge);
+void nb_shown_pools(const nb_dispatch *dispatch, int64_t now_ns, nb_shown_pool *show, void *context);
 
 #endif

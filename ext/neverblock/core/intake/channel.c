@@ -22,16 +22,17 @@ static size_t channel_bytes(void) { return sizeof(nb_channel_memory) + 2 * ring_
 
 static size_t memory_bytes(unsigned count) { return rounded(sizeof(nb_board)) + count * channel_bytes(); }
 
-/* The records of fibers and of requests come last. They are touched as far as they are used. */
+/* The records of fibers, requests and pools come last. They are touched as far as they are used. */
 static size_t shared_bytes(unsigned count) {
-    return memory_bytes(count) + rounded(sizeof(nb_fiber_memory)) + rounded(sizeof(nb_slowest)) + sizeof(nb_observed);
+    return memory_bytes(count) + rounded(sizeof(nb_fiber_memory)) + rounded(sizeof(nb_slowest)) +
+           rounded(sizeof(nb_observed)) + sizeof(nb_pool_gauges);
 }
 
 static uint64_t layout(void) {
     return ((uint64_t)NB_CHANNEL_LAYOUT << 56) ^ ((uint64_t)sizeof(nb_board) << 32) ^
            ((uint64_t)sizeof(nb_request_message) << 16) ^ sizeof(nb_response_message) ^ NB_RING_BYTES ^
            ((uint64_t)sizeof(nb_fiber_memory) << 24) ^ ((uint64_t)sizeof(nb_slowest) << 8) ^
-           ((uint64_t)sizeof(nb_observed) << 12);
+           ((uint64_t)sizeof(nb_observed) << 12) ^ ((uint64_t)sizeof(nb_pool_gauges) << 36);
 }
 
 static void place(nb_link *link, void *memory) {
@@ -47,6 +48,7 @@ static void place_shared(nb_link *link) {
     link->fibers = (void *)((char *)link->shared.address + memory_bytes(link->count));
     link->slowest = (void *)((char *)link->fibers + rounded(sizeof(nb_fiber_memory)));
     link->observed = (void *)((char *)link->slowest + rounded(sizeof(nb_slowest)));
+    link->pools = (void *)((char *)link->observed + rounded(sizeof(nb_observed)));
 }
 
 /* The memory is zeroed, which is the initial state of atomics, doorbells and metrics. */
@@ -114,10 +116,12 @@ nb_status nb_link_create(const nb_wake *const *loop_wakes, uint16_t count, nb_li
     link->fibers = nb_alloc_zero(1, sizeof(*link->fibers));
     link->slowest = nb_alloc_zero(1, sizeof(*link->slowest));
     link->observed = nb_alloc_zero(1, sizeof(*link->observed));
+    link->pools = nb_alloc_zero(1, sizeof(*link->pools));
     for (uint16_t i = 0; i < count; i++) {
         link->channels[i].loop_wake = loop_wakes[i];
     }
-    nb_status status = memory && link->fibers && link->slowest && link->observed ? format(link) : NB_NO_MEMORY;
+    bool complete = memory && link->fibers && link->slowest && link->observed && link->pools;
+    nb_status status = complete ? format(link) : NB_NO_MEMORY;
     if (status == NB_OK) status = nb_wake_init(&link->executor_wake);
     return made(link, status, result);
 }
@@ -220,6 +224,7 @@ void nb_link_destroy(nb_link *link) {
     if (!shared) nb_free(link->fibers);
     if (!shared) nb_free(link->slowest);
     if (!shared) nb_free(link->observed);
+    if (!shared) nb_free(link->pools);
     nb_free(link);
 }
 

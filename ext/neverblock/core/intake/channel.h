@@ -6,9 +6,9 @@
  * executor says how it is and how many requests it asks for, and one descriptor that wakes the
  * executor.
  *
- * The shared parts (nb_board, nb_channel_memory, nb_fiber_memory, nb_slowest, nb_observed) hold no
- * pointers. Within one process they are plain memory. Between a front and a worker they lie in one
- * memfd, and descriptors named by records travel beside the rings in the order of the records
+ * The shared parts (nb_board, nb_channel_memory and what lies beside them) hold no pointers.
+ * Within one process they are plain memory. Between a front and a worker they lie in one memfd, and
+ * descriptors named by records travel beside the rings in the order of the records
  * (os/descriptor_pipe.h). The front creates such a link; the worker attaches to it by its
  * descriptors.
  *
@@ -40,6 +40,7 @@
 #include "intake/throttle.h"
 #include "intake/message.h"
 #include "intake/observed.h"
+#include "intake/pool_gauges.h"
 #include "intake/slowest.h"
 #include "intake/stalled.h"
 #include "os/net.h"
@@ -157,6 +158,7 @@ struct nb_link {
     nb_fiber_memory *fibers; /* beside the board */
     nb_slowest *slowest;     /* likewise */
     nb_observed *observed;   /* likewise */
+    nb_pool_gauges *pools;   /* likewise; those of a process are with its first link */
     nb_wake executor_wake;   /* polled by the executor */
     nb_shared_memory shared; /* address NULL: both sides are in this process */
     /* Requests handed to the executor, and of these requeued, since the start. Written by the

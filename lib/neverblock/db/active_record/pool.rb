@@ -7,6 +7,7 @@ require "neverblock/db/active_record/bookkeeping"
 require "neverblock/db/active_record/wait_queue"
 require "neverblock/db/active_record/pool_size"
 require "neverblock/db/admission"
+require "neverblock/pool/gauge"
 
 module NeverBlock
   module DB
@@ -29,10 +30,15 @@ module NeverBlock
           neverblock_adapt
         end
 
+        # @return [NeverBlock::Pool::Gauge, nil]
+        attr_reader :neverblock_gauge
+
         # Called once for each pool.
         # @return [void]
         def neverblock_adapt
           @neverblock_size ||= PoolSize.new(self)
+          @neverblock_gauge ||= NeverBlock::Pool::Gauge.new(:active_record, db_config.name.to_s,
+                                                            size)
           @available&.neverblock_set_wait_queue
           return unless size && size < 1 && @neverblock_size.automatic?
 
@@ -43,6 +49,7 @@ module NeverBlock
         # @param number [Integer]
         def neverblock_size=(number)
           synchronize { @size = @max_connections = number } # @max_connections since 8.1
+          @neverblock_gauge&.size = number
           neverblock_wait_queue&.admission_queue&.room_changed
         end
 
@@ -60,6 +67,30 @@ module NeverBlock
           pinned = @pinned_connection.equal?(connection)
           connection.neverblock_settle if !pinned && connection.respond_to?(:neverblock_settle)
           super
+          neverblock_tell(:changed)
+        end
+
+        def remove(...)
+          super
+          neverblock_tell(:changed)
+        end
+
+        # Without it the pool is one that ActiveRecord has removed.
+        def automatic_reconnect=(wanted)
+          super
+          @neverblock_gauge&.retire unless wanted
+        end
+
+        # @param event [Symbol] as of NeverBlock::Pool::Gauge#tell
+        # @return [void]
+        def neverblock_tell(event)
+          gauge = @neverblock_gauge
+          connections = @connections
+          available = @available
+          return unless gauge && connections && available && automatic_reconnect
+
+          in_use = connections.size + @now_connecting - available.neverblock_idle
+          gauge.tell(event, in_use, available.neverblock_waiting)
         end
 
         private
@@ -67,7 +98,9 @@ module NeverBlock
         def acquire_connection(...)
           Admission.asks(neverblock_wait_queue&.admission_queue)
           @neverblock_size.settle
-          super
+          connection = super
+          neverblock_tell(:acquired)
+          connection
         end
 
         def neverblock_wait_queue
@@ -91,9 +124,21 @@ module NeverBlock
           synchronize do
             next if @neverblock_wait_queue || @num_waiting.positive?
 
-            @neverblock_wait_queue = WaitQueue.new(@lock, size: method(:neverblock_most)) { any? }
+            pool = @lock if @lock.is_a?(Pool)
+            @neverblock_wait_queue = WaitQueue.new(@lock, size: method(:neverblock_most),
+                                                          pool: pool) { any? }
             @cond = @neverblock_wait_queue
           end
+        end
+
+        # @return [Integer] connections that nobody has
+        def neverblock_idle
+          @queue.size
+        end
+
+        # @return [Integer] how many wait, also before the application is called
+        def neverblock_waiting
+          @num_waiting + @neverblock_wait_queue&.admission_queue&.waiting.to_i
         end
 
         private
@@ -107,7 +152,10 @@ module NeverBlock
         def wait_poll(...)
           found = super
         ensure
-          @cond.signal if found.nil? && any?
+          if found.nil?
+            @cond.signal if any?
+            @neverblock_wait_queue&.tell(:changed)
+          end
         end
       end
     end

@@ -33,14 +33,17 @@ module NeverBlock
         # @param lock [MonitorMixin] the pool
         # @param size [#call] returns the most connections; nil: no limit
         # @param progress [NeverBlock::Pool::Progress]
+        # @param pool [Pool, nil] that tells its gauge of waits
         # @yieldreturn [Boolean] whether there is a connection
-        def initialize(lock, size: -> {}, progress: NeverBlock::Pool::Progress.new, &ready)
+        def initialize(lock, size: -> {}, progress: NeverBlock::Pool::Progress.new, pool: nil,
+                       &ready)
           @lock = lock
+          @pool = pool
           @size = size
           @progress = progress
           @ready = ready
           @waiters = {}.compare_by_identity
-          @admission_queue = NeverBlock::Pool::AdmissionQueue.new(self)
+          @admission_queue = NeverBlock::Pool::AdmissionQueue.new(self, pool && self)
         end
 
         # @return [Integer] how many more may wait until there are as many waiters as connections. A
@@ -57,6 +60,7 @@ module NeverBlock
         def wait(seconds = nil)
           waiter = Waiter.new(@lock.new_cond)
           @waiters[waiter] = true
+          tell(:waits)
           taken = wait_for_turn(waiter, seconds)
         ensure
           @admission_queue.room_changed if @waiters.delete(waiter)
@@ -80,6 +84,19 @@ module NeverBlock
           signal until @waiters.empty?
         end
 
+        # @param event [Symbol] as of NeverBlock::Pool::Gauge#tell
+        # @return [void]
+        def tell(event)
+          @pool&.neverblock_tell(event)
+        end
+
+        # The next wait of the running fiber is for the pool.
+        # @return [void]
+        def next_wait
+          gauge = @pool&.neverblock_gauge
+          gauge ? gauge.next_wait : Scheduler.next_wait(:pool)
+        end
+
         private
 
         def wait_for_turn(waiter, seconds)
@@ -89,7 +106,7 @@ module NeverBlock
             left = seconds && @progress.left(since, seconds)
             return give_up if left && left <= 0
 
-            Scheduler.next_wait(:pool)
+            next_wait
             waiter.condition.wait(left)
           end
           true

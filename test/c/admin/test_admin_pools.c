@@ -1,0 +1,67 @@
+/*
+ * test_admin_pools.c - the pools of each process on the admin pages, as executors tell them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/clock.h"
+#include "support/world.h"
+
+static int setup(void **state) {
+    static nb_test_world world;
+    nb_test_world_init(&world);
+    world.admin = true;
+    *state = &world;
+    return 0;
+}
+
+static void page(nb_test_world *w, const char *path) {
+    nb_test_client *client = nb_test_world_admin(w);
+    assert_true(nb_test_get(client, path));
+    nb_test_world_expect(w, client, 200, NULL);
+    w->response.body = realloc(w->response.body, w->response.body_bytes + 1);
+    assert_non_null(w->response.body);
+    w->response.body[w->response.body_bytes] = '\0';
+    nb_test_client_close(client);
+    w->client_count--;
+}
+
+static void assert_shows(const nb_test_world *w, const char *text) {
+    if (!strstr(w->response.body, text)) fail_msg("no %s in %s", text, w->response.body);
+}
+
+/* As an executor tells it: a wait that lasts. */
+static void put_pool(nb_pool_gauges *gauges, uint32_t record, const char *name, uint32_t size, uint32_t waiting) {
+    nb_pool_gauge gauge;
+    int64_t now_ns = nb_clock_monotonic_ns();
+    nb_pool_gauge_init(&gauge, NB_POOL_KIND_sequel, nb_slice_of(name, strlen(name)), size);
+    (void)nb_pool_gauge_tell(&gauge, NB_POOL_ACQUIRED, 2, 0, now_ns - NB_NS_PER_S);
+    if (waiting) (void)nb_pool_gauge_tell(&gauge, NB_POOL_WAITS, 2, waiting, now_ns - NB_NS_PER_S);
+    nb_pool_gauges_put(gauges, record, &gauge);
+}
+
+static void the_pools_of_each_worker_are_shown(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 2);
+    page(w, "/status.json");
+    assert_shows(w, "\"pools\":[]");
+    put_pool(w->channels[0]->link->pools, 0, "a\"b\xff\n", 2, 3);
+    put_pool(w->channels[1]->link->pools, NB_POOL_GAUGES_MAX - 1, "shop", 0, 0);
+    page(w, "/status.json");
+    assert_shows(w, "\"kind\":\"sequel\",\"name\":\"a\\\"b??\",\"size\":2,\"in_use\":2,\"waiting\":3,"
+                    "\"last_minute\":{\"demand_max\":5,\"acquired\":1,\"waited\":1,\"waited_s\":3.");
+    assert_shows(w, ",\"would_do\":5,\"acquired_total\":1,\"waited_total\":1,\"waited_s_total\":3.");
+    assert_shows(w, "\"kind\":\"sequel\",\"name\":\"shop\",\"in_use\":2,\"waiting\":0,\"last_minute\":"
+                    "{\"demand_max\":2,\"acquired\":1,\"waited\":0,\"waited_s\":0},\"acquired_total\":1,");
+    page(w, "/metrics");
+    assert_shows(w, "\nneverblock_pool_waiting{pool=\"a\\\"b??\",kind=\"sequel\",worker=\"0\"} 3\n");
+    assert_shows(w, "\nneverblock_pool_size{pool=\"shop\",kind=\"sequel\",worker=\"1\"} 0\n");
+    nb_test_world_close(w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(the_pools_of_each_worker_are_shown, setup),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
