@@ -320,6 +320,7 @@ class RecordsContract
     Apart.establish_connection(@configuration.merge(checkout_timeout: 1, **configuration))
     in_session { yield Apart }
   ensure
+    Apart.connection_pool.release_connection
     await { Apart.connection_pool.stat.values_at(:waiting, :busy).sum.zero? }
     Apart.remove_connection
     ActiveRecord.async_query_executor = before
