@@ -4,6 +4,7 @@
 # as many at once as the application says, and leave nothing, however a request ends. What they
 # answer is in test/support/records/async_contract.rb.
 
+require_relative "../support/http_client"
 require_relative "../support/records_case"
 
 class ActiveRecordAsyncTest < RecordsCase
@@ -14,7 +15,7 @@ class ActiveRecordAsyncTest < RecordsCase
 
   def self.server_options
     {
-      options: ["-C", configuration, *ServerProcess.one_process("a test of one process's pools")],
+      options: ["-C", configuration, *ADMIN, *ServerProcess.one_process("a test of one process's pools")],
       env: { "NB_TEST_RECORDS" => JSON.generate(pools("neverblock_", pool: POOL)),
              "NB_TEST_ASYNC" => POOL.to_s }
     }
@@ -47,6 +48,21 @@ class ActiveRecordAsyncTest < RecordsCase
                    answers.map { |thread| thread.value.map(&:to_s) })
       assert_nothing_left(name)
       assert_equal tasks, left(name)["tasks"], "queries that threads ran"
+    end
+  end
+
+  def test_they_are_shown_as_fibers_of_their_request_that_wait_for_the_database
+    each_database do |name, locks|
+      answer = nil
+      locks.closed do
+        answer = ask_at_once(1, name, "async") { { sql: locks.sql("shown") } }.first
+        await("they run on #{name}") { locks.waiting == EACH }
+        helpers = fibers.select { |fiber| fiber["fiber"] == "helper" }
+
+        assert_equal [["/#{name}/async", "database"]] * EACH,
+                     helpers.map { |fiber| [fiber["path"], fiber["waits_for"]["kind"]] }
+      end
+      answer.join
     end
   end
 
@@ -103,11 +119,12 @@ class ActiveRecordAsyncTest < RecordsCase
       sqls = ["SELECT 'a'", "SELECT nowhere", "SELECT 'b'"]
       routes = %w[async unread read_late]
       ask_all(name, routes, sqls, 20)
+      assert_nothing_left(name)
       fibers = left(name)["fibers"]
       ask_all(name, routes, sqls, MANY)
 
       assert_nothing_left(name)
-      assert_operator left(name)["fibers"], :<=, fibers, name
+      await("no fiber is left on #{name}") { left(name)["fibers"] <= fibers }
     end
   end
 
@@ -123,6 +140,10 @@ class ActiveRecordAsyncTest < RecordsCase
   end
 
   private
+
+  def fibers
+    JSON.parse(HTTPClient.get(URI("#{server.admin_url}/fibers.json"))).fetch("fibers")
+  end
 
   def left(name)
     parsed(ask(path(name, "left_by_async")))
