@@ -9,6 +9,13 @@ require "active_record"
 require "json"
 require "timeout"
 
+# As Rails' initializers do.
+if ENV["NB_TEST_ASYNC"]
+  ActiveRecord.async_query_executor = :global_thread_pool
+  ActiveRecord.global_executor_concurrency = Integer(ENV["NB_TEST_ASYNC"], 10)
+  ActiveRecord::AsynchronousQueriesTracker.install_executor_hooks
+end
+
 class RecordsApp
   # What a limit of the application's own raises.
   class Over < StandardError; end
@@ -156,6 +163,44 @@ class RecordsApp
   def limited(model, sql)
     model.with_connection do |connection|
       Timeout.timeout(0.01, Over) { connection.select_value(sql) }
+    end
+  end
+
+  # Asynchronous queries, which are read.
+  def async(model, query)
+    ActiveSupport::Executor.wrap { later(model, query).map(&:value) }
+  end
+
+  # Asynchronous queries that nobody reads.
+  def unread(model, query)
+    ActiveSupport::Executor.wrap { later(model, query).map { "unread" } }
+  end
+
+  # Asynchronous queries that are read until a deadline.
+  def read_late(model, query)
+    ActiveSupport::Executor.wrap do
+      later(model, query).map do |promise|
+        NB.deadline(0.01) { promise.value }
+      rescue NB::DeadlineExceeded => e
+        e.class.name
+      end
+    end
+  end
+
+  # What asynchronous queries leave: places in use, tasks that threads were given, and fibers.
+  def left_by_async(model, _query)
+    executor = model.connection_pool.async_executor
+    queries = NeverBlock::DB::ActiveRecord::AsyncQueries.of(executor)
+    { running: queries.running, waiting: queries.waiting, tasks: executor.scheduled_task_count,
+      fibers: ObjectSpace.each_object(Fiber).count(&:alive?) }
+  end
+
+  # @return [Array<ActiveRecord::Promise>]
+  def later(model, query)
+    Array.new(query.fetch("count", 3).to_i) do
+      model.with_connection do |connection|
+        connection.select_value(query.fetch("sql"), "Later", [], async: true)
+      end
     end
   end
 

@@ -9,6 +9,7 @@
 #   bookkeeping.rb no connection and no place is lost where a fiber is interrupted
 #   pool_size.rb   how many connections a pool may have, from the database server's limit
 #   guard.rb       closes a connection whose query was interrupted
+#   async_queries.rb load_async and its like, in fibers
 #   release.rb     gives back a request's connections at its end, where Rails does not
 #
 # The adapters install it when they are loaded, and so does a scheduler (NB.run, the server) where

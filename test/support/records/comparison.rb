@@ -19,11 +19,12 @@ class RecordsComparison < Minitest::Test
     "trilogy" => {},
     "mysql2 with prepared statements" => { prepared_statements: true }
   }.freeze
-  # With prepared statements mysql2 itself crashes when a connection that was cut is closed (0.5.7,
-  # Ruby 3.1).
+  # With prepared statements mysql2 itself crashes when a connection that was cut, or that still has
+  # statements, is closed, and when a result has no rows (0.5.7, Ruby 3.1).
   ONLY = {
     "mysql2 with prepared statements" => "rows|types|prepared|transactions|savepoints|insert_all|" \
-                                         "batches|deadlock|errors|async|pool"
+                                         "batches|deadlock|on_any_(errors|pool|load_async)$|" \
+                                         "async_(values|relations|events)$"
   }.freeze
   MODES = { "plain" => "", "ours" => "neverblock_" }.freeze
   SECONDS = 240
@@ -53,6 +54,7 @@ class RecordsComparison < Minitest::Test
     assert_operator plain.size, :>, only ? 10 : 30
     assert_equal %w[thread fiber], [plain, ours].map { |found| found.delete("isolation") }
     assert_match(/\A#{Regexp.escape(version)}\./, plain["version"])
+    refute_match(/"NameError"|"NoMethodError"/, plain.values.join, "a scenario that has not run")
     plain.each { |scenario, found| assert_equal found, ours[scenario], "#{adapter}: #{scenario}" }
 
     assert_equal plain.keys, ours.keys
@@ -61,7 +63,7 @@ class RecordsComparison < Minitest::Test
   # @return [Hash{String => String}] what each scenario ended in
   def run_contract(mode, adapter, further, only)
     database = "records_#{mode}"
-    configuration = { adapter: adapter, database: database, pool: 6,
+    configuration = { adapter: adapter, database: database, pool: 10,
                       **place(adapter, database), **further }
     output, errors, status = Open3.capture3(
       environment, "timeout", SECONDS.to_s, RbConfig.ruby, PROGRAM, mode,

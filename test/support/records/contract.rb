@@ -174,12 +174,6 @@ class RecordsContract
     [queries, counting { 2.times { Item.where(name: "c").to_a } }]
   end
 
-  def on_any_load_async
-    Item.create!(name: "later", count: 4)
-    later = [Item.where(name: "later").load_async, Item.async_count]
-    [later.first.map(&:count), later.last.value]
-  end
-
   # --- Transactions ---
 
   def on_any_transactions
@@ -672,3 +666,5 @@ class RecordsContract
                                here.internal_metadata.tap(&:create_table))
   end
 end
+
+require_relative "async_contract"

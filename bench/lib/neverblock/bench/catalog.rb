@@ -6,8 +6,8 @@ module NeverBlock
     class Catalog
       # All names of benchmarks, with planned ones.
       NAMES = %w[
-        hello delays handoff clients switch memory workers rails activerecord sequel mixed mysql
-        downloads sendfile tls undisturbed stalls railstalls
+        hello delays handoff clients switch memory workers rails activerecord asyncqueries
+        sequel mixed mysql downloads sendfile tls undisturbed stalls railstalls
       ].freeze
 
       # @param directory [String]

@@ -53,6 +53,7 @@ module NeverBlock
         "workers" => ["Workers", %w[rate p99_us]],
         "rails" => ["N2", %w[rate cpu_us_per_request rss_peak_bytes]],
         "activerecord" => ["N3", %w[rate cpu_us_per_request]],
+        "asyncqueries" => ["Asynchronous queries", %w[rate cpu_us_per_request p50_us]],
         "sequel" => ["S1", %w[rate]],
         "mixed" => ["Short and long queries", %w[rate p50_us]],
         "mysql" => ["M1", %w[rate cpu_us_per_request]],

@@ -62,15 +62,23 @@ module NeverBlock
           false
         end
 
+        # A closed connection is marked too: its driver may have closed it, and ActiveRecord notes
+        # only what a StandardError has ended.
         def neverblock_abandon
-          raw = @raw_connection
-          return unless raw && neverblock_unfinished?(raw)
+          raw = @raw_connection or return
+          closed = neverblock_closed?(raw)
+          return unless closed || neverblock_unfinished?(raw)
 
           @verified = false
           @last_activity = nil
-          neverblock_close(raw)
+          neverblock_close(raw) unless closed
         rescue StandardError
           nil # it was lost already
+        end
+
+        # Whether an answer may be under way.
+        def neverblock_unfinished?(_raw)
+          true
         end
 
         # libpq tells whether an answer is under way.
@@ -95,8 +103,12 @@ module NeverBlock
             ::PG::Error
           end
 
+          def neverblock_closed?(raw)
+            raw.finished?
+          end
+
           def neverblock_unfinished?(raw)
-            !raw.finished? && !WHOLE.include?(raw.transaction_status)
+            !WHOLE.include?(raw.transaction_status)
           end
 
           # ActiveRecord asks the connection for its transaction. A closed connection raises then,
@@ -123,8 +135,8 @@ module NeverBlock
             ::Mysql2::Error
           end
 
-          def neverblock_unfinished?(raw)
-            !raw.closed?
+          def neverblock_closed?(raw)
+            raw.closed?
           end
 
           def neverblock_close(raw)
@@ -142,8 +154,8 @@ module NeverBlock
             ::Trilogy::Error
           end
 
-          def neverblock_unfinished?(raw)
-            !raw.closed?
+          def neverblock_closed?(raw)
+            raw.closed?
           end
 
           def neverblock_close(raw)

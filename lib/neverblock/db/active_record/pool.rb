@@ -3,6 +3,7 @@
 # What ActiveRecord's ConnectionPool gets (7.1 to 8.1): a fair wait queue, a size when a server runs
 # in this process, and bookkeeping that stays right where a fiber is interrupted (bookkeeping.rb).
 
+require "neverblock/db/active_record/async_queries"
 require "neverblock/db/active_record/bookkeeping"
 require "neverblock/db/active_record/wait_queue"
 require "neverblock/db/active_record/pool_size"
@@ -20,6 +21,7 @@ module NeverBlock
           pool = ::ActiveRecord::ConnectionAdapters::ConnectionPool
           pool::Queue.prepend(FairQueue)
           Bookkeeping.install(pool)
+          AsyncQueries.install
           pool.prepend(self)
           pools = ::ActiveRecord::Base.connection_handler.connection_pool_list(:all)
           pools.each(&:neverblock_adapt)
