@@ -158,6 +158,7 @@ setInterval(() => {
 }, 1000);
 
 slowest.ask();
+new Advice().ask();
 setInterval(() => { if (!paused && !document.hidden) slowest.ask(); }, SLOWEST_EVERY_MS);
 
 byId("pause").addEventListener("click", (event) => {

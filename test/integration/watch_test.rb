@@ -87,6 +87,8 @@ class WatchTest < Minitest::Test
     %w[fibers --waits-for coffee] => "--waits-for takes one of sleep, lock, ",
     %w[fibers --older-than long] => "--older-than must be a number of seconds from 0.0 to",
     %w[fibers --rout /] => "has no option --rout; did you mean --route?",
+    %w[advise --kind slow] => "--kind takes one of sequential, repeated, pool, no_limit; got",
+    %w[advise --least much] => "--least must be a number of milliseconds from 0.0 to",
     %w[fibers --admin unix:///no/such.sock] => "there is no such socket",
     %w[top --interval 0] => "--interval must be a number of seconds from 0.1 to 3600; got \"0\"",
     %w[top --interval soon] => "got \"soon\"",
@@ -105,7 +107,7 @@ class WatchTest < Minitest::Test
   end
 
   def test_help_teaches
-    %w[status top fibers].each do |command|
+    %w[status top fibers advise].each do |command|
       status, out, err = invoke(command, "--help")
       assert_equal [0, ""], [status, err]
       ["Usage: neverblock #{command}", "--admin", "-C", "Examples:"].each do |words|

@@ -54,6 +54,7 @@ module NeverBlock
             neverblock reload                    load new code without closing a connection
             neverblock status                    figures of a running server
             neverblock fibers                    what each of its requests does and waits for
+            neverblock advise                    what they waited for and need not have
             neverblock top                       figures and requests, live
             neverblock bench hello               reproduce a benchmark
       TEXT

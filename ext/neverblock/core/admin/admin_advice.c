@@ -12,7 +12,7 @@
 #include "os/clock.h"
 
 /* It is made so often at most. */
-#define EVERY_NS (15 * NB_NS_PER_S)
+#define EVERY_NS (60 * NB_NS_PER_S)
 
 static const char none[] = "{\"advice\":[],\"state\":\"asked\"}\n";
 static const char never[] = "{\"advice\":[],\"error\":\"nobody makes advice for this server\"}\n";

@@ -3,6 +3,7 @@
 # All advice about a running server, for people and for programs.
 
 require "neverblock/watch/advice"
+require "neverblock/watch/advice/pools"
 require "neverblock/watch/columns"
 require "neverblock/watch/document"
 require "neverblock/watch/units"
@@ -19,16 +20,17 @@ module NeverBlock
         # @raise [Unreachable]
         def self.ask(client, least_s: LEAST_S)
           observed = Document.parse(client.fetch(OBSERVED)).to_h
-          new(observed, least_s: least_s)
+          new(observed, Document.parse(client.fetch).to_h, least_s: least_s)
         end
 
         # @param observed [Hash] /observed.json
+        # @param status [Hash] /status.json
         # @param least_s [Float]
-        def initialize(observed, least_s: LEAST_S)
+        def initialize(observed, status = {}, least_s: LEAST_S)
           requests = observed["requests"].is_a?(Array) ? observed["requests"] : []
           @requests = requests.size
           @unread = Advice.unread(observed)
-          @advice = Advice.of(observed, least_s: least_s)
+          @advice = Pools.of(status) + Advice.of(observed, least_s: least_s)
         end
 
         # Drops the advice for which the block is false.
@@ -40,7 +42,8 @@ module NeverBlock
 
         # @return [Hash]
         def to_h
-          { "advice" => @advice, "observed" => @requests, "unread" => @unread }
+          { "advice" => @advice, "observed" => @requests, "unread" => @unread,
+            "made_at" => Time.now.to_f.round(3) }
         end
 
         # @return [String]

@@ -43,7 +43,7 @@ end
 
 words = ARGV.dup
 case words.first
-when "status", "fibers" then exec(*EXE, *with_admin(words))
+when "status", "fibers", "advise" then exec(*EXE, *with_admin(words))
 when "reload" then exec(*EXE, *with_pidfile(words))
 when "init", "check" then exec(*EXE, *words)
 when "top"
