@@ -15,7 +15,8 @@ class ActiveRecordAsyncTest < RecordsCase
 
   def self.server_options
     {
-      options: ["-C", configuration, *ADMIN, *ServerProcess.one_process("a test of one process's pools")],
+      options: ["-C", configuration, *ADMIN,
+                *ServerProcess.one_process("a test of one process's pools")],
       env: { "NB_TEST_RECORDS" => JSON.generate(pools("neverblock_", pool: POOL)),
              "NB_TEST_ASYNC" => POOL.to_s }
     }

@@ -22,7 +22,8 @@ module NeverBlock
         return if ::PG::Connection.include?(Connection)
 
         ::PG::Connection.prepend(Connection, LargeObjects::Calls, Lent)
-        ::PG::CancelConnection.prepend(Cancelling, Lent) if defined?(::PG::CancelConnection) # libpq 17
+        # libpq 17
+        ::PG::CancelConnection.prepend(Cancelling, Lent) if defined?(::PG::CancelConnection)
         ::PG::Connection.singleton_class.prepend(Connecting)
         ::PG::Result.prepend(Rows)
       end

@@ -45,7 +45,9 @@ module NeverBlock
       # @return [Array<String>] files of the application that are not here
       def unread(observed)
         requests = observed["requests"].is_a?(Array) ? observed["requests"] : []
-        paths(requests.map { |document| Request.new(document) }).reject { |path| File.readable?(path) }
+        paths(requests.map { |document|
+          Request.new(document)
+        }).reject { |path| File.readable?(path) }
       end
 
       # @param requests [Array<Request>]

@@ -38,17 +38,17 @@ enum { OWNER_APPLICATION = 1, OWNER_OTHERS, OWNER_SKIPPED };
 #define INDEX_SIZE (2 * NB_OBSERVED_FRAMES_MAX)
 
 /* A request that is observed. */
-typedef struct room {
+typedef struct observing_room {
     const nb_task *task; /* NULL: none */
     uint64_t exchange;
     int64_t began_ns;
     VALUE frames[NB_OBSERVED_FRAMES_MAX]; /* by number; marked */
     uint16_t index[INDEX_SIZE];           /* number + 1 by frame and line; 0: empty */
     nb_observed_request request;
-} room;
+} observing_room;
 
 struct nb_observing {
-    room *rooms[ROOMS]; /* made when they are needed */
+    observing_room *rooms[ROOMS]; /* made when they are needed */
     nb_frame_table owners;
 };
 
@@ -137,7 +137,7 @@ static int owner_of(const nb_executor *executor, VALUE frame) {
 }
 
 /* NB_OBSERVED_NONE: it does not fit. */
-static uint32_t add_frame(room *room, VALUE frame, uint32_t line, bool other) {
+static uint32_t add_frame(observing_room *room, VALUE frame, uint32_t line, bool other) {
     description read = {.frame = frame, .path = Qnil, .name = Qnil};
     if (!read_frame(read_all, &read)) return NB_OBSERVED_NONE;
     uint32_t number = nb_observation_frame(&room->request.observation, slice_of(read.path), line, slice_of(read.name),
@@ -148,7 +148,7 @@ static uint32_t add_frame(room *room, VALUE frame, uint32_t line, bool other) {
     return number;
 }
 
-static uint32_t number_of(room *room, VALUE frame, uint32_t line, bool other) {
+static uint32_t number_of(observing_room *room, VALUE frame, uint32_t line, bool other) {
     const nb_observation *observation = &room->request.observation;
     uint32_t i = nb_frame_hash(frame, line) % INDEX_SIZE;
     for (; room->index[i]; i = (i + 1) % INDEX_SIZE) {
@@ -160,13 +160,13 @@ static uint32_t number_of(room *room, VALUE frame, uint32_t line, bool other) {
     return number;
 }
 
-typedef struct stack {
+typedef struct taken_stack {
     uint16_t numbers[NB_OBSERVED_DEPTH_MAX];
     uint16_t depth, others;
     bool whole;
-} stack;
+} taken_stack;
 
-static void take(room *room, stack *stack, int place, bool other) {
+static void take(observing_room *room, taken_stack *stack, int place, bool other) {
     uint32_t number = number_of(room, frames[place], (uint32_t)lines[place], other);
     stack->whole = stack->whole && number != NB_OBSERVED_NONE;
     if (!stack->whole) return;
@@ -175,7 +175,7 @@ static void take(room *room, stack *stack, int place, bool other) {
 }
 
 /* Of the frames before the application's innermost. Returns the place of that. */
-static int take_others(const nb_executor *executor, room *room, stack *stack) {
+static int take_others(const nb_executor *executor, observing_room *room, taken_stack *stack) {
     int last[NEXT_TO_APPLICATION], count = 0, place = 0;
     for (int owner; place < frame_count && (owner = owner_of(executor, frames[place])) != OWNER_APPLICATION; place++) {
         if (owner != OWNER_OTHERS) continue;
@@ -192,8 +192,8 @@ static int take_others(const nb_executor *executor, room *room, stack *stack) {
 }
 
 /* Takes what belongs there of the frames, which begin with the innermost. */
-static void sort_frames(const nb_executor *executor, room *room, stack *stack) {
-    *stack = (struct stack){.whole = true};
+static void sort_frames(const nb_executor *executor, observing_room *room, taken_stack *stack) {
+    *stack = (taken_stack){.whole = true};
     int place = take_others(executor, room, stack);
     for (; place < frame_count && stack->whole && stack->depth - stack->others < APPLICATION_MAX; place++) {
         if (owner_of(executor, frames[place]) == OWNER_APPLICATION) take(room, stack, place, false);
@@ -201,7 +201,7 @@ static void sort_frames(const nb_executor *executor, room *room, stack *stack) {
 }
 
 /* False: it does not fit. */
-static bool take_stack(const nb_executor *executor, room *room, stack *stack) {
+static bool take_stack(const nb_executor *executor, observing_room *room, taken_stack *stack) {
     frame_count = rb_profile_frames(0, FRAMES_FIRST, frames, lines);
     sort_frames(executor, room, stack);
     if (frame_count == FRAMES_FIRST && stack->whole && stack->depth - stack->others < APPLICATION_MAX) {
@@ -219,19 +219,19 @@ static bool has_observing(nb_executor *executor) {
     return executor->observing != NULL;
 }
 
-static room *room_of(const nb_executor *executor, const nb_task *task) {
+static observing_room *room_of(const nb_executor *executor, const nb_task *task) {
     for (unsigned i = 0; executor->observing && i < ROOMS; i++) {
-        room *room = executor->observing->rooms[i];
+        observing_room *room = executor->observing->rooms[i];
         if (room && room->task == task && room->exchange == task->exchange) return room;
     }
     return NULL;
 }
 
 /* NULL: all are in use, or there is no memory. */
-static room *free_room(nb_executor *executor, int64_t now_ns) {
-    room *longest = NULL;
+static observing_room *free_room(nb_executor *executor, int64_t now_ns) {
+    observing_room *longest = NULL;
     for (unsigned i = 0; i < ROOMS; i++) {
-        room **room = &executor->observing->rooms[i];
+        observing_room **room = &executor->observing->rooms[i];
         if (!*room) *room = nb_alloc_zero(1, sizeof(**room));
         if (!*room || !(*room)->task) return *room;
         if (!longest || (*room)->began_ns < longest->began_ns) longest = *room;
@@ -240,9 +240,9 @@ static room *free_room(nb_executor *executor, int64_t now_ns) {
 }
 
 /* NULL: it is not observed. */
-static room *begin(nb_executor *executor, nb_task *task, int64_t now_ns) {
+static observing_room *begin(nb_executor *executor, nb_task *task, int64_t now_ns) {
     task->account.observed = NB_ACCOUNT_NOT_OBSERVED;
-    room *room = has_observing(executor) ? free_room(executor, now_ns) : NULL;
+    observing_room *room = has_observing(executor) ? free_room(executor, now_ns) : NULL;
     uint64_t key = nb_kept_request_key(task);
     if (!room || !nb_observed_begin(executor->link->observed, key, now_ns)) return NULL;
     task->account.observed = NB_ACCOUNT_OBSERVED;
@@ -256,19 +256,19 @@ static room *begin(nb_executor *executor, nb_task *task, int64_t now_ns) {
 }
 
 /* Its room may have been given to another. */
-static room *room_for(nb_executor *executor, nb_task *task, int64_t now_ns) {
+static observing_room *room_for(nb_executor *executor, nb_task *task, int64_t now_ns) {
     if (task->account.observed == NB_ACCOUNT_UNDECIDED) return begin(executor, task, now_ns);
-    room *room = room_of(executor, task);
+    observing_room *room = room_of(executor, task);
     if (!room) task->account.observed = NB_ACCOUNT_NOT_OBSERVED;
     return room;
 }
 
 /* --- one wait --- */
 
-static void record(const nb_executor *executor, room *room, const nb_wait *wait, const nb_observed_wait *facts) {
+static void record(const nb_executor *executor, observing_room *room, const nb_wait *wait, const nb_observed_wait *facts) {
     nb_observation *observation = &room->request.observation;
     nb_fiber_wait told;
-    stack stack;
+    taken_stack stack;
     bool known = observation->wait_count < NB_OBSERVED_WAITS_MAX && wait->record != NB_FIBER_NONE &&
                  nb_fiber_wait_read(executor->link->fibers, wait->record, &told);
     if (!known || !take_stack(executor, room, &stack)) {
@@ -285,7 +285,7 @@ void nb_executor_observe(void *owner, const nb_wait *wait, int64_t began_ns) {
     nb_task *task = NB_LIST_ENTRY(wait->serving.account, nb_task, account);
     int64_t now_ns = wait->scheduler->counted.at_ns;
     if (executor->over || nb_executor_in_child(executor)) return;
-    room *room = room_for(executor, task, now_ns);
+    observing_room *room = room_for(executor, task, now_ns);
     if (!room || now_ns - began_ns < NB_OBSERVED_WAIT_NS) return;
     nb_observed_wait facts = {
         .began_ns = began_ns, .ready_ns = wait->ready_ns, .ended_ns = now_ns, .kind = wait->accounted_kind};
@@ -298,7 +298,7 @@ void nb_observed_request_end(nb_task *task) {
     nb_executor *executor = task->executor;
     if (task->account.observed != NB_ACCOUNT_OBSERVED) return;
     task->account.observed = NB_ACCOUNT_NOT_OBSERVED;
-    room *room = room_of(executor, task);
+    observing_room *room = room_of(executor, task);
     if (!room) return;
     room->task = NULL;
     if (executor->over || nb_executor_in_child(executor) || !nb_account_is(&task->account, task->exchange)) return;
@@ -314,7 +314,7 @@ void nb_observing_mark(const nb_executor *executor) {
     for (int i = 0; i < frame_count; i++)
         rb_gc_mark(frames[i]);
     for (unsigned i = 0; i < ROOMS; i++) {
-        const room *room = executor->observing->rooms[i];
+        const observing_room *room = executor->observing->rooms[i];
         for (uint32_t j = 0; room && room->task && j < room->request.observation.frame_count; j++)
             rb_gc_mark(room->frames[j]);
     }
@@ -329,6 +329,6 @@ void nb_observing_free(nb_executor *executor) {
 size_t nb_observing_bytes(const nb_executor *executor) {
     size_t bytes = executor->observing ? sizeof(*executor->observing) : 0;
     for (unsigned i = 0; executor->observing && i < ROOMS; i++)
-        bytes += executor->observing->rooms[i] ? sizeof(room) : 0;
+        bytes += executor->observing->rooms[i] ? sizeof(observing_room) : 0;
     return bytes;
 }

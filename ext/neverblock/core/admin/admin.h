@@ -1,8 +1,8 @@
 /*
  * admin.h - the pages of an admin listener: /health, /ready, /metrics (Prometheus), /status.json,
- * /fibers.json, /slowest.json, /observed.json, /advice.json and /events; and what changes the server:
- * /cancel, /reload and /workers. The loop answers them itself, whatever Ruby does. A wrong method is
- * answered 405, another path 404.
+ * /fibers.json, /slowest.json, /observed.json, /advice.json and /events; and what changes the
+ * server: /cancel, /reload and /workers. The loop answers them itself, whatever Ruby does. A wrong
+ * method is answered 405, another path 404.
  *
  * Threads: that of the first loop, which has the admin listeners.
  */

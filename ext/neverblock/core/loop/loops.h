@@ -39,7 +39,7 @@ typedef struct nb_admin_side {
     bool takes_changes;     /* Ruby reloads, and changes the number of workers */
     int commands_fd;        /* a pipe to Ruby; borrowed */
     nb_admin_result result; /* loop 0's: of the last command */
-    /* Loop 0's: JSON of /advice.json, and when it was last asked for. Owned; NULL: there is none. */
+    /* Loop 0's: JSON of /advice.json, and when it was asked for last. Owned; NULL: none. */
     char *advice;
     size_t advice_bytes;
     int64_t advice_asked_ns;

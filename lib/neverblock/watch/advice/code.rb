@@ -109,7 +109,7 @@ module NeverBlock
           found.sort_by { |call| [calls?(call.block, callee) ? 0 : 1, call.location.length] }
         end
 
-        # @return [Boolean] whether the line is in a `rescue` or `ensure` for what surrounds the other
+        # @return [Boolean] whether the line is in a `rescue` or `ensure` for what is around the other
         def rescues?(line, other)
           @parents.each_key.any? do |node|
             next false unless node.is_a?(Prism::BeginNode) && covers?(node, other)
@@ -144,7 +144,9 @@ module NeverBlock
 
         # @return [Prism::Node, nil] what a constant of this file is set to
         def constant(name)
-          @parents.each_key.grep(Prism::ConstantWriteNode).find { |node| node.name.to_s == name }&.value
+          @parents.each_key.grep(Prism::ConstantWriteNode).find { |node|
+            node.name.to_s == name
+          }&.value
         end
 
         # @return [String] the line without what surrounds it

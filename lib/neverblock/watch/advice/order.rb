@@ -102,7 +102,8 @@ module NeverBlock
         def conflict?(first, second)
           return true if clash?(first, second, &:shared_writes)
 
-          !apart?(first, second) && (clash?(first, second, &:own_writes) || clash?(first, second, &:sums))
+          !apart?(first,
+                  second) && (clash?(first, second, &:own_writes) || clash?(first, second, &:sums))
         end
 
         def clash?(first, second, &writes)

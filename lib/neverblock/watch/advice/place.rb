@@ -62,7 +62,8 @@ module NeverBlock
 
         def self.block_of(frames, outside, frame, code, callee)
           scope = scope_of(frames, outside, code)
-          scope && code.calls_with_block(scope, frames[outside].line, frame.line, callee).first&.block
+          scope && code.calls_with_block(scope, frames[outside].line, frame.line,
+                                         callee).first&.block
         end
         private_class_method :scope_of, :block_of
 
@@ -172,7 +173,13 @@ module NeverBlock
           return calls.first if calls.size < 2
 
           shared = calls.map { |call| [call, *code.ancestors(call)] }
-          node = shared.first.find { |found| shared.all? { |nodes| nodes.any? { |other| other.equal?(found) } } }
+          node = shared.first.find { |found|
+            shared.all? { |nodes|
+              nodes.any? { |other|
+                other.equal?(found)
+              }
+            }
+          }
           node unless node.is_a?(Prism::StatementsNode) || Code::SCOPES.include?(node.class)
         end
 

@@ -19,7 +19,8 @@ module NeverBlock
 
         # frame: the application's innermost. turn: the line of the loop, or nil. writes: it is for
         # what it changes.
-        Found = Struct.new(:kind, :what, :frame, :loop_frame, :count, :saved_s, :waited_s, :writes) do
+        Found = Struct.new(:kind, :what, :frame, :loop_frame, :count, :saved_s, :waited_s,
+                           :writes) do
           def key
             [kind, frame.path, frame.line]
           end
@@ -35,7 +36,9 @@ module NeverBlock
         def of(request)
           waits = request.waits.select { |wait| KINDS.include?(wait.kind) && wait.own_frames.any? }
           groups = waits.group_by { |wait| [wait.kind, wait.own_frames] }.values
-          groups.select { |group| turns(group) >= LEAST }.filter_map { |group| look(group, request.waits) }
+          groups.select { |group|
+            turns(group) >= LEAST
+          }.filter_map { |group| look(group, request.waits) }
         end
 
         private
@@ -57,15 +60,18 @@ module NeverBlock
           return false unless node.is_a?(Prism::CallNode)
           return true if Words::STOPS_EARLY.include?(node.name)
 
-          receiver = node.receiver
-          receiver = receiver.receiver while receiver.is_a?(Prism::CallNode) && receiver.name != :lazy
-          receiver.is_a?(Prism::CallNode)
+          lazy?(node.receiver)
+        end
+
+        def lazy?(node)
+          node.is_a?(Prism::CallNode) && (node.name == :lazy || lazy?(node.receiver))
         end
 
         # A loop that sleeps in each turn has a reason.
         def paused?(wait, depth, others)
+          outside = wait.own_frames.take(depth + 1)
           wait.kind != "sleep" && others.any? do |other|
-            other.kind == "sleep" && other.own_frames.take(depth + 1) == wait.own_frames.take(depth + 1)
+            other.kind == "sleep" && other.own_frames.take(depth + 1) == outside
           end
         end
 
@@ -103,7 +109,8 @@ module NeverBlock
 
         def repeats?(step, place, node, body)
           database = step.kinds == ["database"]
-          return false if step.unclear? || (!database && (step.writes? || place.dropped?(step.node)))
+          return false if step.unclear?
+          return false if !database && (step.writes? || place.dropped?(step.node))
 
           predicate = node.respond_to?(:predicate) ? node.predicate : nil
           !Order.new(place).carried?(step, body, predicate: predicate, folded: folded_name(node),

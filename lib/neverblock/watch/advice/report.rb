@@ -56,7 +56,7 @@ module NeverBlock
         private
 
         def nothing
-          return "no request was observed yet that waits for a millisecond or longer" if @requests.zero?
+          return "no request that waits for a millisecond was observed yet" if @requests.zero?
 
           "no advice after #{@requests} observed request#{"s" unless @requests == 1}"
         end
@@ -68,8 +68,8 @@ module NeverBlock
 
         def lines(advice)
           rows = Array(advice["lines"]).map do |line|
-            ["  #{place(line)}", line["code"].to_s, line["for_s"] ? Units.duration(line["for_s"]) : "",
-             line["waits_for"].to_s]
+            seconds = line["for_s"] ? Units.duration(line["for_s"]) : ""
+            ["  #{place(line)}", line["code"].to_s, seconds, line["waits_for"].to_s]
           end
           Columns.align(rows, least: 0, left: [0, 1, 3])
         end

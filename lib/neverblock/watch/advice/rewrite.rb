@@ -51,7 +51,9 @@ module NeverBlock
             "saves_s" => found.saved_s.round(6), "of_s" => waited_s.round(6),
             "mend" => "NB.all would save about #{Units.duration(found.saved_s)} of " \
                       "#{Units.duration(waited_s)}#{tasks(found)}#{own_connections(steps)}",
-            "code" => found.groups.map { |group| together(found.place, group) }.reject(&:empty?).join("\n"),
+            "code" => found.groups.map { |group|
+              together(found.place, group)
+            }.reject(&:empty?).join("\n"),
             "lines" => steps.map { |step| step_line(found.place, step) }
           }
         end
@@ -84,10 +86,16 @@ module NeverBlock
 
         # Code of several lines is left out, and that of tasks of several statements.
         def together(place, steps)
-          return "" unless steps.all? { |step| step.parts.all? { |part| inside?(place, step, part) } }
+          return "" unless steps.all? { |step|
+            step.parts.all? { |part|
+              inside?(place, step, part)
+            }
+          }
 
           writes = steps.filter_map { |step| whole_assignment(place, step) }
-          whole = writes.uniq.size == steps.size && writes.map { |node| place.code.parent(node) }.uniq.one?
+          whole = writes.uniq.size == steps.size && writes.map { |node|
+            place.code.parent(node)
+          }.uniq.one?
           values = whole ? writes.map(&:value) : steps.map(&:node)
           return "" if values.any? { |value| value.slice.match?(/\n|<</) }
 
@@ -96,7 +104,9 @@ module NeverBlock
         end
 
         def inside?(place, step, part)
-          part.node.equal?(step.node) || place.code.ancestors(part.node).any? { |node| node.equal?(step.node) }
+          part.node.equal?(step.node) || place.code.ancestors(part.node).any? { |node|
+            node.equal?(step.node)
+          }
         end
 
         # `name = value`, as a statement.
@@ -137,9 +147,11 @@ module NeverBlock
         end
 
         def repeated_lines(found, what)
-          lines = [frame_line(found.frame).merge("waits_for" => what, "for_s" => found.waited_s.round(6))]
+          lines = [frame_line(found.frame).merge("waits_for" => what,
+                                                 "for_s" => found.waited_s.round(6))]
           outer = found.loop_frame
-          return lines if outer.nil? || [outer.path, outer.line] == [found.frame.path, found.frame.line]
+          return lines if outer.nil? || [outer.path,
+                                         outer.line] == [found.frame.path, found.frame.line]
 
           [frame_line(outer)] + lines
         end
@@ -167,7 +179,9 @@ module NeverBlock
           code = @sources.code(frame.path)
           return code.line(frame.line) if code
 
-          File.foreach(frame.path).with_index(1) { |text, at| return text.strip if at == frame.line }
+          File.foreach(frame.path).with_index(1) { |text, at|
+            return text.strip if at == frame.line
+          }
           ""
         rescue SystemCallError
           ""

@@ -73,14 +73,18 @@ module NeverBlock
         end
 
         def deeper_by_line(waits, depth, one_connection)
-          groups = waits.chunk_while { |one, other| one.own_frames[depth] == other.own_frames[depth] }
+          groups = waits.chunk_while { |one, other|
+            one.own_frames[depth] == other.own_frames[depth]
+          }
           groups.flat_map { |group| look(group, depth + 1, one_connection: one_connection) }
         end
 
         # @return [Hash{Wait => Prism::Node}, nil] nil: they cannot be told apart
         def calls_of(waits, place)
           calls = {}.compare_by_identity
-          waits.group_by { |wait| wait.own_frames.drop(place.depth) + wait.gem_frames.first(1) }.each_value do |alike|
+          waits.group_by { |wait|
+            wait.own_frames.drop(place.depth) + wait.gem_frames.first(1)
+          }.each_value do |alike|
             found = place.calls_of(alike.first)
             return nil if found.empty?
 
@@ -206,12 +210,15 @@ module NeverBlock
         end
 
         def after?(order, first, second, place, one_connection)
-          [first, second].any? { |step| stays?(step, place, one_connection) } || order.fixed?(first, second)
+          [first, second].any? { |step|
+            stays?(step, place, one_connection)
+          } || order.fixed?(first, second)
         end
 
         def stays?(step, place, one_connection)
-          step.fixed? ||
-            (step.kinds.include?("database") && (one_connection || place.one_connection?(step.node)))
+          return true if step.fixed?
+
+          step.kinds.include?("database") && (one_connection || place.one_connection?(step.node))
         end
 
         def found(steps, levels, place)

@@ -62,12 +62,16 @@ module NeverBlock
 
         # @return [Set<String>]
         def state_reads
-          @state_reads ||= Set.new(called.reads | inner.flat_map { |uses| uses.reads.grep(Sources::STATE) })
+          @state_reads ||= Set.new(called.reads | inner.flat_map { |uses|
+            uses.reads.grep(Sources::STATE)
+          })
         end
 
         # @return [Set<String>]
         def state_writes
-          @state_writes ||= Set.new(called.writes | inner.flat_map { |uses| (uses.writes - uses.sums).grep(Sources::STATE) } | filled)
+          @state_writes ||= Set.new(called.writes | inner.flat_map { |uses|
+            (uses.writes - uses.sums).grep(Sources::STATE)
+          } | filled)
         end
 
         # @return [Set<String>] what is only added to
@@ -245,7 +249,11 @@ module NeverBlock
         end
 
         def redis?
-          waits.any? { |wait| wait.gem_frames.any? { |frame| frame.class_name == "RedisClient" } } &&
+          waits.any? { |wait|
+            wait.gem_frames.any? { |frame|
+              frame.class_name == "RedisClient"
+            }
+          } &&
             node.is_a?(Prism::CallNode) && %i[call call_v blocking_call].include?(node.name)
         end
 

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # What a piece of code reads and writes, and whether it may leave its method. Names are "x", "@x",
-# "@@x", "$x" and "Thread.current"; "#x" is what a method of this name tells, "Y#x" one of Y, and "::" what
-# belongs to the whole process.
+# "@@x", "$x" and "Thread.current"; "#x" is what a method of this name tells, "Y#x" one of Y, and
+# "::" what belongs to the whole process.
 
 require "prism"
 require "set"
@@ -193,7 +193,8 @@ module NeverBlock
           matches(name)
           @blind ||= BLIND.include?(name)
           @leaves ||= node.receiver.nil? && Words::EXITS.include?(name)
-          return attribute(node, name.to_s.delete_suffix("=")) if node.attribute_write? && name != :[]=
+          return attribute(node,
+                           name.to_s.delete_suffix("=")) if node.attribute_write? && name != :[]=
 
           changes(node.receiver) if Words::MUTATORS.include?(name) || name.end_with?("!")
           index(node) if name == :[]=

@@ -73,12 +73,12 @@ module NeverBlock
           \A(find|get|fetch|read|load|list|search|query|select|count|all|first|last|where|show|
              describe|head|lookup|look_up|exist|include|any|empty|none|one|many|size|length|sum|max|
              min|average|avg|pluck|pick|ids|to_a|to_ary|to_h|each|map|flat_map|filter|collect|
-             records|value|body|keys|resolve|download|open|stat|info|status|scan|sleep|popen|capture|
-             request|start|call|exec|execute|perform_request|retrieve|result|take!|sole|second|third|
-             mget|hget|hmget|hgetall|hvals|hkeys|hlen|hexists|llen|lrange|lindex|scard|smembers|
+             records|value|body|keys|resolve|download|open|stat|info|status|scan|sleep|popen|
+             capture|request|start|call|exec|execute|perform_request|retrieve|result|take!|sole|second|
+             third|             mget|hget|hmget|hgetall|hvals|hkeys|hlen|hexists|llen|lrange|lindex|scard|smembers|
              sismember|srandmember|sinter|sunion|sdiff|zrange|zrevrange|zscore|zcard|zcount|zrank|
-             ttl|pttl|strlen|ping|dbsize|time|reader|aggregate|distinct|estimated|reverse|in_batches|
-             group|inspect|as_json|to_json|then|new|initialize|connect|wait|gets|recv|accept|
+             ttl|pttl|strlen|ping|dbsize|time|reader|aggregate|distinct|estimated|reverse|
+             in_batches|group|inspect|as_json|to_json|then|new|initialize|connect|wait|gets|recv|accept|
              getaddrinfo|getaddress|system|spawn|`|backtick|offload|run|join|reduce|inject|
              preload|sort|min_by|max_by|dig|fetch_rows|with_sql|blpeek|peek|check|valid|lrange|
              getrange|hscan|sscan|zscan|xlen|xrange|xrevrange|xread\z|xpending|object|url)
@@ -110,8 +110,8 @@ module NeverBlock
         SINGLE_CONNECTIONS = (TEXT_DRIVERS + %w[Net::HTTP Redis RedisClient TCPSocket UNIXSocket
                                                 Socket OpenSSL::SSL::SSLSocket IO]).freeze
 
-        SQL = /\A\s*(\(\s*)*(select|with|values|table|show|explain|insert|update|delete|merge|create|
-                             drop|alter|truncate|begin|start|commit|rollback|set|lock|call|do|copy|
+        SQL = /\A\s*(\(\s*)*(select|with|values|table|show|explain|insert|update|delete|merge|
+                             create|drop|alter|truncate|begin|start|commit|rollback|set|lock|call|do|copy|
                              listen|notify|replace|vacuum|pragma|use)\b/ix
         SQL_READ = /\A\s*(\(\s*)*(select|with|values|table|show|explain)\b/i
         SQL_WRITE_INSIDE = /\b(insert\s+into|update\s+\S+\s+set|delete\s+from|merge\s+into|

@@ -8,7 +8,8 @@ class BenchAsyncqueriesTest < BenchCase
   end
 
   def results(own_cpu: 10, alone_ms: 51, errors: 0)
-    runs = @claim.candidates.map(&:name).product(@claim.scenarios.map(&:name)).map do |name, scenario|
+    names = @claim.candidates.map(&:name).product(@claim.scenarios.map(&:name))
+    runs = names.map do |name, scenario|
       own = name == "neverblock"
       run_of(name, scenario: scenario, rate: 100, cpu_us_per_request: own ? own_cpu : 10,
                    p50_us: own ? alone_ms * 1000 : 1, p99_us: 3, rss_peak_bytes: 1,
