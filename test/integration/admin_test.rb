@@ -319,7 +319,8 @@ class AdminTest < Minitest::Test
   def test_one_process_has_the_metrics_of_the_document_but_those_of_worker_processes
     alone = ServerProcess.one_process("the metrics of one process are looked at")
     options = [*alone, *MetricsDocument::CONFIGURED]
-    with_server(app: MetricsDocument::APP, options: options, binds: MetricsDocument::BINDS) do |server|
+    with_server(app: MetricsDocument::APP, options: options,
+                binds: MetricsDocument::BINDS) do |server|
       rows = MetricsDocument.table(page(server, "/metrics").last).lines
       missing = (rows | MetricsDocument.written.lines) - rows
       assert_equal ["| `neverblock_worker_resident_memory_bytes`"],
