@@ -59,9 +59,28 @@ static void the_pools_of_each_worker_are_shown(void **state) {
     nb_test_world_close(w);
 }
 
+/* 14 workers with all the pools that a process may have. */
+static void an_answer_of_pools_has_a_bound(void **state) {
+    enum { WORKERS = 14 };
+    static char name[NB_POOL_NAME_BYTES];
+    nb_test_world *w = *state;
+    nb_test_world_open(w, WORKERS);
+    memset(name, 'x', sizeof(name) - 1);
+    for (uint32_t i = 0; i < WORKERS * NB_POOL_GAUGES_MAX; i++)
+        put_pool(w->channels[i / NB_POOL_GAUGES_MAX]->link->pools, i % NB_POOL_GAUGES_MAX, name, 2, 3);
+    page(w, "/status.json");
+    assert_shows(w, "\"worker\":12,\"kind\":\"sequel\"");
+    assert_null(strstr(w->response.body, "\"worker\":13,\"kind\":\"sequel\""));
+    page(w, "/metrics");
+    assert_shows(w, ",kind=\"sequel\",worker=\"12\"} 3\n");
+    assert_null(strstr(w->response.body, ",kind=\"sequel\",worker=\"13\"}"));
+    nb_test_world_close(w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_pools_of_each_worker_are_shown, setup),
+        cmocka_unit_test_setup(an_answer_of_pools_has_a_bound, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,6 +48,25 @@ class WatchDashboardTest < WatchCase
     assert_match(/, executor 1 busy for 2\.50 s\z/, dashboard(document(executors: BUSY)).line)
   end
 
+  POOLS = [
+    { "worker" => 0, "kind" => "sequel", "name" => "shop", "size" => 5, "in_use" => 5,
+      "waiting" => 3, "would_do" => 9,
+      "last_minute" => { "demand_max" => 9, "acquired" => 62, "waited" => 38,
+                         "waited_s" => 4.56 } },
+    { "worker" => 0, "kind" => "fibers", "name" => "a.rb:1", "size" => 5, "in_use" => 1,
+      "waiting" => 0, "last_minute" => { "demand_max" => 1 } },
+    { "worker" => 0, "kind" => "sequel", "name" => "idle", "size" => 5, "in_use" => 0,
+      "waiting" => 0, "last_minute" => { "demand_max" => 0 } }
+  ].freeze
+
+  def test_pools_that_somebody_wants_are_shown_and_a_waiter_is_marked
+    spans = dashboard(document(pools: POOLS)).screen(40, 100).flatten(1)
+    assert_equal [:warning], spans.select { |text, _| text.start_with?("shop ") }.map(&:last)
+    assert_equal [nil], spans.select { |text, _| text.start_with?("a.rb:1 ") }.map(&:last)
+    assert_match(/ 5 of 5 +3 +9 +61 % +120 ms +9\z/, spans.map(&:first).grep(/^shop/).first)
+    assert_empty spans.map(&:first).grep(/^idle/)
+  end
+
   def test_a_server_that_is_gone_is_said_so_below_what_was_last_known
     lines = dashboard(document).screen(24, 200, problem: "no answer from X")
     assert_equal [" trying again: no answer from X ", :bad], lines.last.first

@@ -56,6 +56,15 @@ class WatchReportTest < WatchCase
     assert_match(/^1 .* \? +-$/, text)
   end
 
+  def test_pools_have_a_table
+    minute = { "demand_max" => 9, "acquired" => 62, "waited" => 38, "waited_s" => 4.56 }
+    pool = { "worker" => 1, "kind" => "sequel", "name" => "shop", "size" => 5, "in_use" => 5,
+             "waiting" => 3, "last_minute" => minute, "would_do" => 9 }
+    text = Report.new(Document.new({ "pools" => [pool] })).to_s
+    assert_match(/^pool +kind +worker +in use +waiting +wanted +had to wait +each +would do$/, text)
+    assert_match(/^shop +sequel +1 +5 of 5 +3 +9 +61 % +120 ms +9$/, text)
+  end
+
   def test_requests_that_were_sent_to_a_lane_are_named
     learned = [{ "method" => "GET", "path" => "/reports/0", "left_s" => 59.5 }]
     text = Report.new(Document.new({ "lanes" => { "learned" => learned } })).to_s

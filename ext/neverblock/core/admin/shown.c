@@ -53,12 +53,14 @@ void nb_shown_route(nb_text *text, const nb_routes *routes, uint16_t number) {
 /* The first executor of a process has them; its spares and lanes have none. */
 void nb_shown_pools(const nb_dispatch *dispatch, int64_t now_ns, nb_shown_pool *show, void *context) {
     nb_pool_gauge gauge;
+    uint32_t shown = 0;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         const nb_dispatch_channel *channel = &dispatch->channels[i];
         if (!channel->channel || channel->helped != NB_CHANNEL_NONE) continue;
-        for (uint32_t record = 0; record < NB_POOL_GAUGES_MAX; record++) {
-            if (nb_pool_gauges_read(channel->channel->link->pools, record, now_ns, &gauge))
-                show(context, channel, &gauge);
+        for (uint32_t record = 0; record < NB_POOL_GAUGES_MAX && shown < NB_SHOWN_POOLS_MAX; record++) {
+            if (!nb_pool_gauges_read(channel->channel->link->pools, record, now_ns, &gauge)) continue;
+            show(context, channel, &gauge);
+            shown++;
         }
     }
 }

@@ -26,6 +26,9 @@ void nb_shown_whose(nb_text *text, const nb_dispatch_channel *channel);
    not. */
 void nb_shown_route(nb_text *text, const nb_routes *routes, uint16_t number);
 
+/* Pools of all processes that are shown: a page has a bound. */
+#define NB_SHOWN_POOLS_MAX 400u
+
 /* Calls `show` for each pool of each process, brought up to now: worker by worker. */
 typedef void nb_shown_pool(void *context, const nb_dispatch_channel *channel, const nb_pool_gauge *gauge);
 void nb_shown_pools(const nb_dispatch *dispatch, int64_t now_ns, nb_shown_pool *show, void *context);

@@ -68,13 +68,11 @@ module NeverBlock
         def checkin(connection)
           pinned = @pinned_connection.equal?(connection)
           connection.neverblock_settle if !pinned && connection.respond_to?(:neverblock_settle)
-          super
-          neverblock_tell(:changed)
+          super.tap { neverblock_tell(:changed) }
         end
 
         def remove(...)
-          super
-          neverblock_tell(:changed)
+          super.tap { neverblock_tell(:changed) }
         end
 
         # Without it the pool is one that ActiveRecord has removed.
