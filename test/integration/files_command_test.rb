@@ -132,6 +132,7 @@ class FilesCommandProcessTest < ServerProcessCase
     serving = /Serving #{folder}; Ctrl-C stops#{more}/
     assert_match(%r{\AListening on #{Over.scheme}://127\.0\.0\.1:\d+\n#{serving}\n\z}, lines)
     refute_includes self.class.server.stderr, "\r"
+    refute_includes self.class.server.stderr, "stack" # a listing is not deep
   end
 
   def test_an_entry_for_each_request

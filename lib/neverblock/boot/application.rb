@@ -71,15 +71,19 @@ module NeverBlock
 
     def folder_named(name, path)
       inside = File.join(name.to_s, DEFAULT_FILE)
-      example = ", such as #{inside}" if File.exist?(File.join(path, DEFAULT_FILE))
-      "#{name} is a folder; name a rackup file#{example}"
+      if File.exist?(File.join(path, DEFAULT_FILE))
+        return "#{name} is a folder; name a rackup file, such as #{inside}"
+      end
+
+      "#{name} is a folder; name a rackup file, or share its files: neverblock files #{name}"
     end
 
     def missing(name, path)
       folder = File.dirname(path)
       if name.nil?
         return "there is no #{DEFAULT_FILE} in #{folder}; start in the application's folder, " \
-               "or name its rackup file: neverblock path/to/config.ru"
+               "or name its rackup file: neverblock path/to/config.ru " \
+               "(to share this folder's files: neverblock files)"
       end
 
       hint = ": its folder does not exist" unless File.directory?(folder)

@@ -38,16 +38,17 @@ module NeverBlock
 
       # Serves until it is told to stop.
       # @param warnings [Array<String>] further lines for the log
+      # @param deep [Boolean] whether the application's calls may want a thread's stack
       # @yieldreturn [#call] the Rack application, loaded after all checks
       # @return [Integer] exit status
       # @raise [Error] when it cannot start
-      def run(warnings: [], &load)
+      def run(warnings: [], deep: true, &load)
         config = @settings.config
         name = environment_name
         limits = Limits.new(config)
         limits.check_fibers
         spool = Spool.check(config.spool_directory)
-        lines = [*Stacks.notice, *spool, *limits.raise_descriptors,
+        lines = [*(Stacks.notice if deep), *spool, *limits.raise_descriptors,
                  *limits.tight_memory(workers), *warnings]
         status = holding_pidfile { serve(config, name, lines, &load) }
         @again.call if @runner.again? && status.zero?

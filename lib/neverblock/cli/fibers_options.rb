@@ -28,8 +28,9 @@ module NeverBlock
             --query           show query strings too; they may hold secrets
             --route TEXT      only requests of this route, or whose path begins with TEXT
             --state STATE     only those that are running, ready or waiting
-            --waits-for KIND  only those that wait for: #{KINDS.first(9).join(", ")},
-                              #{KINDS.drop(9).join(", ")}
+            --waits-for KIND  only those that wait for: #{KINDS.first(6).join(", ")},
+                              #{KINDS[6, 9].join(", ")},
+                              #{KINDS.drop(15).join(", ")}
             --older-than S    only requests that are older than S seconds
             --json            for programs; docs/guides/fibers.md has the fields
         -h, --help            show this help

@@ -40,7 +40,7 @@ module NeverBlock
         environment = Config::Environment.new({ "RACK_ENV" => "production" })
         Boot::Launch.new(settings, environment, out: @out,
                                                 greet: ->(server) { greet(server, settings) })
-                    .run { listing }
+                    .run(deep: false) { listing }
       ensure
         @line&.stop
       end

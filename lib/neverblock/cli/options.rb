@@ -134,7 +134,8 @@ module NeverBlock
 
         shown = word.match?(/\A[\w.-]+\z/) ? word : word.inspect
         raise ConfigError, "there is no command and no file #{shown}" \
-                           "#{Suggestion.for(word, commands)}; commands are #{commands.join(", ")}"
+                           "#{Suggestion.for(word, commands)}; " \
+                           "commands are #{CLI::COMMANDS.join(", ")}"
       end
 
       def add_settings

@@ -188,7 +188,7 @@ module NeverBlock
 
         def unix(rest)
           path, _, query = rest.partition("?")
-          refuse("write three slashes: unix:///#{path}") unless path.start_with?("/")
+          refuse_relative(path) unless path.start_with?("/")
 
           path = Percent.decode(path)
           refuse("the path has a NUL byte") if path.include?("\0")
@@ -215,15 +215,19 @@ module NeverBlock
 
         def without_scheme
           if @text.start_with?("unix:")
-            path = @text.delete_prefix("unix:").delete_prefix("/")
-            refuse("write three slashes: unix:///#{path}")
+            refuse_relative(@text.delete_prefix("unix:").delete_prefix("/"))
           end
           refuse("write unix://#{@text}") if @text.start_with?("/")
           refuse("write http://0.0.0.0#{@text}") if @text.match?(/\A:\d+\z/)
-          refuse("write http://127.0.0.1:#{@text}, or -p #{@text}") if @text.match?(/\A\d+\z/)
+          refuse("write http://127.0.0.1:#{@text}") if @text.match?(/\A\d+\z/)
           refuse("write http://#{@text}") if @text.match?(/\A(\[[\h:.]+\]|[\w.-]+):\d+\z/)
 
           refuse(allowed)
+        end
+
+        def refuse_relative(path)
+          refuse("write three slashes: unix:///#{path}; for a file of this folder " \
+                 "unix://#{File.expand_path(path)}")
         end
 
         def ipv6_without_brackets?(authority)

@@ -21,7 +21,7 @@ module NeverBlock
         # fibers 1_024
 
         # Liveness, readiness, metrics and status, answered even while the application is stuck.
-        # admin "http://127.0.0.1:9393"
+        # admin "http://127.0.0.1:9293"
       TEXT
 
       # @param sources [Array<RubyFile, Keyed>]

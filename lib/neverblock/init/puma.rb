@@ -16,7 +16,7 @@ module NeverBlock
                 "that) get a share of what the database takes; another number is kept."
       NO_THREAD = "requests have no threads of their own that begin and end"
       CONTROL = "`neverblock stop`, `reload` and `status` take the place of pumactl, by pidfile " \
-                "or address; `admin \"http://127.0.0.1:9393\"` answers /health, /ready, " \
+                "or address; `admin \"http://127.0.0.1:9293\"` answers /health, /ready, " \
                 "/metrics and /status.json"
       LOOP = "connections are the I/O loop's, which takes as many as there are"
 
@@ -68,6 +68,7 @@ module NeverBlock
           "nothing is called there; `at_exit` works as ever",
         %i[after_booted on_booted single cluster] =>
           "nothing is called there; code at the end of this file runs before the server listens",
+        %i[daemonize] => "the server stays in the foreground: let the service manager run it",
         %i[load] => "there is one file here; bring its lines over"
       }.freeze
 

@@ -4,6 +4,7 @@
 # text of its author, so that `ENV.fetch("PORT", 3000)` stays that.
 
 require "neverblock/errors"
+require "neverblock/config/source_error"
 
 module NeverBlock
   module Init
@@ -33,9 +34,18 @@ module NeverBlock
       # @raise [ConfigError] when it is not Ruby
       def self.read(text, name)
         new(text).all
-      rescue SyntaxError => e
-        raise ConfigError, "#{name} is not valid Ruby: #{e.message.lines.first.to_s.strip}"
+      rescue SyntaxError
+        raise ConfigError, complaint(text, name)
       end
+
+      # The tree's own error has no line before Ruby 3.4.
+      def self.complaint(text, name)
+        RubyVM::InstructionSequence.compile(text, name)
+        "#{name} is not valid Ruby"
+      rescue SyntaxError => e
+        SourceError.describe(e, name)
+      end
+      private_class_method :complaint
 
       def initialize(text)
         @lines = text.lines

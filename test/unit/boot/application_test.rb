@@ -100,6 +100,13 @@ class ApplicationTest < Minitest::Test
     assert_match(%r{is a folder; name a rackup file, such as .*/config\.ru\z}, error.message)
   end
 
+  def test_a_folder_of_files_says_what_shares_it
+    error = assert_raises(NeverBlock::ApplicationError) do
+      NeverBlock::Application.locate(".", @directory)
+    end
+    assert_match(/is a folder; .* share its files: neverblock files \.\z/, error.message)
+  end
+
   private
 
   def write(name, text)

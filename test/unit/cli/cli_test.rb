@@ -51,8 +51,7 @@ class CLITest < Minitest::Test
     "one.ru two.ru" => "only one rackup file can be served; got one.ru two.ru",
     "chek" => "no command and no file chek; did you mean check?",
     "serv" => "did you mean serve?",
-    "frobnicate" =>
-      "commands are serve, init, check, files, stop, reload, status, fibers, top, bench, upgrade",
+    "frobnicate" => "commands are #{NeverBlock::CLI::COMMANDS.join(", ")}\n",
     "--admin 9293" => "write http://127.0.0.1:9293",
     # Not yet
     "--public" => "--public takes a value: --public DIR",

@@ -56,7 +56,8 @@ class BindTest < Minitest::Test
     "[::1]:9292" => "write http://[::1]:9292",
     "/run/app.sock" => "write unix:///run/app.sock",
     "unix:/run/app.sock" => "unix:///run/app.sock",
-    "unix://run/app.sock" => "three slashes: unix:///run/app.sock",
+    "unix://run/app.sock" => "three slashes: unix:///run/app.sock; for a file of this folder " \
+                             "unix://#{Dir.pwd}/run/app.sock",
     "unix:///run/" => "names a directory",
     "unix:///#{"x" * Bind::PATH_BYTES_MAX}" => "bytes, the system allows",
     "unix:///run/a.sock?mode=0888" => "octal",

@@ -4,6 +4,6 @@
 
 case ARGV
 in ["exec", *words] then exec(*words)
-in ["add", "neverblock"] then nil
+in ["add", "neverblock", "--git", String] then nil
 else abort("bundle #{ARGV.join(" ")} is not known to samples")
 end
