@@ -149,6 +149,7 @@ class LifecycleTest < Minitest::Test
     ServerProcess.run(HELLO, options: alone) do |server|
       {
         "HUP" => "this server is one process",
+        "USR1" => "HUP or `neverblock reload` loads new code",
         "USR2" => "upgrading in place is not supported yet",
         "TTIN" => "this server is one process",
         "TTOU" => "this server is one process"

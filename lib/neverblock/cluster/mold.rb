@@ -32,7 +32,7 @@ module NeverBlock
                        "a worker: the application keeps too many open, or ulimit -n is too low"
       # Signals that a terminal or a service manager sends to all processes of a server. The front
       # handles them.
-      LEFT_TO_THE_FRONT = %w[INT TERM HUP USR2 TTIN TTOU].freeze
+      LEFT_TO_THE_FRONT = %w[INT QUIT TERM HUP USR1 USR2 TTIN TTOU].freeze
       # Seconds between checks of the children, in case a handler of the application takes a
       # SIGCHLD.
       LOOK_S = 1

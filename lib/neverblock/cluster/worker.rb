@@ -32,7 +32,7 @@ require "neverblock/server/later"
 module NeverBlock
   module Cluster
     class Worker
-      IGNORED = %w[INT HUP USR2 TTIN TTOU].freeze
+      IGNORED = %w[INT QUIT HUP USR1 USR2 TTIN TTOU].freeze
       # Seconds for at_exit blocks.
       EXIT_S = 5
       LOG_FLUSH_MS = 1_000

@@ -4,11 +4,12 @@
 # Everything that happens is an event on one queue, which the main thread reads; signal handlers and
 # executor threads only push.
 #
-#   TERM, INT                drain; exit status 0 when everything has ended
-#   TERM or INT once more    close every connection; exit status 1
+#   TERM, INT, QUIT          drain; exit status 0 when everything has ended
+#   one of these once more   close every connection; exit status 1
 #   HUP                      read certificates anew, and replace workers by new ones with new code
 #                            (Cluster::Front); if the terminal is closed: like TERM
 #   TTIN, TTOU               add a worker, remove a worker (Cluster::Front)
+#   USR1, USR2               log entry: what else there is
 #   an executor fails        log entry; exit status 1
 
 require "neverblock/errors"
@@ -19,11 +20,16 @@ require "neverblock/server/terminal"
 module NeverBlock
   class Server
     class Runner
-      STOP = %w[TERM INT].freeze
+      STOP = %w[TERM INT QUIT].freeze
       # Signals for a server with workers, and its methods.
       WITH_WORKERS = { "HUP" => :reload, "TTIN" => :add_worker, "TTOU" => :remove_worker }.freeze
-      # Signals of the interface that are not supported yet, and their purpose.
-      NOT_YET = { "USR2" => "upgrading in place" }.freeze
+      # Signals that do nothing, and what is said of them.
+      TOLD = {
+        "USR1" => "HUP or `neverblock reload` loads new code; nothing is done",
+        "USR2" => "upgrading in place is not supported yet, HUP loads new code; nothing is done"
+      }.freeze
+      # An application that traps one of these keeps it.
+      YIELDED = %w[QUIT USR1].freeze
       HANGUP = "HUP"
       LOG_FLUSH_MS = 1_000
       # Seconds fibers have to end after every connection was closed; then the process exits.
@@ -88,8 +94,9 @@ module NeverBlock
       private
 
       def trap_signals
-        names = STOP + WITH_WORKERS.keys + NOT_YET.keys
+        names = STOP + WITH_WORKERS.keys + TOLD.keys
         previous = names.to_h { |name| [name, Signal.trap(name) { signal(name) }] }
+        YIELDED.each { |name| Signal.trap(name, previous[name]) if previous[name].is_a?(Proc) }
         @terminal.was_handled_by(previous["HUP"])
         previous
       end
@@ -123,13 +130,13 @@ module NeverBlock
           when *STOP then stop(event)
           when HANGUP then @terminal.gone? ? hang_up : renew
           when *WITH_WORKERS.keys then to_workers(event)
-          else not_yet(event)
+          else tell(event)
           end
         end
       end
 
-      def not_yet(name)
-        @server.log.info("SIG#{name}: #{NOT_YET.fetch(name)} is not supported yet; nothing is done")
+      def tell(name)
+        @server.log.info("SIG#{name}: #{TOLD.fetch(name)}")
       end
 
       def start_again

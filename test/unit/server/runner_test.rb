@@ -60,9 +60,18 @@ class RunnerTest < Minitest::Test
     assert_equal 1, @fake.engine.calls.count([:stop_now])
   end
 
-  def test_usr2_says_that_it_does_not_work_yet_and_nothing_else_happens
-    assert_equal(0, run_server { send_signal("USR2") })
-    assert_match(/SIGUSR2: upgrading in place is not supported yet; nothing is done/, @log.text)
+  def test_usr1_and_usr2_say_what_there_is_and_nothing_else_happens
+    assert_equal(0, run_server { %w[USR1 USR2].each { |name| send_signal(name) } })
+    assert_match(/SIGUSR1: HUP or `neverblock reload` loads new code; nothing is done/, @log.text)
+    assert_match(/SIGUSR2: upgrading in place is not supported yet, .*nothing is done/, @log.text)
+  end
+
+  def test_what_an_application_traps_stays_its_own
+    got = Thread::Queue.new
+    before = Signal.trap("USR1") { got << :usr1 }
+    assert_equal(0, run_server { send_signal("USR1").then { got.pop } })
+  ensure
+    Signal.trap("USR1", before || "DEFAULT")
   end
 
   def test_hup_reads_certificates_anew_where_there_are_some

@@ -86,25 +86,40 @@ static void take_asked(nb_executor *executor) {
     executor->traces_for_ns = 0;
 }
 
-static bool waits_for_long(const nb_executor *executor, uint32_t wait, int64_t now_ns) {
+typedef enum turn_of_wait { DONE, YOUNG, DUE } turn_of_wait;
+
+static turn_of_wait turn_of(const nb_executor *executor, uint32_t wait, int64_t now_ns) {
     nb_fiber_wait read;
-    if (nb_fiber_trace_taken_ns(memory_of(executor), wait) != 0) return false;
-    return nb_fiber_wait_read(memory_of(executor), wait, &read) && now_ns - read.since_ns >= LONG_WAIT_NS;
+    if (wait == NB_FIBER_NONE || nb_fiber_trace_taken_ns(memory_of(executor), wait) != 0) return DONE;
+    if (!nb_fiber_wait_read(memory_of(executor), wait, &read)) return DONE;
+    return now_ns - read.since_ns >= LONG_WAIT_NS ? DUE : YOUNG;
 }
 
 static void take_long(nb_executor *executor, int64_t now_ns) {
     size_t places = nb_scheduler_parked_places(executor->scheduler);
     int64_t began_ns = nb_clock_monotonic_ns();
-    executor->traces_long_ns = now_ns;
+    if (nb_scheduler_take_waited(executor->scheduler)) executor->traces_taken = executor->traced_places = 0;
     for (size_t i = 0; i < places && i < LONG_PLACES; i++) {
         VALUE fiber = Qnil;
         if (++executor->trace_long_place >= places) executor->trace_long_place = 0;
         uint32_t wait = nb_scheduler_parked_at(executor->scheduler, executor->trace_long_place, &fiber);
-        if (wait == NB_FIBER_NONE || !waits_for_long(executor, wait, now_ns)) continue;
+        turn_of_wait turn = turn_of(executor, wait, now_ns);
+        executor->traced_places = turn == YOUNG ? 0 : executor->traced_places + 1;
+        if (turn != DUE) continue;
         take(executor, fiber, wait);
+        executor->traces_taken++;
         RB_GC_GUARD(fiber);
         if (nb_clock_monotonic_ns() - began_ns >= LONG_BUDGET_NS) return;
     }
+}
+
+/* More traces than there is room for would take the places of one another. */
+int64_t nb_executor_traces_due_ns(const nb_executor *executor) {
+    size_t places = nb_scheduler_parked_places(executor->scheduler);
+    if (!executor->figures || places == 0) return INT64_MAX;
+    bool done = executor->traced_places >= places || executor->traces_taken >= NB_FIBER_TRACES_MAX;
+    if (done && !nb_scheduler_waited(executor->scheduler)) return INT64_MAX;
+    return executor->traces_long_ns + LONG_EVERY_NS;
 }
 
 void nb_executor_traces_take(nb_executor *executor) {
@@ -112,6 +127,7 @@ void nb_executor_traces_take(nb_executor *executor) {
     int64_t now_ns = nb_scheduler_now(executor->scheduler);
     bool asked = nb_executor_traces_asked(executor);
     bool looks = now_ns - executor->traces_long_ns >= LONG_EVERY_NS;
+    if (looks) executor->traces_long_ns = now_ns;
     if ((!asked && !looks) || !has_room(executor)) return;
     if (looks) take_long(executor, now_ns);
     if (asked) take_asked(executor);

@@ -15,6 +15,9 @@
 void nb_executor_traces_take(nb_executor *executor);
 /* Has a loop asked for traces that are not all taken yet? */
 bool nb_executor_traces_asked(const nb_executor *executor);
+/* When the next turn is to come for traces, though nothing else is to be done; INT64_MAX: all that
+   have waited for long are traced, or none waits. */
+int64_t nb_executor_traces_due_ns(const nb_executor *executor);
 /* Frees the room that traces are made in. */
 void nb_executor_traces_free(nb_executor *executor);
 

@@ -163,6 +163,8 @@ static bool source_starves(void *owner) {
     return false;
 }
 
+static int64_t source_due(void *owner) { return nb_executor_traces_due_ns(owner); }
+
 static bool source_prepare_sleep(void *owner) {
     nb_executor *executor = owner;
     trim_pool(executor);
@@ -190,6 +192,7 @@ void nb_executor_attach(nb_executor *executor) {
         .wake_fd = executor->link->executor_wake.read_fd,
         .drain = source_drain,
         .prepare_sleep = source_prepare_sleep,
+        .due = source_due,
         .awake = source_awake,
         .wait = source_wait,
         .turn_end = source_turn_end,

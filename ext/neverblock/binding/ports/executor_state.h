@@ -80,6 +80,8 @@ struct nb_executor {
     struct nb_stall *trace;
     int64_t traces_for_ns, traces_long_ns;
     size_t trace_place, trace_long_place;
+    size_t traced_places;  /* looked at one after the other, in which nothing was left to trace */
+    uint32_t traces_taken; /* since a wait has begun */
     nb_slow_request *slow; /* room for one (executor/slow_requests.h), or NULL */
     /* requests that are observed (executor/observed_requests.h), or NULL */
     struct nb_observing *observing;

@@ -221,6 +221,8 @@ static void sleep_in_poller(nb_scheduler *scheduler, bool with_source) {
                             .until_ns = nb_timers_next_ns(&scheduler->timers),
                             .with_source = with_source};
     call.shares_gvl = scheduler->attached && scheduler->source.shares_gvl;
+    int64_t due_ns = with_source ? scheduler->source.due(scheduler->source.owner) : INT64_MAX;
+    if (due_ns < call.until_ns) call.until_ns = due_ns;
     if (call.until_ns != INT64_MAX) {
         int64_t now_ns = nb_event_loop_clock(scheduler);
         if (call.until_ns <= now_ns) return;

@@ -59,6 +59,15 @@ int64_t nb_scheduler_count(VALUE self) {
     return now_ns;
 }
 
+bool nb_scheduler_waited(VALUE self) { return nb_scheduler_get(self)->waited; }
+
+bool nb_scheduler_take_waited(VALUE self) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    bool waited = scheduler->waited;
+    scheduler->waited = false;
+    return waited;
+}
+
 size_t nb_scheduler_parked_places(VALUE self) { return nb_scheduler_get(self)->parked.capacity; }
 
 uint32_t nb_scheduler_parked_at(VALUE self, size_t place, VALUE *fiber) {

@@ -57,6 +57,9 @@ int64_t nb_scheduler_count(VALUE scheduler);
    NB_FIBER_NONE: the place is free, or its wait is not recorded. Places change when fibers park. */
 uint32_t nb_scheduler_parked_at(VALUE scheduler, size_t place, VALUE *fiber);
 size_t nb_scheduler_parked_places(VALUE scheduler);
+/* Was a wait recorded since the last nb_scheduler_take_waited? */
+bool nb_scheduler_waited(VALUE scheduler);
+bool nb_scheduler_take_waited(VALUE scheduler);
 
 /* Parks the current fiber until nb_scheduler_ready or nb_scheduler_switch_to was called for it.
    Raises what was raised into the fiber (Fiber#raise, Thread#raise). Must be called in a fiber of

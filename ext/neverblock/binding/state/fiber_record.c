@@ -63,6 +63,7 @@ void nb_fiber_record_park(nb_wait *wait, int64_t deadline_ns) {
     nb_accounting_passed(scheduler, now_ns);
     nb_accounting_wait_begins(wait, (nb_fiber_wait_kind)facts.kind, now_ns);
     if (!memory) return;
+    scheduler->waited = true;
     tell_loops(wait, memory, &facts);
     begin_waterfall(wait, &facts);
 }

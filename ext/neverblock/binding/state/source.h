@@ -35,6 +35,8 @@ typedef struct nb_scheduler_source {
     /* Sleeps in place of the poller without the GVL, at most timeout_ns (negative: no limit). Or
        NULL. */
     nb_source_wait (*wait)(void *owner, int64_t timeout_ns);
+    /* When it wants a turn though nothing has come, in monotonic nanoseconds; INT64_MAX: never. */
+    int64_t (*due)(void *owner);
     /* After each pass over the ready queue, in the loop fiber: publishes, rings. */
     void (*turn_end)(void *owner);
     /* Has something come that the next drain takes? Any fiber of the scheduler's thread. */

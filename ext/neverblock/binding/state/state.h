@@ -122,6 +122,7 @@ struct nb_scheduler {
     /* --- what wakes them --- */
     nb_timers timers;
     int64_t now_ns;
+    bool waited;    /* a wait was recorded since the source has asked */
     bool now_fresh; /* now_ns was read since the last switch to a fiber */
     nb_watches watches;
     nb_sleeper sleeper;

@@ -109,7 +109,7 @@ module NeverBlock
           found.sort_by { |call| [calls?(call.block, callee) ? 0 : 1, call.location.length] }
         end
 
-        # @return [Boolean] whether the line is in a `rescue` or `ensure` for what is around the other
+        # @return [Boolean] whether the line is in a `rescue` or `ensure` for what the other is in
         def rescues?(line, other)
           @parents.each_key.any? do |node|
             next false unless node.is_a?(Prism::BeginNode) && covers?(node, other)

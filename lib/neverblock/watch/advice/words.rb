@@ -69,20 +69,21 @@ module NeverBlock
           reset move rename append expire
         ].freeze
         # Of a library's method, these beginnings say that it reads.
-        READ_START = /
-          \A(find|get|fetch|read|load|list|search|query|select|count|all|first|last|where|show|
-             describe|head|lookup|look_up|exist|include|any|empty|none|one|many|size|length|sum|max|
-             min|average|avg|pluck|pick|ids|to_a|to_ary|to_h|each|map|flat_map|filter|collect|
-             records|value|body|keys|resolve|download|open|stat|info|status|scan|sleep|popen|
-             capture|request|start|call|exec|execute|perform_request|retrieve|result|take!|sole|second|
-             third|             mget|hget|hmget|hgetall|hvals|hkeys|hlen|hexists|llen|lrange|lindex|scard|smembers|
-             sismember|srandmember|sinter|sunion|sdiff|zrange|zrevrange|zscore|zcard|zcount|zrank|
-             ttl|pttl|strlen|ping|dbsize|time|reader|aggregate|distinct|estimated|reverse|
-             in_batches|group|inspect|as_json|to_json|then|new|initialize|connect|wait|gets|recv|accept|
-             getaddrinfo|getaddress|system|spawn|`|backtick|offload|run|join|reduce|inject|
-             preload|sort|min_by|max_by|dig|fetch_rows|with_sql|blpeek|peek|check|valid|lrange|
-             getrange|hscan|sscan|zscan|xlen|xrange|xrevrange|xread\z|xpending|object|url)
-        /x
+        READS = %w[
+          find get fetch read load list search query select count all first last where show describe
+          head lookup look_up exist include any empty none one many size length sum max min average
+          avg pluck pick ids to_a to_ary to_h each map flat_map filter collect records value body
+          keys resolve download open stat info status scan sleep popen capture request start call
+          exec execute perform_request retrieve result take! sole second third mget hget hmget
+          hgetall hvals hkeys hlen hexists llen lrange lindex scard smembers sismember srandmember
+          sinter sunion sdiff zrange zrevrange zscore zcard zcount zrank ttl pttl strlen ping dbsize
+          time reader aggregate distinct estimated reverse in_batches group inspect as_json to_json
+          then new initialize connect wait gets recv accept getaddrinfo getaddress system spawn `
+          backtick offload run join reduce inject preload sort min_by max_by dig fetch_rows with_sql
+          blpeek peek check valid getrange hscan sscan zscan xlen xrange xrevrange xpending object
+          url
+        ].freeze
+        READ_START = /\A(#{Regexp.union(READS).source}|xread\z)/
         READ_BANG = /\A(find_by|find_sole_by|first|last|second|third|take|sole)!\z/
         # They look like reading and are not.
         READS_NO = /
@@ -111,8 +112,8 @@ module NeverBlock
                                                 Socket OpenSSL::SSL::SSLSocket IO]).freeze
 
         SQL = /\A\s*(\(\s*)*(select|with|values|table|show|explain|insert|update|delete|merge|
-                             create|drop|alter|truncate|begin|start|commit|rollback|set|lock|call|do|copy|
-                             listen|notify|replace|vacuum|pragma|use)\b/ix
+                             create|drop|alter|truncate|begin|start|commit|rollback|set|lock|call|
+                             do|copy|listen|notify|replace|vacuum|pragma|use)\b/ix
         SQL_READ = /\A\s*(\(\s*)*(select|with|values|table|show|explain)\b/i
         SQL_WRITE_INSIDE = /\b(insert\s+into|update\s+\S+\s+set|delete\s+from|merge\s+into|
                                for\s+(no\s+key\s+)?update|for\s+(key\s+)?share|nextval|setval|
