@@ -269,7 +269,8 @@ static observing_room *room_for(nb_executor *executor, nb_task *task, int64_t no
 
 /* --- one wait --- */
 
-static void record(const nb_executor *executor, observing_room *room, const nb_wait *wait, const nb_observed_wait *facts) {
+static void record(const nb_executor *executor, observing_room *room, const nb_wait *wait,
+                   const nb_observed_wait *facts) {
     nb_observation *observation = &room->request.observation;
     nb_fiber_wait told;
     taken_stack stack;
