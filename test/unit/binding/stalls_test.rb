@@ -2,6 +2,7 @@
 
 require_relative "binding_case"
 require "fiddle"
+require "neverblock/server/stalls"
 
 # Tests the watch at work all the time: after a millisecond each burst is asked where it is, by job,
 # thread and signal. Meanwhile requests go on, garbage is collected at every object, and executors

@@ -73,9 +73,18 @@ static bool says_nothing(VALUE name) {
     return !RB_TYPE_P(name, T_STRING) || (RSTRING_LEN(name) > 0 && *RSTRING_PTR(name) == '#');
 }
 
+static nb_slice slice_of(VALUE text) {
+    if (!RB_TYPE_P(text, T_STRING)) return nb_slice_of("", 0);
+    return nb_slice_of(RSTRING_PTR(text), (size_t)RSTRING_LEN(text));
+}
+
 /* A part of a method: "block in show", "rescue in show". */
 static bool is_part(VALUE label) {
-    return RB_TYPE_P(label, T_STRING) && strstr(StringValueCStr(label), " in ") != NULL;
+    nb_slice text = slice_of(label), word = NB_SLICE(" in ");
+    for (size_t i = 0; i + word.size <= text.size; i++) {
+        if (memcmp(text.data + i, word.data, word.size) == 0) return true;
+    }
+    return false;
 }
 
 /* Code that was evaluated has no absolute path. */
@@ -96,11 +105,6 @@ static bool read_frame(VALUE (*read)(VALUE), description *result) {
     rb_protect(read, (VALUE)result, &tag);
     if (tag) nb_protect_drop(before);
     return tag == 0 && RB_TYPE_P(result->path, T_STRING);
-}
-
-static nb_slice slice_of(VALUE text) {
-    if (!RB_TYPE_P(text, T_STRING)) return nb_slice_of("", 0);
-    return nb_slice_of(RSTRING_PTR(text), (size_t)RSTRING_LEN(text));
 }
 
 static bool begins(nb_slice text, nb_slice with) {

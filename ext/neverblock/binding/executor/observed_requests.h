@@ -6,9 +6,9 @@
  * together. The frames are those of the fiber that has waited, taken when it runs again: of an
  * Enumerator, those of its own fiber.
  *
- * Of a stack are kept the frames of the application, the innermost 48, and up to six of other
- * code, the innermost between them and the wait. Functions in C have no line of their own, so they
- * are left out; NeverBlock's own frames, too.
+ * Of a stack are kept the frames of the application, the innermost 48, and of other code between
+ * them and the wait the three next to the wait and the three next to the application's. A function
+ * in C is one of those, with the path "<cfunc>" and line 0. NeverBlock's own frames are left out.
  *
  * On the executor's thread, with the GVL. Nothing raises, and no Ruby code runs. Where there is no
  * admin address nothing is observed.

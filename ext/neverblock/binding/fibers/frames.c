@@ -217,7 +217,7 @@ static frame_kind look_up(VALUE frame) {
     const nb_known_frame *row = nb_frame_table_find(&known, frame);
     if (row->frame != 0) return (frame_kind)row->kind;
     frame_kind kind = kind_of(frame);
-    nb_frame_table_add(&known, frame, kind);
+    nb_frame_table_add(&known, frame, (int)kind);
     watches = watches || kind == FRAME_PINS;
     return kind;
 }
