@@ -191,6 +191,7 @@ class RecordsApp
   def left_by_async(model, _query)
     executor = model.connection_pool.async_executor
     queries = NeverBlock::DB::ActiveRecord::AsyncQueries.of(executor)
+    GC.start # fibers that nobody refers to
     { running: queries.running, waiting: queries.waiting, tasks: executor.scheduled_task_count,
       fibers: ObjectSpace.each_object(Fiber).count(&:alive?) }
   end
