@@ -5,6 +5,7 @@
 # Changes are done one after the other, on a thread of their own, and /status.json tells how the
 # last one has ended.
 
+require "io/nonblock"
 require "neverblock/errors"
 require "neverblock/server/advice"
 

@@ -22,6 +22,8 @@ class ObservedTest < BindingCase
 
     def pause = sleep(0.002)
 
+    def take(gate) = gate.pop
+
     def deep(left) = left.zero? ? pause : deep(left - 1)
 
     # As a gem's.
@@ -252,18 +254,25 @@ class ObservedTest < BindingCase
     wire&.close
   end
 
+  # A sleep would be over before it begins.
   def test_collections_in_the_middle_change_nothing
+    gate = Queue.new
+    opener = Thread.new { 3.times { open_when_awaited(gate) } }
     request = observe do
+      Shop.pause
       GC.stress = true
-      2.times { Shop.total }
+      2.times { Shop.take(gate) }
       GC.stress = false
       GC.compact
-      Shop.total
+      Shop.take(gate)
     ensure
       GC.stress = false
     end
-    assert_equal 3, waits(request).size
-    waits(request).each { |wait| assert_equal "ObservedTest::Shop.pause", names(wait).first }
+    taken = waits(request).select { |wait| wait["kind"] == "queue" }
+    assert_equal 3, taken.size
+    taken.each { |wait| assert_equal "ObservedTest::Shop.take", names(wait).first }
+  ensure
+    opener&.join
   end
 
   private

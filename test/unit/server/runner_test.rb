@@ -69,7 +69,7 @@ class RunnerTest < Minitest::Test
   def test_what_an_application_traps_stays_its_own
     got = Thread::Queue.new
     before = Signal.trap("USR1") { got << :usr1 }
-    assert_equal(0, run_server { send_signal("USR1").then { got.pop } })
+    assert_equal(0, run_server { Process.kill("USR1", Process.pid).then { got.pop } })
   ensure
     Signal.trap("USR1", before || "DEFAULT")
   end

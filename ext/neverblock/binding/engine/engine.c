@@ -214,7 +214,8 @@ static VALUE engine_set_admin_token(VALUE self, VALUE token) {
 }
 
 /* admin_commands(fd, changes) -> self: commands of admin clients are written to a pipe that does
-   not block, one byte each (server.h). Once, before start; the caller keeps it open until the end. */
+   not block, one byte each (server.h). Once, before start; the caller keeps it open until the
+   end. */
 static VALUE engine_admin_commands(VALUE self, VALUE fd, VALUE changes) {
     nb_status status = nb_server_admin_commands(nb_engine_server(self),
                                                 (int)nb_engine_number(fd, INT_MAX, "descriptor"), RTEST(changes));

@@ -98,7 +98,10 @@ static turn_of_wait turn_of(const nb_executor *executor, uint32_t wait, int64_t 
 static void take_long(nb_executor *executor, int64_t now_ns) {
     size_t places = nb_scheduler_parked_places(executor->scheduler);
     int64_t began_ns = nb_clock_monotonic_ns();
-    if (nb_scheduler_take_waited(executor->scheduler)) executor->traces_taken = executor->traced_places = 0;
+    if (nb_scheduler_take_waited(executor->scheduler)) {
+        executor->traces_taken = 0;
+        executor->traced_places = 0;
+    }
     for (size_t i = 0; i < places && i < LONG_PLACES; i++) {
         VALUE fiber = Qnil;
         if (++executor->trace_long_place >= places) executor->trace_long_place = 0;
