@@ -3,6 +3,7 @@
 require "shellwords"
 require "neverblock/cli/commands"
 require "neverblock/cli/check_options"
+require "neverblock/cli/advise_options"
 require "neverblock/cli/fibers_options"
 require "neverblock/cli/files_options"
 require "neverblock/cli/init_options"
@@ -73,6 +74,7 @@ module Samples
       case words.first
       when "status", "top" then cli::WatchOptions.new(words.shift, words)
       when "fibers" then cli::FibersOptions.new("fibers", words.drop(1))
+      when "advise" then cli::AdviseOptions.new("advise", words.drop(1))
       when "stop", "reload" then cli::ProcessOptions.new(words.shift, words)
       when "init" then cli::InitOptions.new(words.shift, words)
       when "check" then cli::CheckOptions.parse(words.drop(1), {})

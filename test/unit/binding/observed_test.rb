@@ -257,7 +257,7 @@ class ObservedTest < BindingCase
   # A sleep would be over before it begins.
   def test_collections_in_the_middle_change_nothing
     gate = Queue.new
-    opener = Thread.new { 3.times { open_when_awaited(gate) } }
+    opener = Thread.new { 3.times { open_when_parked(gate) } }
     request = observe do
       Shop.pause
       GC.stress = true
@@ -309,6 +309,13 @@ class ObservedTest < BindingCase
   # The application's frames, and their names.
   def own(wait) = wait["stack"].reject(&:last)
   def names(wait) = own(wait).map { |frame| frame[2] }
+
+  # The fiber counts as waiting a moment before it parks.
+  def open_when_parked(gate)
+    Thread.pass until gate.num_waiting == 1
+    sleep(0.5)
+    gate << true
+  end
 
   def open_when_awaited(gate)
     Thread.pass until gate.num_waiting == 1
