@@ -287,6 +287,49 @@ class LivePageActionsTest < LivePageCase
 end
 
 # A server that ends.
+class LivePageAdviceTest < LivePageCase
+  TITLES = "Array.from(document.querySelectorAll('#advice h3')).map((one) => one.textContent)"
+
+  def self.app
+    <<~RACKUP
+      class Shop
+        def page
+          user = find(:user)
+          rates = find(:rates)
+          [user, rates]
+        end
+
+        def find(what)
+          sleep(0.02)
+          what
+        end
+      end
+      run ->(_env) { [200, {}, [Shop.new.page.inspect]] }
+    RACKUP
+  end
+
+  def test_what_need_not_have_been_waited_for_is_told_with_its_lines
+    HTTPClient.get(URI("#{server.url}/page"))
+    SIZES.each_key do |size|
+      %w[light dark].each { |theme| assert_told(size, theme) }
+    end
+  end
+
+  private
+
+  def assert_told(size, theme)
+    page = open_page(size, theme)
+    Patience.await("the page shows advice") { page.evaluate(TITLES).any? }
+    assert_equal ["2 waits in Shop#page came one after another, and none used another's result"],
+                 page.evaluate(TITLES)
+    assert_match(/user = find\(:user\).*rates = find\(:rates\)/m, text(page, "#advice"))
+    assert_empty Axe.violations(page)
+    wide, room = page.evaluate(WIDTHS)
+    assert_operator wide, :<=, room
+    page.screenshot(path: File.join(PICTURES, "advice-#{size}-#{theme}.png"), full: true)
+  end
+end
+
 class LivePageLostTest < LivePageCase
   def test_a_server_that_ends_is_told
     page = open_page

@@ -2,7 +2,17 @@
 
 # What could be done at the same time, in one query, or within a limit: advice of what was observed
 # of a server's requests (/observed.json), and of the code that they ran. The code is read here, in
-# the process that asks: the server does nothing for it.
+# the process that asks: the server does nothing for it (docs/decisions/0026-advice.md).
+#
+#   frame              a request, its waits, their frames
+#   code, sources      the tree of a file; all files of the application, and their methods by name
+#   uses, words        what a piece of code reads and writes; what names of methods say
+#   place              the method or block in which waits part, and the call of each
+#   step, order        a call with its waits; which must come before which
+#   sequence           waits that could have been at the same time
+#   repeats, limits    waits in a loop; waits without a limit
+#   pools              pools that are too small (/status.json)
+#   rewrite, report    advice in words; all of it
 
 require "neverblock/errors"
 require "neverblock/watch/advice/frame"
