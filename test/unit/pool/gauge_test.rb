@@ -11,6 +11,12 @@ class GaugeTest < BindingCase
   # Records of a process (core/intake/pool_gauges.h).
   MOST = 32
 
+  # Pools of other tests may be alive yet, and more than there are records for.
+  def setup
+    super
+    ObjectSpace.each_object(Gauge, &:retire)
+  end
+
   def teardown
     super
     @kept&.each(&:retire)
