@@ -123,7 +123,7 @@ UnchangedHunt.kind :records do
 
   # Without any connection, `cache` caches nothing.
   habit :query_cache, <<~'RUBY'
-    Hunt::Row.connection
+    Hunt::Row.connection.execute("select 1")
     Hunt::Row.cache do
       out << Hunt::Row.of(__T__).count
       __WAIT__
