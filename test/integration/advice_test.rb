@@ -6,18 +6,14 @@
 require "json"
 require "open3"
 require "rbconfig"
+require_relative "../support/admin_case"
 require_relative "../support/http_client"
 require_relative "../support/patience"
-require_relative "../support/server_process_case"
 
-class AdviceCase < ServerProcessCase
+class AdviceCase < AdminCase
   EXE = File.expand_path("../../exe/neverblock", __dir__)
 
   class << self
-    def options
-      []
-    end
-
     def app
       <<~RACKUP
         require "net/http"
@@ -60,14 +56,6 @@ class AdviceCase < ServerProcessCase
         }
       RACKUP
     end
-
-    def server_options
-      { options: ["--admin", "http://127.0.0.1:0", *options] }
-    end
-  end
-
-  def setup
-    skip "the advice is NeverBlock's" unless neverblock?
   end
 
   private

@@ -5,17 +5,13 @@
 
 require "json"
 require "pg"
+require_relative "../support/admin_case"
 require_relative "../support/http_client"
 require_relative "../support/patience"
-require_relative "../support/server_process_case"
 require_relative "../support/services"
 
-class ObservedCase < ServerProcessCase
+class ObservedCase < AdminCase
   class << self
-    def options
-      []
-    end
-
     def app
       <<~RACKUP
         require "net/http"
@@ -47,14 +43,6 @@ class ObservedCase < ServerProcessCase
         }
       RACKUP
     end
-
-    def server_options
-      { options: ["--admin", "http://127.0.0.1:0", *options] }
-    end
-  end
-
-  def setup
-    skip "what is observed is NeverBlock's" unless neverblock?
   end
 
   private

@@ -17,32 +17,13 @@ module NeverBlock
       def self.apply
         return if @applied || !defined?(::ConnectionPool::TimedStack)
 
-        stack = ::ConnectionPool::TimedStack
-        keywords = stack.instance_method(:pop).parameters.any? { |kind, _| kind == :key }
-        stack.prepend(Stack, keywords ? Keywords : Positional)
+        ::ConnectionPool::TimedStack.prepend(Stack)
         @applied = true
       end
 
-      # Prepended to ConnectionPool::TimedStack before 3.
-      module Positional
-        def pop(timeout = 0.5, options = {})
-          connection = super
-          neverblock_acquired
-          connection
-        ensure
-          neverblock_given_up if @neverblock_waiters
-        end
-
-        def push(obj, options = {})
-          super
-        ensure
-          neverblock_tell(:changed)
-        end
-        alias << push
-      end
-
-      # The same from 3 on.
-      module Keywords
+      # Prepended to ConnectionPool::TimedStack. A waiter is woken as often as a connection is given
+      # back, and waits again if another was faster: that is one wait.
+      module Stack
         def pop(...)
           connection = super
           neverblock_acquired
@@ -57,11 +38,7 @@ module NeverBlock
           neverblock_tell(:changed)
         end
         alias << push
-      end
 
-      # Prepended to ConnectionPool::TimedStack. A waiter is woken as often as a connection is given
-      # back, and waits again if another was faster: that is one wait.
-      module Stack
         def decrement_created(...)
           super
         ensure

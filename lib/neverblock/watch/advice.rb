@@ -38,12 +38,17 @@ module NeverBlock
       module_function
 
       # @param observed [Hash] /observed.json
+      # @return [Array<Request>]
+      def requests(observed)
+        list = observed["requests"]
+        list.is_a?(Array) ? list.map { |document| Request.new(document) } : []
+      end
+
+      # @param requests [Array<Request>]
       # @param least_s [Float] advice that saves less is left out
       # @return [Array<Hash{String => Object}>] what saves most first; docs/guides/advice.md has the
       #   fields
-      def of(observed, least_s: LEAST_S)
-        requests = observed["requests"]
-        requests = requests.is_a?(Array) ? requests.map { |document| Request.new(document) } : []
+      def of(requests, least_s: LEAST_S)
         sources = Sources.new(paths(requests))
         seen = requests.map { |request| [request, found(request, sources)] }
         list = by_key(seen).map { |same| entry(same, seen, sources) }
@@ -51,13 +56,10 @@ module NeverBlock
         kept.sort_by { |advice| [-advice["saves_s"].to_f, advice["title"]] }
       end
 
-      # @param observed [Hash] /observed.json
+      # @param requests [Array<Request>]
       # @return [Array<String>] files of the application that are not here
-      def unread(observed)
-        requests = observed["requests"].is_a?(Array) ? observed["requests"] : []
-        paths(requests.map { |document|
-          Request.new(document)
-        }).reject { |path| File.readable?(path) }
+      def unread(requests)
+        paths(requests).reject { |path| File.readable?(path) }
       end
 
       # @param requests [Array<Request>]

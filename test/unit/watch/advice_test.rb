@@ -25,7 +25,7 @@ class AdviceTest < WatchCase
 
   def advice_of(source)
     Dir.mktmpdir do |folder|
-      Advice.of(ObservedCode.run(source, folder))
+      Advice.of(Advice.requests(ObservedCode.run(source, folder)))
     end
   end
 end

@@ -81,8 +81,8 @@ static bool has_run_itself(void) {
 }
 
 void nb_timeslice_hand_off_gvl(void) {
-    int64_t now_ns = nb_clock_monotonic_ns();
     if (!has_run_itself()) return;
+    int64_t now_ns = nb_clock_monotonic_ns();
     for (nb_timeslices *timeslices = nb_timeslices_in_use(); timeslices; timeslices = timeslices->next) {
         if (timeslices->gvl_waits & 1) {
             hand_off_lock_to(timeslices);

@@ -59,12 +59,8 @@ module NeverBlock
         # @return [Array<String>] names of the classes and modules that are defined here, and of
         #   constants
         def owners
-          @parents.each_key.filter_map do |node|
-            case node
-            when Prism::ClassNode, Prism::ModuleNode then node.constant_path.name.to_s
-            when Prism::ConstantWriteNode then node.name.to_s
-            end
-          end
+          modules = nodes(Prism::ClassNode, Prism::ModuleNode).map { |node| node.constant_path.name }
+          (modules + nodes(Prism::ConstantWriteNode).map(&:name)).map(&:to_s)
         end
 
         # @return [String] the class or module around the node; "" outside of all
@@ -77,7 +73,7 @@ module NeverBlock
 
         # @yieldparam call [Prism::CallNode] each of the file
         def each_call(&block)
-          @parents.each_key.grep(Prism::CallNode).each(&block)
+          nodes(Prism::CallNode).each(&block)
         end
 
         # @return [Array<Prism::Node>] the methods, blocks and bodies that a frame may be in, the
@@ -111,8 +107,8 @@ module NeverBlock
 
         # @return [Boolean] whether the line is in a `rescue` or `ensure` for what the other is in
         def rescues?(line, other)
-          @parents.each_key.any? do |node|
-            next false unless node.is_a?(Prism::BeginNode) && covers?(node, other)
+          nodes(Prism::BeginNode).any? do |node|
+            next false unless covers?(node, other)
 
             [node.rescue_clause, node.ensure_clause].compact.any? { |clause| covers?(clause, line) }
           end
@@ -123,12 +119,6 @@ module NeverBlock
           @calls[scope] ||= [].tap { |found| collect(scope, found) }
         end
 
-        # @return [Prism::Node] the innermost method, block or body around the node
-        def scope_of(node)
-          node = @parents[node] until node.nil? || SCOPES.include?(node.class)
-          node
-        end
-
         # @return [Array<Prism::Node>] from the node's parent up to the file
         def ancestors(node)
           found = []
@@ -136,17 +126,19 @@ module NeverBlock
           found
         end
 
+        # @return [Boolean] whether one is the other, or around it
+        def holds?(outer, inner)
+          outer.equal?(inner) || ancestors(inner).include?(outer)
+        end
+
         # @return [Array<String>] variables that a `||=` around this line writes
         def filled_on(line)
-          @parents.each_key.select { |node| FILLS.include?(node.class) && covers?(node, line) }
-                  .map { |node| node.name.to_s }
+          nodes(*FILLS).select { |node| covers?(node, line) }.map { |node| node.name.to_s }
         end
 
         # @return [Prism::Node, nil] what a constant of this file is set to
         def constant(name)
-          @parents.each_key.grep(Prism::ConstantWriteNode).find { |node|
-            node.name.to_s == name
-          }&.value
+          nodes(Prism::ConstantWriteNode).find { |node| node.name.to_s == name }&.value
         end
 
         # @return [String] the line without what surrounds it
@@ -159,6 +151,11 @@ module NeverBlock
         end
 
         private
+
+        def nodes(*kinds)
+          @nodes ||= @parents.keys.group_by(&:class)
+          @nodes.values_at(*kinds).compact.flatten
+        end
 
         def calls?(node, name)
           node.compact_child_nodes.any? do |child|
@@ -178,7 +175,6 @@ module NeverBlock
 
             collect(child, found)
             found << child if CALLS.include?(child.class)
-            # A block is another scope, and the arguments of its call are not.
           end
         end
       end

@@ -28,8 +28,8 @@ module NeverBlock
         end
       end
 
-      # frames: the outermost first. number: its place in the request. ends: it has a limit.
-      Wait = Struct.new(:number, :kind, :what, :start_s, :for_s, :ends, :frames) do
+      # frames: the outermost first. ends: it has a limit.
+      Wait = Struct.new(:kind, :what, :start_s, :for_s, :ends, :frames) do
         # @return [Array<Frame>] the application's, the outermost first
         def own_frames
           @own_frames ||= frames.reject(&:gem)
@@ -50,7 +50,6 @@ module NeverBlock
           @document = document.is_a?(Hash) ? document : {}
           @frames = rows("frames").map { |row| frame(row) }
           @waits = rows("waits").filter_map { |row| wait(row) }.sort_by(&:start_s)
-          @waits.each_with_index { |wait, number| wait.number = number }
         end
 
         # @return [String] "GET /orders/0": what requests are counted by
@@ -58,9 +57,10 @@ module NeverBlock
           "#{text("method")} #{text("route") || text("class") || text("path")}"
         end
 
-        # @return [Float] seconds
-        def run_s
-          number(@document["run_s"])
+        # @param kinds [Array<String>]
+        # @return [Array<Wait>] those of these kinds that the application's code is known of
+        def waits_for(kinds)
+          waits.select { |wait| kinds.include?(wait.kind) && wait.own_frames.any? }
         end
 
         private
@@ -91,7 +91,7 @@ module NeverBlock
 
           places = row["stack"].grep(Integer).select { |place| place.between?(0, @frames.size - 1) }
           frames = places.reverse.filter_map { |place| @frames[place] }
-          Wait.new(0, row["kind"].to_s, row["what"]&.to_s, number(row["start_s"]),
+          Wait.new(row["kind"].to_s, row["what"]&.to_s, number(row["start_s"]),
                    number(row["for_s"]), row["ends"] == true, frames)
         end
       end

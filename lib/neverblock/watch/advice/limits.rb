@@ -20,7 +20,7 @@ module NeverBlock
         # @param request [Request]
         # @return [Array<Found>]
         def of(request)
-          waits = request.waits.select { |wait| unlimited?(wait) }
+          waits = request.waits_for(KINDS).select { |wait| unlimited?(wait) }
           waits.group_by { |wait| [wait.what, wait.own_frames.last] }.map do |(what, frame), same|
             longest = same.max_by(&:for_s)
             Found.new(longest.kind, what, frame, longest.for_s)
@@ -31,8 +31,7 @@ module NeverBlock
 
         # What names an address is no pipe and no terminal.
         def unlimited?(wait)
-          KINDS.include?(wait.kind) && !wait.ends && wait.for_s >= LEAST_S &&
-            wait.what.to_s.match?(/:\d+\z/) && wait.own_frames.any?
+          !wait.ends && wait.for_s >= LEAST_S && wait.what.to_s.match?(/:\d+\z/)
         end
       end
     end

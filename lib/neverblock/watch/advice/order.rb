@@ -31,6 +31,8 @@ module NeverBlock
           @place = place
           @code = place.code
           @uses = {}.compare_by_identity
+          @states = {}.compare_by_identity
+          @reads = {}.compare_by_identity
         end
 
         # @param first [Step]
@@ -81,7 +83,7 @@ module NeverBlock
         end
 
         def holds?(outer, inner)
-          outer.equal?(inner) || @code.ancestors(inner).any? { |node| node.equal?(outer) }
+          @code.holds?(outer, inner)
         end
 
         # @return [Array(Prism::Node, Prism::Node, Prism::Node), nil] the innermost node that holds
@@ -89,11 +91,15 @@ module NeverBlock
         def parting(first, second)
           firsts = [first, *@code.ancestors(first)]
           seconds = [second, *@code.ancestors(second)]
-          at = firsts.index { |node| seconds.any? { |other| other.equal?(node) } }
-          return if at.nil? || at.zero?
+          whole = (firsts & seconds).first
+          return if whole.nil? || whole.equal?(first)
 
-          after = seconds[seconds.index { |node| node.equal?(firsts[at]) } - 1]
-          [firsts[at], firsts[at - 1], after]
+          [whole, firsts[firsts.index(whole) - 1], seconds[seconds.index(whole) - 1]]
+        end
+
+        # What the methods read and write that it calls.
+        def state(node)
+          @states[node] ||= @place.sources.state(uses(node).reads)
         end
 
         # --- what methods keep ---
@@ -183,15 +189,19 @@ module NeverBlock
         end
 
         def take_over(node, piece, used)
-          state = @place.sources.state(piece.reads)
-          used.merge(spread(piece.writes | piece.fills | state.writes | state.sums, piece.changed))
+          called = state(node)
+          used.merge(spread(piece.writes | piece.fills | called.writes | called.sums,
+                            piece.changed))
           used.merge(kept_blocks(node))
         end
 
         # Does it use what the first gave?
         def touches?(node, used)
-          reads = expanded(uses(node))
-          reads.intersect?(used) || @place.sources.state(reads).reads.intersect?(used)
+          @reads[node] ||= begin
+            reads = expanded(uses(node))
+            reads | @place.sources.state(reads).reads
+          end
+          @reads[node].intersect?(used)
         end
 
         # What a lambda reads that a variable holds counts where the variable is read; so for a
@@ -222,8 +232,8 @@ module NeverBlock
         def follows?(statements, before, after, used, first, second)
           return true if leaves?(before) || acts_on?(before, first) || guards?(before, used, first)
 
-          from = statements.body.index { |node| node.equal?(before) }
-          to = statements.body.index { |node| node.equal?(after) }
+          from = statements.body.index(before)
+          to = statements.body.index(after)
           between = statements.body[(from + 1)...to]
           return true if changes_both?(between, first, second)
           return true if between.any? { |node| passes(node, used) == :fixed }
@@ -235,8 +245,8 @@ module NeverBlock
         def changes_both?(between, first, second)
           changed = between.reduce(Set.new) do |names, node|
             piece = uses(node)
-            state = @place.sources.state(piece.reads)
-            spread(names | piece.writes | state.writes | state.sums, piece.changed)
+            called = state(node)
+            spread(names | piece.writes | called.writes | called.sums, piece.changed)
           end
           return true if changed.include?("::")
 
@@ -381,7 +391,7 @@ module NeverBlock
         end
 
         def earlier?(statements, child, used)
-          to = statements.body.index { |node| node.equal?(child) }
+          to = statements.body.index(child)
           statements.body[0...to].any? { |node| passes(node, used) == :fixed }
         end
       end

@@ -172,14 +172,7 @@ module NeverBlock
         def whole(calls)
           return calls.first if calls.size < 2
 
-          shared = calls.map { |call| [call, *code.ancestors(call)] }
-          node = shared.first.find { |found|
-            shared.all? { |nodes|
-              nodes.any? { |other|
-                other.equal?(found)
-              }
-            }
-          }
+          node = calls.map { |call| [call, *code.ancestors(call)] }.reduce(:&).first
           node unless node.is_a?(Prism::StatementsNode) || Code::SCOPES.include?(node.class)
         end
 

@@ -17,8 +17,8 @@ module NeverBlock
         # Made into Ruby by a template engine, with the lines of the template.
         TEMPLATE = /\.(erb|haml|slim|jbuilder|rabl|arb|ruby)\z/
 
-        # frame: the application's innermost. turn: the line of the loop, or nil. writes: it is for
-        # what it changes.
+        # frame: the application's innermost. loop_frame: that of the loop, or nil. writes: it is
+        # for what it changes.
         Found = Struct.new(:kind, :what, :frame, :loop_frame, :count, :saved_s, :waited_s,
                            :writes) do
           def key
@@ -34,11 +34,8 @@ module NeverBlock
         # @param request [Request]
         # @return [Array<Found>]
         def of(request)
-          waits = request.waits.select { |wait| KINDS.include?(wait.kind) && wait.own_frames.any? }
-          groups = waits.group_by { |wait| [wait.kind, wait.own_frames] }.values
-          groups.select { |group|
-            turns(group) >= LEAST
-          }.filter_map { |group| look(group, request.waits) }
+          groups = request.waits_for(KINDS).group_by { |wait| [wait.kind, wait.own_frames] }.values
+          groups.filter_map { |group| look(group, request.waits) if turns(group) >= LEAST }
         end
 
         private

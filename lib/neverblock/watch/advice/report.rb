@@ -27,10 +27,10 @@ module NeverBlock
         # @param status [Hash] /status.json
         # @param least_s [Float]
         def initialize(observed, status = {}, least_s: LEAST_S)
-          requests = observed["requests"].is_a?(Array) ? observed["requests"] : []
+          requests = Advice.requests(observed)
           @requests = requests.size
-          @unread = Advice.unread(observed)
-          @advice = Pools.of(status) + Advice.of(observed, least_s: least_s)
+          @unread = Advice.unread(requests)
+          @advice = Pools.of(status) + Advice.of(requests, least_s: least_s)
         end
 
         # Drops the advice for which the block is false.

@@ -86,16 +86,11 @@ module NeverBlock
 
         # Code of several lines is left out, and that of tasks of several statements.
         def together(place, steps)
-          return "" unless steps.all? { |step|
-            step.parts.all? { |part|
-              inside?(place, step, part)
-            }
-          }
+          return "" unless steps.all? { |step| one_expression?(place, step) }
 
           writes = steps.filter_map { |step| whole_assignment(place, step) }
-          whole = writes.uniq.size == steps.size && writes.map { |node|
-            place.code.parent(node)
-          }.uniq.one?
+          whole = writes.uniq.size == steps.size &&
+                  writes.map { |node| place.code.parent(node) }.uniq.one?
           values = whole ? writes.map(&:value) : steps.map(&:node)
           return "" if values.any? { |value| value.slice.match?(/\n|<</) }
 
@@ -103,15 +98,14 @@ module NeverBlock
           whole ? "#{writes.map(&:name).join(", ")} = #{call}" : call
         end
 
-        def inside?(place, step, part)
-          part.node.equal?(step.node) || place.code.ancestors(part.node).any? { |node|
-            node.equal?(step.node)
-          }
+        def one_expression?(place, step)
+          step.parts.all? { |part| place.code.holds?(step.node, part.node) }
         end
 
         # `name = value`, as a statement.
         def whole_assignment(place, step)
-          node = place.code.ancestors(step.node).take(3).find { |parent| Place::SETS.include?(parent.class) }
+          around = place.code.ancestors(step.node).take(3)
+          node = around.find { |parent| Place::SETS.include?(parent.class) }
           node if node && place.code.parent(node).is_a?(Prism::StatementsNode)
         end
 

@@ -40,8 +40,7 @@ module NeverBlock
         # @param request [Request]
         # @return [Array<Found>]
         def of(request)
-          waits = request.waits.select { |wait| KINDS.include?(wait.kind) && wait.own_frames.any? }
-          merge(look(waits, 0))
+          merge(look(request.waits_for(KINDS), 0))
         end
 
         private
@@ -54,9 +53,7 @@ module NeverBlock
 
         def of_methods(waits, depth)
           waits.chunk_while do |one, other|
-            left = one.own_frames[depth]
-            right = other.own_frames[depth]
-            left.same_method?(right)
+            one.own_frames[depth].same_method?(other.own_frames[depth])
           end
         end
 
@@ -73,18 +70,15 @@ module NeverBlock
         end
 
         def deeper_by_line(waits, depth, one_connection)
-          groups = waits.chunk_while { |one, other|
-            one.own_frames[depth] == other.own_frames[depth]
-          }
+          groups = waits.chunk { |wait| wait.own_frames[depth] }.map(&:last)
           groups.flat_map { |group| look(group, depth + 1, one_connection: one_connection) }
         end
 
         # @return [Hash{Wait => Prism::Node}, nil] nil: they cannot be told apart
         def calls_of(waits, place)
           calls = {}.compare_by_identity
-          waits.group_by { |wait|
-            wait.own_frames.drop(place.depth) + wait.gem_frames.first(1)
-          }.each_value do |alike|
+          frames = ->(wait) { wait.own_frames.drop(place.depth) + wait.gem_frames.first(1) }
+          waits.group_by(&frames).each_value do |alike|
             found = place.calls_of(alike.first)
             return nil if found.empty?
 
@@ -210,9 +204,8 @@ module NeverBlock
         end
 
         def after?(order, first, second, place, one_connection)
-          [first, second].any? { |step|
-            stays?(step, place, one_connection)
-          } || order.fixed?(first, second)
+          stays?(first, place, one_connection) || stays?(second, place, one_connection) ||
+            order.fixed?(first, second)
         end
 
         def stays?(step, place, one_connection)

@@ -17,28 +17,23 @@ module NeverBlock
 
         # @param node [Prism::Node] the call, or what holds it
         # @param place [Place] where the node is
-        def initialize(node, place)
+        # @param parts [Array<Step>, nil] of which it is made
+        def initialize(node, place, parts = nil)
           @node = node
           @place = place
-          @waits = []
+          @parts = parts
+          @waits = parts.to_a.flat_map(&:waits)
         end
 
         # @param following [Step]
         # @return [Step] one after the other, as one task
         def then(following)
-          Step.new(following.node, @place).tap { |step| step.chain(parts + following.parts) }
+          Step.new(following.node, @place, parts + following.parts)
         end
 
-        # @return [Array<Step>] of which this is made
+        # @return [Array<Step>]
         def parts
           @parts || [self]
-        end
-
-        # @param parts [Array<Step>]
-        # @return [void]
-        def chain(parts)
-          @parts = parts
-          parts.each { |part| waits.concat(part.waits) }
         end
 
         # @return [Float] seconds
@@ -62,16 +57,15 @@ module NeverBlock
 
         # @return [Set<String>]
         def state_reads
-          @state_reads ||= Set.new(called.reads | inner.flat_map { |uses|
-            uses.reads.grep(Sources::STATE)
-          })
+          @state_reads ||= called.reads | inner.flat_map { |piece| piece.reads.grep(Sources::STATE) }
         end
 
         # @return [Set<String>]
         def state_writes
-          @state_writes ||= Set.new(called.writes | inner.flat_map { |uses|
-            (uses.writes - uses.sums).grep(Sources::STATE)
-          } | filled)
+          @state_writes ||= begin
+            written = inner.flat_map { |piece| (piece.writes - piece.sums).grep(Sources::STATE) }
+            called.writes | written | filled
+          end
         end
 
         # @return [Set<String>] what is only added to
@@ -249,12 +243,10 @@ module NeverBlock
         end
 
         def redis?
-          waits.any? { |wait|
-            wait.gem_frames.any? { |frame|
-              frame.class_name == "RedisClient"
-            }
-          } &&
-            node.is_a?(Prism::CallNode) && %i[call call_v blocking_call].include?(node.name)
+          return false unless node.is_a?(Prism::CallNode)
+          return false unless %i[call call_v blocking_call].include?(node.name)
+
+          waits.flat_map(&:gem_frames).any? { |frame| frame.class_name == "RedisClient" }
         end
 
         def by_text?(wait)

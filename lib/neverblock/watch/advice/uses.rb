@@ -138,11 +138,6 @@ module NeverBlock
           @blind
         end
 
-        # @return [Boolean] whether it reads one of these
-        def reads?(names)
-          @reads.intersect?(names)
-        end
-
         # @param node [Prism::Node]
         # @param depth [Integer] blocks around it that belong to the piece
         # @param inside [Boolean] whether one of them, or a loop, takes `break` and `next`

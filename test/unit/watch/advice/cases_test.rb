@@ -75,7 +75,8 @@ class AdviceCasesTest < WatchCase
 
   def told(one, kind)
     Dir.mktmpdir do |folder|
-      Advice.of(ObservedCode.run(one.source, folder)).select { |each| each["kind"] == kind }
+      requests = Advice.requests(ObservedCode.run(one.source, folder))
+      Advice.of(requests).select { |each| each["kind"] == kind }
     end
   end
 
