@@ -26,9 +26,17 @@ class GemspecTest < Minitest::Test
     assert_includes SPEC.files, "exe/neverblock"
   end
 
+  def test_the_files_of_the_deployment_guide_are_in_the_gem
+    guide = File.read(File.join(ROOT, "docs/guides/deploying.md"))
+    named = guide.scan(%r{\((?:\.\./)+(examples/deploy/[^)]+)\)}).flatten
+    assert_operator named.size, :>=, 5
+    assert_empty named - SPEC.files
+  end
+
   def test_no_product_no_test_and_no_benchmark_is_in_the_gem
-    others = %r{\A(test|build|tmp|vendor|bin|bench|benchmark|examples)/|\.(o|so|bundle)\z}
+    others = %r{\A((test|build|tmp|vendor|bin|bench|benchmark)/|examples/(?!deploy/))}
     assert_empty SPEC.files.grep(others)
+    assert_empty SPEC.files.grep(/\.(o|so|bundle)\z/)
     assert_empty SPEC.files.grep(%r{\A(lib|sig)/(.*/)?bench(/|\.)})
   end
 

@@ -40,6 +40,7 @@ module NeverBlock
     def locate(name, directory = Dir.pwd)
       path = File.expand_path(name || DEFAULT_FILE, directory)
       raise ApplicationError, folder_named(name, path) if File.directory?(path)
+      raise ApplicationError, unreadable(path) unless reachable?(path)
       raise ApplicationError, missing(name, path) unless File.exist?(path)
       raise ApplicationError, unreadable(path) unless File.readable?(path)
 
@@ -90,6 +91,15 @@ module NeverBlock
       "there is no rackup file #{path}#{hint}"
     end
 
+    # File.exist? is false also for a file in a folder that this user may not enter.
+    def reachable?(path)
+      File.stat(path)
+    rescue Errno::EACCES
+      false
+    rescue SystemCallError
+      true
+    end
+
     def unreadable(path)
       "cannot read #{path}: permission denied for user #{Process.euid}"
     end
@@ -103,6 +113,6 @@ module NeverBlock
       SourceError.describe(error, path)
     end
 
-    private_class_method :build, :folder_named, :missing, :unreadable, :failure
+    private_class_method :build, :folder_named, :missing, :reachable?, :unreadable, :failure
   end
 end

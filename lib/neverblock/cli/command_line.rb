@@ -20,6 +20,7 @@ module NeverBlock
       def initialize(command, argv)
         @command = command
         @names = []
+        @with_value = []
         @parser = OptionParser.new
         declare
         option("-h", "--help") { @help = true }
@@ -35,7 +36,9 @@ module NeverBlock
 
       # Declares one option.
       def option(*flags, &block)
-        @names.concat(flags.map { |flag| flag[/\A\S+/] })
+        names = flags.map { |flag| flag[/\A\S+/] }
+        @names.concat(names)
+        @with_value.concat(names) if flags.last.include?(" ")
         @parser.on(*flags, &block)
       end
 
@@ -59,10 +62,22 @@ module NeverBlock
       # OptionParser itself would accept any prefix of an option. Its require_exact does not help:
       # up to Ruby 3.3 it refuses --name=value.
       def check_names(argv)
-        argv.take_while { |word| word != "--" }.grep(/\A-./).each do |word|
+        words = argv.take_while { |word| word != "--" }
+        words.grep(/\A-./).each do |word|
           name = word.start_with?("--") ? word[/\A[^=]+/] : word[0, 2]
           refuse_unknown(word.start_with?("--") ? name : word) unless @names.include?(name)
         end
+        words.each_cons(2) do |name, value|
+          next unless @with_value.include?(name) && @names.include?(value)
+
+          refuse_option_as_value(name, value)
+        end
+      end
+
+      # OptionParser would take the next option as the value.
+      def refuse_option_as_value(name, value)
+        raise ConfigError, "#{name} takes a value; got the option #{value}; " \
+                           "see neverblock #{@command} --help"
       end
 
       # The options that an error message lists.

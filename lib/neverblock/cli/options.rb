@@ -83,10 +83,20 @@ module NeverBlock
       # OptionParser itself would accept any prefix of an option, and a new option could change the
       # meaning of an existing script.
       def check_names(argv)
-        argv.take_while { |word| word != "--" }.grep(/\A--./).each do |word|
+        words = argv.take_while { |word| word != "--" }
+        words.grep(/\A--./).each do |word|
           name = word[/\A[^=]+/]
           refuse_unknown(name) unless names.include?(name)
         end
+        words.each_cons(2) do |name, value|
+          refuse_option_as_value(name, value) if @arguments[name] && names.include?(value)
+        end
+      end
+
+      # OptionParser would take the next option as the value.
+      def refuse_option_as_value(name, value)
+        raise ConfigError, "#{name} takes a value: #{name} #{@arguments[name]}; " \
+                           "got the option #{value}"
       end
 
       def refuse_unknown(name)

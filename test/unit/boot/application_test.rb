@@ -92,6 +92,28 @@ class ApplicationTest < Minitest::Test
     assert_includes error.message, "no rackup file #{@directory}/x/y.ru: its folder does not exist"
   end
 
+  def test_a_folder_that_may_not_be_entered_is_no_missing_file
+    skip "takes root, to be another user" unless Process.euid.zero?
+
+    write("config.ru", "")
+    File.chmod(0o700, @directory)
+    reader, writer = IO.pipe
+    child = fork do
+      Process::Sys.setuid(65_534)
+      NeverBlock::Application.locate(nil, @directory)
+    rescue NeverBlock::ApplicationError => e
+      writer.write(e.message)
+    ensure
+      exit!(0)
+    end
+    writer.close
+    assert_equal "cannot read #{@directory}/config.ru: permission denied for user 65534",
+                 reader.read
+  ensure
+    reader&.close
+    Process.wait(child) if child
+  end
+
   def test_a_folder_says_which_file_it_has
     write("config.ru", "")
     error = assert_raises(NeverBlock::ApplicationError) do

@@ -20,6 +20,11 @@ class CLITest < Minitest::Test
     "-f" => "-f takes a value: -f N",
     "--bind" => "--bind takes a value: --bind URL",
     "--yjit=yes" => "--yjit takes no value",
+    "-e -p 0" => "-e takes a value: -e NAME; got the option -p",
+    "--pidfile --yjit" => "--pidfile takes a value: --pidfile FILE; got the option --yjit",
+    "stop --pidfile --now" => "--pidfile takes a value; got the option --now",
+    "top -n --json" => "-n takes a value; got the option --json",
+    "check -e --json" => "-e takes a value: -e NAME; got the option --json",
     # Values
     "-f 0" => "-f must be a whole number from 1 to 1000000; got \"0\"",
     "-f ten" => "got \"ten\"",
