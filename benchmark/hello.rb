@@ -24,7 +24,7 @@ module NeverBlock
         end
 
         def servers
-          ["neverblock", "nginx", "iodine 1", "falcon", "puma 5"]
+          ["neverblock", "nginx", "iodine 1", "itsi 1", "falcon", "puma 5"]
         end
 
         # One generator thread outruns every server here, and leaves the other core to the server.

@@ -3,7 +3,7 @@
 # Measures what several workers give. Two cores should do twice the work, and hello world should
 # cost what it costs in one process. A request should go to whichever worker is free (late binding).
 # Light requests that do not wait should not suffer beside one that burns CPU.
-# Clusters of Puma and Falcon run beside it with as many workers.
+# Clusters of Puma, Falcon, Iodine and Itsi run beside it with as many workers.
 
 module NeverBlock
   module Bench
@@ -19,8 +19,13 @@ module NeverBlock
         FALCON_ONE = "falcon w1"
         FALCON_TWO = "falcon w2"
         FALCON_FOUR = "falcon w4 h1"
-        PAIRS = [[ONE, TWO], [PUMA_ONE, PUMA_TWO], [FALCON_ONE, FALCON_TWO]].freeze
-        TWOS = [TWO, PUMA_TWO, FALCON_TWO].freeze
+        IODINE_ONE = "iodine w1 t5"
+        IODINE_TWO = "iodine w2 t5"
+        ITSI_ONE = "itsi w1 t5"
+        ITSI_TWO = "itsi w2 t5"
+        PAIRS = [[ONE, TWO], [PUMA_ONE, PUMA_TWO], [FALCON_ONE, FALCON_TWO],
+                 [IODINE_ONE, IODINE_TWO], [ITSI_ONE, ITSI_TWO]].freeze
+        TWOS = PAIRS.map(&:last).freeze
         FOURS = [FOUR, PUMA_FOUR, FALCON_FOUR].freeze
 
         CPU = "CPU-bound"
@@ -49,7 +54,7 @@ module NeverBlock
         LIGHT_P99_US_MAX = 20_000
 
         def title
-          "workers: several processes behind one front, beside clusters of Puma and Falcon"
+          "workers: several processes behind one front, beside clusters of other servers"
         end
 
         def servers

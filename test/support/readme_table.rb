@@ -49,7 +49,8 @@ module ReadmeTable
     end
   end
 
-  TWO = { "NeverBlock" => "neverblock w2", "Puma" => "puma w2 t5", "Falcon" => "falcon w2" }.freeze
+  TWO = { "NeverBlock" => "neverblock w2", "Puma" => "puma w2 t5", "Falcon" => "falcon w2",
+          "Iodine" => "iodine w2 t5", "Itsi" => "itsi w2 t5" }.freeze
   RAILS = { "NeverBlock" => "neverblock", "Puma" => "puma 12", "Falcon" => "falcon" }.freeze
   ROWS = [
     Row.new(words: "hello world, one process, 64 clients: requests a second", claim: "hello",

@@ -48,7 +48,8 @@ class BenchCLITest < BenchCase
   def test_a_name_runs_that_claim_with_every_server_and_prints_its_tables
     assert_equal 0, bench("hello")
     name, settings, servers = StandInRunner.calls.first
-    assert_equal ["hello", Settings.for, ["neverblock", "nginx", "iodine 1", "falcon", "puma 5"]],
+    assert_equal ["hello", Settings.for, ["neverblock", "nginx", "iodine 1", "itsi 1", "falcon",
+                                          "puma 5"]],
                  [name, settings, servers]
     assert_includes @out.string, "Rates"
     assert_match(/started\nwritten: .*standin.json, .*standin.md/, @err.string)
@@ -168,7 +169,7 @@ class BenchCLITest < BenchCase
   def test_an_unknown_peer_is_an_error_that_lists_the_known_ones
     assert_equal 1, bench("hello", "--peers", "pumma")
     assert_equal "neverblock bench: no peer is called pumma; known are neverblock, nginx, " \
-                 "iodine, falcon, puma, blocking, threads, async, io-event\n", @err.string
+                 "iodine, itsi, falcon, puma, blocking, threads, async, io-event\n", @err.string
   end
 
   def test_a_run_without_figures_gives_status_1

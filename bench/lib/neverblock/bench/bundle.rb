@@ -81,7 +81,7 @@ module NeverBlock
       # @param gem [String]
       # @return [String, nil] the version in the lock file
       def version(gem)
-        File.read("#{gemfile}.lock")[/^    #{Regexp.escape(gem)} \(([^)]+)\)$/, 1]
+        File.read("#{gemfile}.lock")[/^    #{Regexp.escape(gem)} \(([^)-]+)(?:-[^)]+)?\)$/, 1]
       rescue Errno::ENOENT
         nil
       end

@@ -52,9 +52,11 @@ module NeverBlock
       # @param settings [String]
       # @param environment [Hash{String => String}, #call] added to the bundle's own; a callable is
       #   called when a server is started
+      # @param gem [String] which has the executable; both are called like the family by default
       # @param arguments [Proc] returns the executable's arguments for a port and a rackup file
-      def initialize(name, settings:, environment: {}, bundle: nil, &arguments)
+      def initialize(name, settings:, environment: {}, bundle: nil, gem: nil, &arguments)
         super(name, settings: settings)
+        @gem = gem || family
         @bundle = bundle || Bundle.new(family)
         @environment = environment
         @arguments = arguments
@@ -65,14 +67,14 @@ module NeverBlock
       end
 
       def version
-        @bundle.version(family)
+        @bundle.version(@gem)
       end
 
       # @param port [Integer]
       # @param app [String] rackup file
       # @return [Launch]
       def launch(port:, app:, **)
-        command = [*RUBY, "-e", STARTER, family, family, *@arguments.call(port, app)]
+        command = [*RUBY, "-e", STARTER, @gem, family, *@arguments.call(port, app)]
         environment = @bundle.environment.merge(Environment.told(@environment))
         Launch.new(command: command, environment: environment)
       end

@@ -13,8 +13,8 @@ module NeverBlock
       class << self
         # @return [Array<Server>] in the order of the tables
         def all
-          [neverblock, neverblock_5000, two_threads, nginx, iodine(1), iodine(5), falcon,
-           puma(5), puma(1000), *clusters]
+          [neverblock, neverblock_5000, two_threads, nginx, iodine(1), iodine(5), itsi(1),
+           falcon, puma(5), puma(1000), *clusters]
         end
 
         # @param names [Array<String>]
@@ -92,7 +92,8 @@ module NeverBlock
            neverblock_workers("neverblock w4 f1", 4, 1),
            puma_workers(1, 5), puma_workers(2, 5), puma_workers(4, 1),
            falcon_workers("falcon w1", 1), falcon_workers("falcon w2", 2),
-           falcon_workers("falcon w4 h1", 4, environment: { "NB_BENCH_HOLD" => "1" })]
+           falcon_workers("falcon w4 h1", 4, environment: { "NB_BENCH_HOLD" => "1" }),
+           iodine_workers(1, 5), iodine_workers(2, 5), itsi_workers(1, 5), itsi_workers(2, 5)]
         end
 
         def neverblock_workers(name, count, fibers)
@@ -111,10 +112,36 @@ module NeverBlock
         end
 
         def iodine(threads)
-          settings = "one process, threads: #{threads}"
-          GemServer.new("iodine #{threads}", settings: settings) do |port, app|
-            ["-b", "127.0.0.1", "-p", port.to_s, "-w", "1", "-t", threads.to_s, app]
+          iodine_server("iodine #{threads}", "one process, threads: #{threads}", 1, threads)
+        end
+
+        def iodine_workers(count, threads)
+          iodine_server("iodine w#{count} t#{threads}", processes(count, threads), count, threads)
+        end
+
+        def iodine_server(name, settings, count, threads)
+          GemServer.new(name, settings: settings) do |port, app|
+            ["-b", "127.0.0.1", "-p", port.to_s, "-w", count.to_s, "-t", threads.to_s, app]
           end
+        end
+
+        def itsi(threads)
+          itsi_server("itsi #{threads}", "one process, threads: #{threads}", 1, threads)
+        end
+
+        def itsi_workers(count, threads)
+          itsi_server("itsi w#{count} t#{threads}", processes(count, threads), count, threads)
+        end
+
+        def itsi_server(name, settings, count, threads)
+          GemServer.new(name, settings: settings, gem: "itsi-server") do |port, app|
+            ["serve", "-C", File.join(ROOT, "benchmark/peers/itsi/Itsi.rb"), "-r", app,
+             "-w", count.to_s, "-t", threads.to_s, "-b", "http://127.0.0.1:#{port}"]
+          end
+        end
+
+        def processes(count, threads)
+          "#{count} worker #{count == 1 ? "process" : "processes"}, threads in each: #{threads}"
         end
 
         def falcon

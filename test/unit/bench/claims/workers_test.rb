@@ -54,8 +54,9 @@ class BenchWorkersTest < BenchCase
     given = @claim.scenarios.to_h { |scenario| [scenario.name, measured_names(@claim, scenario)] }
     assert_equal ["neverblock w4 f1", "puma w4 t1", "falcon w4 h1"], given["exponential service"]
     assert_equal given["exponential service"], given["a worker stopped now and then"]
-    assert_equal ["neverblock w2", "puma w2 t5", "falcon w2"], given["light beside a CPU burner"]
-    assert_equal 6, given["CPU-bound"].size
+    assert_equal ["neverblock w2", "puma w2 t5", "falcon w2", "iodine w2 t5", "itsi w2 t5"],
+                 given["light beside a CPU burner"]
+    assert_equal 10, given["CPU-bound"].size
     assert_equal ["neverblock w2"], given["hello world by turns"]
   end
 
