@@ -28,7 +28,7 @@ SOURCES = {
   "core/poll" => %w[poll poll_epoll poll_kqueue poll_poll wake watchdog],
   "core/sendfile" => %w[sendfile_darwin sendfile_freebsd sendfile_linux sendfile_portable],
   "core/tls" => %w[tls_context tls_none tls_tickets],
-  "core/transport" => %w[tcp tls],
+  "core/transport" => %w[proxy_header tcp tls],
   "core/http" => %w[byte_class date field_name host status_code trace_context],
   "core/http2" => %w[http2_head http2_message http2_priority],
   "core/http1" => %w[body_decoder chunked framing head_parser head_writer],
@@ -56,8 +56,8 @@ SOURCES = {
     static
   ],
   "core/connection" => %w[
-    connection connection_handshake connection_send connection_tunnel delivery responding timeouts
-    upload
+    connection connection_handshake connection_proxied connection_send connection_tunnel delivery
+    responding timeouts upload
   ],
   "core/protocols" => %w[
     http1_response http1_session http2_bodies http2_life http2_none http2_order http2_requests

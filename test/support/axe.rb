@@ -17,6 +17,11 @@ module Axe
 
   module_function
 
+  # @return [Boolean] whether it is installed, or can be
+  def here?
+    File.exist?(FILE) || system("npm", "--version", out: File::NULL, err: File::NULL) == true
+  end
+
   # @param page [Ferrum::Page]
   # @return [Array<String>] each broken rule with the first elements that break it
   def violations(page)

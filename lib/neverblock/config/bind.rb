@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # One address to listen on, read from a URL: http://HOST:PORT, https://HOST:PORT?cert=F&key=F,
-# http://[::1]:PORT or unix:///PATH?mode=0660. Reading checks everything that needs no system call.
-# Names are resolved, and files read, when the server listens.
+# http://[::1]:PORT or unix:///PATH?mode=0660; each takes proxy_protocol=on. Reading checks
+# everything that needs no system call. Names are resolved, and files read, when the server listens.
 
 require "neverblock/config/certificates"
 require "neverblock/config/percent"
@@ -43,9 +43,11 @@ module NeverBlock
       # @raise [ConfigError]
       def self.parse_plain(text, task = "bind to")
         bind = parse(text, task)
-        return bind unless bind.https?
+        lack = "no TLS" if bind.https?
+        lack ||= "no PROXY protocol" if bind.proxied
+        return bind unless lack
 
-        raise ConfigError, "cannot #{task} #{text.to_s.inspect}: the admin pages have no TLS; " \
+        raise ConfigError, "cannot #{task} #{text.to_s.inspect}: the admin pages have #{lack}; " \
                            "an address of theirs must be #{PLAIN_FORMS}"
       end
 
@@ -67,9 +69,11 @@ module NeverBlock
       attr_reader :verify
       # @return [String, nil] of an https address: its file of authorities; nil: that of `tls { }`
       attr_reader :authorities
+      # @return [Boolean] whether its connections begin with a header of the PROXY protocol
+      attr_reader :proxied
 
       def initialize(scheme:, host: nil, port: nil, path: nil, mode: 0, identities: [],
-                     verify: nil, authorities: nil)
+                     verify: nil, authorities: nil, proxied: false)
         @scheme = scheme
         @host = host
         @port = port
@@ -78,6 +82,7 @@ module NeverBlock
         @identities = identities.freeze
         @verify = verify
         @authorities = authorities
+        @proxied = proxied
         freeze
       end
 
@@ -105,7 +110,7 @@ module NeverBlock
 
       # @return [Array] what makes two addresses equal
       def identity
-        [scheme, host, port, path, mode, identities, verify, authorities]
+        [scheme, host, port, path, mode, identities, verify, authorities, proxied]
       end
 
       # Reads one URL. An object, so that every error message can quote the URL.
@@ -133,19 +138,26 @@ module NeverBlock
         NO_HOST = "the host is missing; 127.0.0.1 is this machine alone, 0.0.0.0 is every IPv4 " \
                   "address, [::] every IPv6 address"
         NO_BRACKETS = "write an IPv6 address in brackets: http://[::1]:9292"
-        private_constant :NO_HOST, :NO_BRACKETS
+        PROXY_PROTOCOL = "proxy_protocol"
+        private_constant :NO_HOST, :NO_BRACKETS, :PROXY_PROTOCOL
 
         def tcp(rest)
           authority, _, tail = rest.partition("/")
           authority, question, query = authority.partition("?")
           refuse("write https:// where there is a certificate") if query.start_with?("cert=")
-          unless tail.empty? && question.empty?
+          proxied, query = split_proxied(query)
+          unless tail.empty? && (question.empty? || proxied || !query.empty?)
             refuse("an address ends with its port; remove what follows it")
+          end
+          unless query.empty?
+            refuse("unknown parameter #{query.partition("=").first.inspect}; " \
+                   "an http address takes #{PROXY_PROTOCOL}")
           end
 
           parts = parts_of(authority)
           host = host_of(parts)
-          Bind.new(scheme: :http, host: host, port: port_of(parts[:port], host))
+          Bind.new(scheme: :http, host: host, port: port_of(parts[:port], host),
+                   proxied: proxied == "on")
         end
 
         def https(rest)
@@ -155,9 +167,24 @@ module NeverBlock
           parts = parts_of(authority)
           host = host_of(parts)
           port = port_of(parts[:port], host)
+          proxied, query = split_proxied(query)
           words = Certificates.new(query, method(:refuse))
           Bind.new(scheme: :https, host: host, port: port, identities: words.identities,
-                   verify: words.verify, authorities: words.authorities)
+                   verify: words.verify, authorities: words.authorities, proxied: proxied == "on")
+        end
+
+        # @return [Array(String, String)] the value of proxy_protocol, nil where it is not there;
+        #   the other parameters
+        def split_proxied(query)
+          mine, others = query.split("&").partition do |pair|
+            pair.partition("=").first == PROXY_PROTOCOL
+          end
+          value = mine.last&.partition("=")&.last
+          unless [nil, "on", "off"].include?(value)
+            refuse("#{PROXY_PROTOCOL} must be on or off; got #{value.inspect}")
+          end
+
+          [value, others.join("&")]
         end
 
         def parts_of(authority)
@@ -197,14 +224,16 @@ module NeverBlock
             refuse("the path has #{path.bytesize} bytes, the system allows #{PATH_BYTES_MAX}; " \
                    "choose a shorter one, such as /run/NAME.sock")
           end
-          Bind.new(scheme: :unix, path: path, mode: mode_of(query))
+          proxied, query = split_proxied(query)
+          Bind.new(scheme: :unix, path: path, mode: mode_of(query), proxied: proxied == "on")
         end
 
         def mode_of(query)
           query.split("&").inject(0) do |_mode, pair|
             name, _, value = pair.partition("=")
             unless name == "mode"
-              refuse("unknown parameter #{name.inspect}; a UNIX socket takes mode")
+              refuse("unknown parameter #{name.inspect}; a UNIX socket takes mode " \
+                     "and proxy_protocol")
             end
             unless value.match?(/\A[0-7]{3,4}\z/) && value.to_i(8).between?(1, MODE_MAX)
               refuse("mode must be permission bits in octal, 0600 to 0777; got #{value.inspect}")

@@ -118,7 +118,7 @@ module NeverBlock
                default: "http://127.0.0.1:9292", flags: %w[-b --bind], argument: "URL",
                env: %w[BIND], repeat: true,
                help: "an address to listen on; may be given several times; port 0 takes any " \
-                     "free port"),
+                     "free port; ?proxy_protocol=on where a balancer sends that header"),
         option(:port, LISTEN, whole(0..Bind::PORT_MAX),
                default: 9292, flags: %w[-p --port], argument: "N", env: %w[PORT], in_file: false,
                help: "short for a bind on this port; the variable PORT means every address of " \
@@ -277,8 +277,8 @@ module NeverBlock
         option(:handshake, TIMEOUTS, SECONDS,
                group: :timeouts, default: 10, unit: "seconds", engine: :handshake_timeout_ms,
                factor: MS,
-               help: "time for the TLS handshake of an https address, from when the connection " \
-                     "is accepted"),
+               help: "time for the TLS handshake of an https address, and for the header of the " \
+                     "PROXY protocol, from when the connection is accepted"),
         option(:accept, TIMEOUTS, SECONDS_FROM_0,
                group: :timeouts, default: 1, unit: "seconds", engine: :accept_timeout_ms,
                factor: MS,

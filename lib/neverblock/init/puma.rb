@@ -51,8 +51,9 @@ module NeverBlock
           "an exception that leaves the application is answered 500 and logged; rescue it in a " \
           "middleware to answer otherwise",
         %i[set_remote_address] =>
-          "REMOTE_ADDR is the address of the connection; behind a proxy use Rails' " \
-          "trusted_proxies or Rack::Request#ip",
+          "REMOTE_ADDR is the address of the connection, or what the PROXY protocol tells where " \
+          "`bind \"http://HOST:PORT?proxy_protocol=on\"` asks for it; behind other proxies use " \
+          "Rails' trusted_proxies or Rack::Request#ip",
         %i[rack_url_scheme] => "behind a proxy with TLS let it send X-Forwarded-Proto",
         %i[supported_http_methods] => "every method reaches the application",
         %i[custom_logger log_formatter] => "`log_format :json` has each entry on a line as JSON",

@@ -54,9 +54,12 @@ module NeverBlock
       def open_tcp(bind)
         context = @tls.context(bind) if bind.https?
         addresses = addresses_of(bind)
-        first = @engine.listeners if context
+        first = @engine.listeners
         port, opened = open_on_one_port(bind.port, addresses)
-        (first...@engine.listeners).each { |number| @tls.add(bind, number, context) } if context
+        (first...@engine.listeners).each do |number|
+          @tls.add(bind, number, context) if context
+          @engine.listener_proxied(number) if bind.proxied
+        end
         note_left_out(bind, addresses - opened)
         bind.url(opened.size > 1 ? bind.host : opened.first, port)
       rescue SystemCallError => e
@@ -157,6 +160,7 @@ module NeverBlock
         if @admin then @engine.admin_unix(bind.path, bind.mode)
         else @engine.listen_unix(bind.path, bind.mode, @backlog)
         end
+        @engine.listener_proxied(@engine.listeners - 1) if bind.proxied
         bind.url
       rescue SystemCallError => e
         raise StartError, "cannot listen on #{bind}: #{explain_unix(bind, e)}"

@@ -378,12 +378,12 @@ static void the_longest_addresses_fit(void **state) {
     address->sin6_port = htons(65535);
     memset(&address->sin6_addr, 0xfe, sizeof address->sin6_addr);
     address->sin6_scope_id = UINT32_MAX;
-    describe(&storage, &peer);
+    nb_net_describe(&storage, &peer);
     assert_string_equal("fefe:fefe:fefe:fefe:fefe:fefe:fefe:fefe%4294967295", peer.address);
     assert_int_equal(65535, peer.port);
     storage = (struct sockaddr_storage){.ss_family = AF_INET};
     ((struct sockaddr_in *)&storage)->sin_addr.s_addr = 0xffffffff;
-    describe(&storage, &peer);
+    nb_net_describe(&storage, &peer);
     assert_string_equal("255.255.255.255", peer.address);
 }
 

@@ -22,8 +22,9 @@ class InitCommandTest < Minitest::Test
     assert_equal ["Wrote config/neverblock.rb: 1 carried over, 1 with nothing to write here, " \
                   "1 without a counterpart.",
                   "  config/puma.rb:3  set_remote_address :localhost: REMOTE_ADDR is the " \
-                  "address of the connection; behind a proxy use Rails' trusted_proxies or " \
-                  "Rack::Request#ip",
+                  "address of the connection, or what the PROXY protocol tells where " \
+                  "`bind \"http://HOST:PORT?proxy_protocol=on\"` asks for it; behind other " \
+                  "proxies use Rails' trusted_proxies or Rack::Request#ip",
                   "Next: read it, then `neverblock check`, then `neverblock`."],
                  @out.string.lines.map(&:chomp)
   end

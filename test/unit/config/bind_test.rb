@@ -46,6 +46,26 @@ class BindTest < Minitest::Test
     end
   end
 
+  PROXIED = {
+    "http://127.0.0.1:80" => false,
+    "http://127.0.0.1:80?proxy_protocol=on" => true,
+    "http://127.0.0.1:80?proxy_protocol=off" => false,
+    "https://a.test:443?proxy_protocol=on" => true,
+    "https://a.test:443?cert=F&proxy_protocol=on&key=K" => true,
+    "unix:///run/app.sock?proxy_protocol=on&mode=0600" => true
+  }.freeze
+
+  def test_an_address_says_whether_its_connections_begin_with_a_proxy_header
+    PROXIED.each do |text, proxied|
+      assert_equal proxied, Bind.parse(text).proxied, text
+    end
+    files = Bind.parse("https://a.test:443?cert=F&proxy_protocol=on&key=K").identities
+    names = files.map { |one| [File.basename(one.cert), File.basename(one.key)] }
+    assert_equal [%w[F K]], names
+    assert_equal 0o600, Bind.parse("unix:///run/a?proxy_protocol=on&mode=0600").mode
+    refute_equal Bind.parse("unix:///run/a?proxy_protocol=on"), Bind.parse("unix:///run/a")
+  end
+
   # What was given, and what the complaint must say beside it.
   WRONG = {
     "" => "an address must be http://HOST:PORT",
@@ -61,6 +81,9 @@ class BindTest < Minitest::Test
     "unix:///run/" => "names a directory",
     "unix:///#{"x" * Bind::PATH_BYTES_MAX}" => "bytes, the system allows",
     "unix:///run/a.sock?mode=0888" => "octal",
+    "unix:///run/a.sock?owner=me" => "a UNIX socket takes mode and proxy_protocol",
+    "http://a.test:1?proxy_protocol=v1" => "proxy_protocol must be on or off; got \"v1\"",
+    "http://a.test:1?mode=0600" => "an http address takes proxy_protocol",
     "unix:///run/a.sock?mode=" => "octal",
     "unix:///run/a.sock?mode=0000" => "octal",
     "unix:///run/a.sock?umask=7" => "unknown parameter \"umask\"",
@@ -77,7 +100,7 @@ class BindTest < Minitest::Test
     "http://127.0.0.1:http" => "from 0 to 65535",
     "http://127.0.0.1:0x50" => "from 0 to 65535",
     "http://127.0.0.1:80/app" => "remove what follows it",
-    "http://127.0.0.1:80?x=1" => "remove what follows it",
+    "http://127.0.0.1:80?x=1" => "unknown parameter \"x\"",
     "http://user@127.0.0.1:80" => "an address must be",
     "http://a b:80" => "characters that a host name cannot have",
     "tcp://127.0.0.1:80" => "write http://",
@@ -96,6 +119,13 @@ class BindTest < Minitest::Test
       assert_includes error.message, text
       refute_includes error.message, "\n"
     end
+  end
+
+  def test_an_address_of_admin_pages_takes_no_proxy_header
+    error = assert_raises(NeverBlock::ConfigError) do
+      Bind.parse_plain("http://127.0.0.1:1?proxy_protocol=on")
+    end
+    assert_includes error.message, "the admin pages have no PROXY protocol"
   end
 
   def test_an_address_of_admin_pages_is_not_https

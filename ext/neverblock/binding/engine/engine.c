@@ -290,6 +290,15 @@ static VALUE engine_listen_unix(VALUE self, VALUE path, VALUE mode, VALUE backlo
     return path;
 }
 
+/* listener_proxied(number) -> self: that listener takes connections of the PROXY protocol alone.
+   Before the engine starts. */
+static VALUE engine_listener_proxied(VALUE self, VALUE number) {
+    uint16_t listener = (uint16_t)nb_engine_number(number, UINT16_MAX, "listener");
+    nb_status status = nb_server_listener_proxied(nb_engine_server(self), listener);
+    if (status != NB_OK) nb_raise_status(status, "listener_proxied");
+    return self;
+}
+
 /* listen_undo -> self: closes what the last of these calls has opened. */
 static VALUE engine_listen_undo(VALUE self) {
     nb_server_listen_undo(nb_engine_server(self));
@@ -532,6 +541,7 @@ VALUE nb_engine_define(VALUE module) {
     rb_define_method(class, "unavailable=", engine_set_unavailable, 1);
     rb_define_method(class, "listen_tcp", engine_listen_tcp, 3);
     rb_define_method(class, "listen_unix", engine_listen_unix, 3);
+    rb_define_method(class, "listener_proxied", engine_listener_proxied, 1);
     rb_define_method(class, "listen_undo", engine_listen_undo, 0);
     rb_define_method(class, "lane", engine_lane, 2);
     rb_define_method(class, "learn_lanes", engine_learn_lanes, 1);

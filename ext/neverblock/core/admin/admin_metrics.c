@@ -119,6 +119,8 @@ static void add_connections(nb_text *text, const nb_loop *loop) {
             NB_SUM(loop, counters.connections_refused));
     counter(text, "connections_evicted_total", "Idle connections ended to make room for new ones.",
             NB_SUM(loop, counters.evicted));
+    counter(text, "connections_unproxied_total", "Connections closed because they began without a PROXY header.",
+            NB_SUM(loop, counters.unproxied));
     counter(text, "accept_errors_total",
             "Times there was no descriptor for another connection, or only one of those kept for files and the "
             "application.",

@@ -83,6 +83,7 @@ static void add_connections(nb_text *text, const nb_loop *loop) {
     nb_json_number(text, "accepted_total", NB_SUM(loop, counters.accepted));
     nb_json_number(text, "refused_total", NB_SUM(loop, counters.connections_refused));
     nb_json_number(text, "evicted_total", NB_SUM(loop, counters.evicted));
+    nb_json_number(text, "unproxied_total", NB_SUM(loop, counters.unproxied));
     nb_json_number(text, "accept_errors_total", NB_SUM(loop, counters.accept_errors));
     nb_text_add(text, "}");
 }

@@ -29,6 +29,7 @@ bool nb_connection_answers_pile_up(const nb_connection *connection) {
 
 bool nb_connection_wants_read(const nb_connection *connection) {
     if (connection->read_ended) return false;
+    if (connection->state == NB_CONNECTION_PROXIED) return true;
     if (connection->state == NB_CONNECTION_HANDSHAKE) return !connection->handshake->with_worker;
     if (connection->state == NB_CONNECTION_OPEN) return connection->protocol->wants_input(connection);
     return connection->state == NB_CONNECTION_LINGER;
@@ -60,6 +61,7 @@ static void watch(nb_connections *connections, nb_connection *connection) {
 
 nb_phase nb_connection_phase(const nb_connection *connection) {
     switch (connection->state) {
+    case NB_CONNECTION_PROXIED:
     case NB_CONNECTION_HANDSHAKE:
         return NB_PHASE_HANDSHAKE;
     case NB_CONNECTION_OPEN:
@@ -76,9 +78,14 @@ nb_phase nb_connection_phase(const nb_connection *connection) {
 
 bool nb_connection_is_idle(const nb_connection *connection) { return nb_connection_phase(connection) == NB_PHASE_IDLE; }
 
+/* Its protocol has not begun. */
+static bool beginning(const nb_connection *connection) {
+    return connection->state == NB_CONNECTION_PROXIED || connection->state == NB_CONNECTION_HANDSHAKE;
+}
+
 static nb_timeout_class timeout_class(const nb_connection *connection) {
     if (connection->state == NB_CONNECTION_ENDED) return NB_TIMEOUT_NONE;
-    if (connection->state == NB_CONNECTION_HANDSHAKE) return NB_TIMEOUT_HANDSHAKE;
+    if (beginning(connection)) return NB_TIMEOUT_HANDSHAKE;
     if (connection->tunnel && connection->state == NB_CONNECTION_OPEN) return NB_TIMEOUT_NONE;
     if (connection->waits == NB_WAITS_RATE) return NB_TIMEOUT_RATE;
     if (connection->waits != NB_WAITS_NOT) return NB_TIMEOUT_TRANSFER;
@@ -198,7 +205,8 @@ void nb_connection_open(nb_connections *connections, const nb_accepted *accepted
     connection->protocol = connections->protocol;
     nb_timeout_init(&connection->timeout);
     nb_send_queue_init(&connection->send_queue);
-    if (!connection->handshake) connection->protocol->open(connection);
+    if (accepted->proxied) connection->state = NB_CONNECTION_PROXIED;
+    if (!beginning(connection)) connection->protocol->open(connection);
     link_connection(connections, connection);
     retime(connections, connection);
 }
@@ -328,7 +336,7 @@ void nb_connection_tell_drained(nb_connections *connections, nb_exchange *exchan
 /* --- the end --- */
 
 void nb_connection_leave(nb_connections *connections, nb_connection *connection) {
-    bool opened = connection->state != NB_CONNECTION_HANDSHAKE;
+    bool opened = !beginning(connection);
     if (!opened) nb_handshake_end(connections, connection, NB_HANDSHAKE_left);
     connection->state = NB_CONNECTION_ENDED;
     count_phase(connections, connection);
@@ -535,6 +543,10 @@ static void handshake_ready(nb_connections *connections, nb_connection *connecti
 
 void nb_connection_ready(nb_connections *connections, nb_connection *connection, uint32_t events) {
     if (connection->state == NB_CONNECTION_ENDED) return;
+    if (connection->state == NB_CONNECTION_PROXIED) {
+        nb_proxied_ready(connections, connection);
+        return;
+    }
     if (connection->state == NB_CONNECTION_HANDSHAKE) {
         handshake_ready(connections, connection, events);
         return;
@@ -628,6 +640,7 @@ void nb_connection_stream_timed_out(nb_connections *connections, nb_stream_timeo
 }
 
 void nb_connection_drain(nb_connections *connections, nb_connection *connection) {
+    if (connection->state == NB_CONNECTION_PROXIED) nb_proxied_drain(connections, connection);
     if (connection->state == NB_CONNECTION_HANDSHAKE) nb_handshake_drain(connections, connection);
     bool told = connection->state == NB_CONNECTION_OPEN && connection->protocol->drain;
     if (!nb_connection_is_idle(connection) && !told) return;

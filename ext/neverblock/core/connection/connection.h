@@ -2,6 +2,7 @@
  * connection.h - one client: its transport, the bytes read from it and to be sent to it, and its
  * exchanges. What the bytes mean is decided by its protocol (protocol.h).
  *
+ *   PROXIED    its PROXY header is read (connection_proxied.c)  -> HANDSHAKE, OPEN or ENDED
  *   HANDSHAKE  of TLS (connection_handshake.c)                         -> OPEN or ENDED
  *   OPEN    the protocol reads                              -> LAST
  *   LAST    nothing more is read; the rest is sent          -> LINGER or ENDED
@@ -31,6 +32,7 @@
 #include "transport/transport.h"
 
 typedef enum nb_connection_state {
+    NB_CONNECTION_PROXIED,
     NB_CONNECTION_HANDSHAKE,
     NB_CONNECTION_OPEN,
     NB_CONNECTION_LAST,

@@ -36,7 +36,7 @@ bool nb_connection_is_too_slow(nb_connections *connections, nb_connection *conne
 nb_status nb_handshake_begin(nb_connections *connections, nb_connection *connection);
 /* The socket can be read or written. The connection may have ended then. */
 void nb_handshake_ready(nb_connections *connections, nb_connection *connection);
-/* Its time is over. */
+/* Its time is over, also that of a PROXY header. */
 void nb_handshake_timed_out(nb_connections *connections, nb_connection *connection);
 /* The server drains: a client that has sent nothing is let go. */
 void nb_handshake_drain(nb_connections *connections, nb_connection *connection);
@@ -44,6 +44,13 @@ void nb_handshake_drain(nb_connections *connections, nb_connection *connection);
 void nb_handshake_end(nb_connections *connections, nb_connection *connection, nb_handshake_outcome how);
 /* Frees it. No thread has it. NULL is fine. */
 void nb_handshake_drop(nb_handshake *handshake);
+
+/* --- PROXY headers (connection_proxied.c) --- */
+
+/* The socket can be read. The connection may have ended then. */
+void nb_proxied_ready(nb_connections *connections, nb_connection *connection);
+/* The server drains: a client whose header is not here is let go. */
+void nb_proxied_drain(nb_connections *connections, nb_connection *connection);
 
 /* --- tunnels (connection_tunnel.c) --- */
 

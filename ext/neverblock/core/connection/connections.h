@@ -40,6 +40,7 @@ typedef struct nb_accepted {
     uint16_t listener; /* number of the listener */
     bool admin;        /* it came to an admin listener */
     bool redirects;    /* its requests are sent to https (settings.redirect_port) */
+    bool proxied;      /* it begins with a header of the PROXY protocol */
     nb_peer peer;
     struct nb_tls_context *tls; /* NULL: a plain connection */
 } nb_accepted;
@@ -93,8 +94,9 @@ struct nb_connections {
     /* Connections of clients. opened: given to this loop, counted by the first loop. closed: ended
      * by this loop. */
     _Atomic uint64_t opened, closed;
-    int64_t unstored_told_ns; /* nb_log_due: a request body could not be stored */
-    int64_t shrunk_told_ns;   /* nb_log_due: a file became shorter while it was sent */
+    int64_t unstored_told_ns;  /* nb_log_due: a request body could not be stored */
+    int64_t shrunk_told_ns;    /* nb_log_due: a file became shorter while it was sent */
+    int64_t unproxied_told_ns; /* nb_log_due: a connection began without its PROXY header */
 
     /* --- borrowed from the loop --- */
 

@@ -211,6 +211,7 @@ static nb_accepted accepted_by(const nb_loop *loop, const nb_listener *listener,
         .listener = (uint16_t)(listener - loop->listeners),
         .admin = listener->admin,
         .redirects = loop->config.redirect_port && !listener->secure && !listener->admin && *listener->address,
+        .proxied = listener->proxied,
         .peer = *peer,
         .tls = listener->tls,
     };

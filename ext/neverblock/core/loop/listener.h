@@ -24,6 +24,7 @@ typedef struct nb_listener {
     uint64_t path_device, path_inode;
     struct nb_tls_context *tls; /* NULL: plain. Shared; loop 0's alone. */
     bool secure;                /* it speaks TLS */
+    bool proxied;               /* its connections begin with a header of the PROXY protocol */
 } nb_listener;
 
 /* A connection on its way to the loop that will own it. */

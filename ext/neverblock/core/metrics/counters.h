@@ -18,7 +18,8 @@
  * in admin_requests alone.
  *
  *   accepted, connections (now), connections_refused (503, no place), evicted (an idle one made
- *   room), accept_errors, hijacked, timed_out (while a head or a body was awaited)
+ *   room), unproxied (closed, without a PROXY header), accept_errors, hijacked, timed_out (while a
+ *   head or a body was awaited)
  *   requests, responses (complete), requests_refused (400 to 431, 505...: connection/responding.h),
  *   shed (503, too much to do), overdue (its limit has expired), lost (502, its worker died),
  *   aborted (its client left), queue (now)
@@ -33,7 +34,7 @@
 /* clang-format off */
 #define NB_COUNTER_LIST(X) \
     X(accepted) X(connections) X(requests) X(responses) X(requests_refused) X(shed) X(timed_out) X(overdue) X(queue) X(aborted) \
-    X(accept_errors) X(spool_bytes) X(response_bytes) X(connections_refused) X(evicted) X(bytes_received) X(bytes_sent) \
+    X(accept_errors) X(spool_bytes) X(response_bytes) X(connections_refused) X(evicted) X(unproxied) X(bytes_received) X(bytes_sent) \
     X(turns) X(guest_turns) X(admin_requests) X(hijacked) X(lost) X(downloads) X(reports_dropped) \
     X(http2_connections) X(http2_opened) X(http2_requests) X(http2_streams) X(http2_resets_received) X(http2_resets_sent) \
     X(compress_bytes_in) X(compress_bytes_out)

@@ -225,7 +225,7 @@ static void describe_ipv6(const struct sockaddr_in6 *address, nb_peer *peer) {
     snprintf(peer->address + size, sizeof peer->address - size, "%%%u", (unsigned)address->sin6_scope_id);
 }
 
-static void describe(const struct sockaddr_storage *address, nb_peer *peer) {
+void nb_net_describe(const struct sockaddr_storage *address, nb_peer *peer) {
     peer->address[0] = '\0';
     peer->port = port_of(address);
     if (address->ss_family == AF_INET) describe_ipv4(&((const struct sockaddr_in *)address)->sin_addr, peer);
@@ -276,25 +276,32 @@ nb_status nb_net_accept(int listener_fd, int *fd, nb_peer *peer) {
     if (address.ss_family != AF_UNIX) {
         (void)setsockopt(accepted, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     }
-    if (peer != NULL) describe(&address, peer);
+    if (peer != NULL) nb_net_describe(&address, peer);
     *fd = accepted;
     return NB_OK;
 }
 
 static nb_status status_of_errno(void) { return errno == EAGAIN || errno == EWOULDBLOCK ? NB_AGAIN : NB_SYSTEM; }
 
-nb_status nb_net_read(int fd, void *buffer, size_t bytes, size_t *moved) {
+/* Recv reaches the socket with less work than read(2), which goes through the file layer. */
+static nb_status receive(int fd, void *buffer, size_t bytes, int flags, size_t *moved) {
     NB_ASSERT(bytes > 0);
     ssize_t got;
     do {
-        /* Recv reaches the socket with less work than read(2), which goes through the file
-           layer. */
-        got = recv(fd, buffer, bytes, 0);
+        got = recv(fd, buffer, bytes, flags);
     } while (got < 0 && errno == EINTR);
     if (got < 0) return status_of_errno();
     if (got == 0) return NB_EOF;
     *moved = (size_t)got;
     return NB_OK;
+}
+
+nb_status nb_net_read(int fd, void *buffer, size_t bytes, size_t *moved) {
+    return receive(fd, buffer, bytes, 0, moved);
+}
+
+nb_status nb_net_peek(int fd, void *buffer, size_t bytes, size_t *moved) {
+    return receive(fd, buffer, bytes, MSG_PEEK, moved);
 }
 
 static nb_status write_parts(int fd, const struct iovec *parts, int count, int flags, size_t *moved) {

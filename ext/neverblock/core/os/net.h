@@ -39,9 +39,15 @@ nb_status nb_net_pair(int fds[2]);
    as EMFILE and ENFILE. ECONNABORTED and similar errors of a single connection are skipped. */
 nb_status nb_net_accept(int listener_fd, int *fd, nb_peer *peer);
 
+struct sockaddr_storage;
+/* A socket's address as text. Other families than IPv4 and IPv6 have none. */
+void nb_net_describe(const struct sockaddr_storage *address, nb_peer *peer);
+
 /* One system call each, repeated after EINTR. NB_OK with *moved > 0. NB_AGAIN. NB_EOF (read): the
    peer finished sending. NB_SYSTEM: errno (ECONNRESET, EPIPE...). SIGPIPE is never raised. */
 nb_status nb_net_read(int fd, void *buffer, size_t bytes, size_t *moved);
+/* The same, and the bytes stay to be read again. */
+nb_status nb_net_peek(int fd, void *buffer, size_t bytes, size_t *moved);
 nb_status nb_net_writev(int fd, const struct iovec *parts, int count, size_t *moved);
 /* The same while more bytes follow at once: an incomplete segment may wait for them (MSG_MORE,
    where it exists). */

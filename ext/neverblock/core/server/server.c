@@ -303,6 +303,14 @@ static void set_advice(nb_loop *loop, void *argument) {
 
 uint16_t nb_server_listeners(const nb_server *server) { return server->loops.each[0].listener_count; }
 
+nb_status nb_server_listener_proxied(nb_server *server, uint16_t listener) {
+    nb_loop *loop = first(server);
+    if (listener >= loop->listener_count) return NB_NOT_FOUND;
+    if (server->started || loop->listeners[listener].admin) return NB_FULL;
+    loop->listeners[listener].proxied = true;
+    return NB_OK;
+}
+
 void nb_server_listen_undo(nb_server *server) {
     nb_loop *loop = first(server);
     if (server->started || loop->listener_count == 0) return;

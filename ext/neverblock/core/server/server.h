@@ -68,6 +68,10 @@ uint16_t nb_server_listeners(const nb_server *server);
    context at any time, for the connections that come from then on. NB_NOT_FOUND: no such listener.
    NB_FULL: it has started as a plain one, or is a UNIX socket or the admin's. */
 nb_status nb_server_listener_tls(nb_server *server, uint16_t listener, struct nb_tls_context *context);
+/* Has a listener take connections of the PROXY protocol alone (transport/proxy_header.h). Before
+   the start. NB_NOT_FOUND: no such listener. NB_FULL: it has started, or the listener is the
+   admin's. */
+nb_status nb_server_listener_proxied(nb_server *server, uint16_t listener);
 /* Closes the last listener, as if it had never been opened: for a host with several addresses,
    which gets all or none. Before start; does nothing where there is none. */
 void nb_server_listen_undo(nb_server *server);
