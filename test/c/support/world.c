@@ -76,6 +76,7 @@ void nb_test_world_open_routed(nb_test_world *world, unsigned executors, const c
     nb_test_alarm(40);
     assert_status(NB_OK, nb_server_create(&world->config, &world->server));
     assert_status(NB_OK, nb_server_listen_tcp(world->server, "127.0.0.1", 0, 128, &world->port));
+    if (world->proxied) assert_status(NB_OK, nb_server_listener_proxied(world->server, 0));
     add_routes(world, patterns);
     if (world->served) {
         nb_document_roots *roots = nb_server_document_roots(world->server);
