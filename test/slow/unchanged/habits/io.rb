@@ -68,9 +68,12 @@ UnchangedHunt.kind :io do
     end
   RUBY
 
+  # A port that is bound and does not listen is nobody else's.
   habit :refused, <<~'RUBY'
-    port__N__ = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
-    out << (TCPSocket.new("127.0.0.1", port__N__) rescue $!.class)
+    held__N__ = Socket.new(:INET, :STREAM)
+    held__N__.bind(Addrinfo.tcp("127.0.0.1", 0))
+    out << (TCPSocket.new("127.0.0.1", held__N__.local_address.ip_port) rescue $!.class)
+    held__N__.close
   RUBY
 
   habit :file, <<~'RUBY'
