@@ -20,6 +20,8 @@ module CoverageRun
   # The unit tests, but for those under valgrind, which see to faults and take minutes.
   WITHOUT = %w[test/unit/binding/memcheck_test.rb].freeze
   TESTS = (Dir.glob("test/unit/**/*_test.rb", base: ROOT).sort - WITHOUT).freeze
+  HOOKS = Dir.glob("test/hooks/**/*_test.rb", base: ROOT).sort.freeze
+  LEAST_RUN = 20
   # Counting takes time, and parts of a suite are long here. bin/test has the same limit, shorter.
   SUITE_SECONDS = 7_200
 
@@ -27,18 +29,21 @@ module CoverageRun
   class Failed < StandardError; end
 
   class Run
-    # @param arguments [Array<String>] of bin/test; empty: TESTS
+    # @param arguments [Array<String>] perhaps "ruby", and those of bin/test; none of those: TESTS,
+    #   and with "ruby" HOOKS too
     def initialize(arguments, out: $stdout)
-      @arguments = arguments.empty? ? TESTS : arguments
-      @name = arguments.empty? ? "the unit tests" : "bin/test #{arguments.join(" ")}"
+      @ruby_only = arguments.first == "ruby"
+      tests = @ruby_only ? arguments.drop(1) : arguments
+      @arguments = tests.empty? ? TESTS + (@ruby_only ? HOOKS : []) : tests
+      @name = tests.empty? ? default_name : "bin/test #{tests.join(" ")}"
       @out = out
     end
 
     # @return [Integer] exit status
     def run
       copy_tree
-      build_binding
-      passed = test_core & test_ruby
+      @ruby_only ? copy_binding : build_binding
+      passed = (@ruby_only || test_core) & test_ruby
       write_summary
       @out.puts("coverage: tests have failed: the figures are too low") unless passed
       passed ? 0 : 1
@@ -48,6 +53,10 @@ module CoverageRun
     end
 
     private
+
+    def default_name
+      @ruby_only ? "the unit tests and those of hooks" : "the unit tests"
+    end
 
     def copy_tree
       FileUtils.rm_rf(FOLDER)
@@ -66,8 +75,16 @@ module CoverageRun
       step("extension", RbConfig.ruby, File.join(TREE, "ext/neverblock/extconf.rb"),
            "--enable-coverage", chdir: BINDING)
       step("extension", "make", "-j#{jobs}", chdir: BINDING)
+      copy_library(BINDING)
+    end
+
+    def copy_binding
+      copy_library(File.join(ROOT, "lib/neverblock"))
+    end
+
+    def copy_library(folder)
       library = "neverblock.#{RbConfig::CONFIG["DLEXT"]}"
-      FileUtils.cp(File.join(BINDING, library), File.join(TREE, "lib/neverblock", library))
+      FileUtils.cp(File.join(folder, library), File.join(TREE, "lib/neverblock", library))
     end
 
     def step(name, *command, chdir:)
@@ -102,15 +119,22 @@ module CoverageRun
     end
 
     def write_summary
-      ruby = RubyTally.new(RECORDED, File.join(TREE, "lib"),
-                           Dir.glob("**/*.rb", base: File.join(TREE, "lib")))
-      c = CTally.new([CORE, BINDING], File.join(TREE, "ext/neverblock"))
-      text = ["# Coverage", "C: test/c, and the extension in #{@name}.",
-              Table.new(c.rows(2)).text, "Ruby: #{@name}.",
-              Table.new(ruby.rows(2)).text].join("\n\n")
+      text = ["# Coverage", *(@ruby_only ? [] : c_tables), *ruby_tables].join("\n\n")
       path = File.join(FOLDER, "summary.md")
       File.write(path, "#{text}\n")
       @out.puts(text, "", "coverage: written to #{path.delete_prefix("#{ROOT}/")}")
+    end
+
+    def c_tables
+      c = CTally.new([CORE, BINDING], File.join(TREE, "ext/neverblock"))
+      ["C: test/c, and the extension in #{@name}.", Table.new(c.rows(2)).text]
+    end
+
+    def ruby_tables
+      lib = File.join(TREE, "lib")
+      ruby = RubyTally.new(RECORDED, lib, Dir.glob("**/*.rb", base: lib))
+      ["Ruby: #{@name}.", Table.new(ruby.rows(2)).text,
+       "Ruby: the files in which most did not run.", Table.new(ruby.least_run(LEAST_RUN)).text]
     end
   end
 
@@ -121,7 +145,7 @@ module CoverageRun
     end
 
     def text
-      ["| folder | files | lines | run | branches | run |", "|---|--:|--:|--:|--:|--:|",
+      ["| folder or file | files | lines | run | branches | run |", "|---|--:|--:|--:|--:|--:|",
        *@rows.map { |row| line(row) }].join("\n")
     end
 

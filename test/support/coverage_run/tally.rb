@@ -32,6 +32,13 @@ module CoverageRun
       rows << row("all", @files.values)
     end
 
+    # @param count [Integer] how many files
+    # @return [Array<Row>] of single files, those with most that did not run first
+    def least_run(count)
+      rows = @files.map { |path, file| row(path, [file]) }
+      rows.max_by(count) { |row| row.lines - row.lines_run + row.branches - row.branches_run }
+    end
+
     private
 
     def row(name, files)

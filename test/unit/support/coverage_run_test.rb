@@ -31,6 +31,21 @@ class CoverageRunTest < Minitest::Test
     assert_equal ["a", 1, 4, 4, 2, 2], ruby_rows.first
   end
 
+  def test_what_runs_before_exit_without_at_exit_blocks_and_before_exec_counts
+    write("lib/a/one.rb", "def one\n  1\nend\ndef two\n  2\nend\ndef three\n  3\nend\n")
+    run_ruby("fork { one; exit! }; Process.wait; fork { two; Process.exit!(true) }; Process.wait")
+    assert_equal ["a", 1, 6, 5, 0, 0], ruby_rows.first
+    run_ruby("three; exec('true')")
+    assert_equal ["a", 1, 6, 6, 0, 0], ruby_rows.first
+  end
+
+  def test_files_are_named_in_which_most_did_not_run
+    write("lib/a/one.rb", "def one\n  1\nend\n")
+    write("lib/a/two.rb", "def two\n  puts(1)\n  puts(2)\nend\n")
+    run_ruby("one")
+    assert_equal [["a/two.rb", 1, 3, 0, 0, 0]], tally.least_run(1).map(&:to_a)
+  end
+
   # As a test process has it: what runs the tests was loaded before the recorder.
   def test_what_tests_run_counts
     write("lib/a/one.rb", "def one\n  1\nend\n")
@@ -91,10 +106,13 @@ class CoverageRunTest < Minitest::Test
       "NB_COVERAGE_ROOT" => File.join(@root, "lib") }
   end
 
-  def ruby_rows
+  def tally
     lib = File.join(@root, "lib")
-    rows = CoverageRun::RubyTally.new(@data, lib, Dir.glob("**/*.rb", base: lib)).rows(1)
-    rows.map(&:to_a)
+    CoverageRun::RubyTally.new(@data, lib, Dir.glob("**/*.rb", base: lib))
+  end
+
+  def ruby_rows
+    tally.rows(1).map(&:to_a)
   end
 
   def c_rows
