@@ -3,7 +3,7 @@
 require_relative "../../support/unit"
 require "neverblock/boot/advice"
 
-class AdviceTest < Minitest::Test
+class BootAdviceTest < Minitest::Test
   Advice = NeverBlock::Boot::Advice
   TEXTS = ["take YJIT", nil, "a newer Ruby"].freeze
 

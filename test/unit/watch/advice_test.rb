@@ -5,7 +5,7 @@ require_relative "../../support/observed_code"
 require "neverblock/watch/advice"
 
 # Code whose waits are known, and what is advised.
-class AdviceTest < WatchCase
+class WatchAdviceTest < WatchCase
   include ObservedCode
 
   def test_independent_waits_are_found
