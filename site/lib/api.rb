@@ -3,8 +3,9 @@
 require "rbs"
 require "yard"
 
-# The public API: what sig/ declares. Its sentence is the comment above the definition in lib/, else
-# above the declaration.
+# The public API: what sig/ declares. The sentence of a constant, a method or an attribute is the
+# comment above its definition in lib/, else above its declaration; that of a class is above its
+# declaration, else above its definition.
 class Api
   # @!attribute space [String] the class or module that it is in
   # @!attribute path [String] as YARD writes it
@@ -17,6 +18,7 @@ class Api
     Dir.chdir(root) { YARD.parse(["lib/**/*.rb"]) }
     @sentences = {}
     @found = []
+    @twice = []
     # The file of the whole gem comes first: a module is reopened by many.
     paths = Dir[File.join(root, "sig/**/*.rbs")].sort_by { |path| [path.count("/"), path] }
     paths.each { |path| read(path) }
@@ -36,6 +38,9 @@ class Api
       text.empty?
     }.keys
   end
+
+  # @return [Array<String>] what has a sentence in both places, of which one is never shown
+  attr_reader :twice
 
   private
 
@@ -90,8 +95,9 @@ class Api
   end
 
   def sentence(declaration, object)
-    above = object&.docstring.to_s.strip
-    above = declaration.comment&.string.to_s.strip if above.empty?
+    above, declared = [object&.docstring, declaration.comment&.string].map { |text| text.to_s.strip }
+    @twice << object.path unless above.empty? || declared.empty?
+    above = declared if above.empty?
     above.empty? && object ? "Returns #{object.tag(:return)&.text}".sub(/\AReturns \z/, "") : above
   end
 end

@@ -9,10 +9,13 @@ class Reference
     @api = Api.new(Pages::ROOT)
   end
 
-  # @raise [RuntimeError] something public is not documented
+  # @raise [RuntimeError] something public is not documented, or in two places
   def add
     missing = @api.undocumented
     raise "no sentence says what these are: #{missing.join(", ")}" unless missing.empty?
+
+    twice = @api.twice
+    raise "both lib/ and sig/ say what these are: #{twice.join(", ")}" unless twice.empty?
 
     spaces = @api.members.group_by(&:space).reject { |name, _| name.empty? }
     spaces.each { |name, members| create(name, page(name, members)) }
