@@ -95,7 +95,8 @@ class Api
   end
 
   def sentence(declaration, object)
-    above, declared = [object&.docstring, declaration.comment&.string].map { |text| text.to_s.strip }
+    above = object&.docstring.to_s.strip
+    declared = declaration.comment&.string.to_s.strip
     @twice << object.path unless above.empty? || declared.empty?
     above = declared if above.empty?
     above.empty? && object ? "Returns #{object.tag(:return)&.text}".sub(/\AReturns \z/, "") : above

@@ -118,7 +118,7 @@ class SigTest < Minitest::Test
   def implementation(declared)
     space = Object.const_get(declared.owner)
     owner = declared.path.include?("#") ? space : space.singleton_class
-    return owner.instance_method(declared.method) if
+    owner.instance_method(declared.method) if
       owner.method_defined?(declared.method) || owner.private_method_defined?(declared.method)
   end
 
