@@ -32,6 +32,12 @@ class Api
   # @return [String] empty where nothing is said
   def sentence_of(name) = @sentences[name].to_s
 
+  # @param tag [YARD::Tags::Tag]
+  # @return [Boolean] whether the member's sentence says what the tag does
+  def self.said?(member, tag)
+    member.sentence.casecmp?("#{tag.text.to_s.strip.delete_suffix(".")}.")
+  end
+
   # @return [Array<String>] what has no sentence
   def undocumented
     @found.select { |member| member.sentence.empty? }.map(&:path) + @sentences.select { |_, text|
@@ -94,11 +100,21 @@ class Api
     nil
   end
 
+  # What YARD says of a Struct's member by itself.
+  OF_MEMBER = /\AReturns the value of attribute /.freeze
+  private_constant :OF_MEMBER
+
   def sentence(declaration, object)
     above = object&.docstring.to_s.strip
+    above = "" if above.match?(OF_MEMBER)
     declared = declaration.comment&.string.to_s.strip
     @twice << object.path unless above.empty? || declared.empty?
-    above = declared if above.empty?
-    above.empty? && object ? "Returns #{object.tag(:return)&.text}".sub(/\AReturns \z/, "") : above
+    [above, declared, returned(object)].find { |text| !text.empty? } || ""
+  end
+
+  # The text of @return as a sentence.
+  def returned(object)
+    text = object&.tag(:return)&.text.to_s.strip
+    text.empty? ? "" : "#{text[0].upcase}#{text[1..].delete_suffix(".")}."
   end
 end

@@ -57,7 +57,7 @@ class Reference
   end
 
   def tags(member)
-    said = member.tags.reject { |tag| member.sentence == "Returns #{tag.text}" }
+    said = member.tags.reject { |tag| Api.said?(member, tag) }
     rows = said.map do |tag|
       words = [tag.tag_name, tag.name].compact.map { |word| "<code>#{h(word.to_s)}</code>" }
       "<li>#{words.join(" ")} #{text(tag.text.to_s)}</li>"
