@@ -320,6 +320,14 @@ class RulesTest < Minitest::Test
                                          "lib/long.rb" => "#\n" * 701 }
   end
 
+  def test_test_classes_of_a_suite_with_the_same_name
+    assert_broken Style::TestNames.new, { "test/unit/a/one_test.rb" => "class OneTest < Case\nend\n",
+                                          "test/unit/b/one_test.rb" => "class OneTest\nend\n" },
+                  /OneTest is the name of a class in test\/unit\/a\/one_test.rb too/
+    assert_kept Style::TestNames.new, { "test/unit/one_test.rb" => "class OneTest < Case\nend\n",
+                                        "test/slow/one_test.rb" => "class OneTest\nend\n" }
+  end
+
   def test_a_comment_that_reaches_past_column_100
     word = "x" * 90
     ["/* #{word} too far */", "f(#{word}); /* too far */", "/*\n * #{word} too far\n */",

@@ -24,6 +24,7 @@ module CoverageRun
   LEAST_RUN = 20
   # Counting takes time, and parts of a suite are long here. bin/test has the same limit, shorter.
   SUITE_SECONDS = 7_200
+  TEST_SECONDS = 1_800
 
   # A step that has ended with an error.
   class Failed < StandardError; end
@@ -109,6 +110,7 @@ module CoverageRun
       environment = { "RUBYOPT" => "-r#{recorder}", "NB_COVERAGE_FOLDER" => RECORDED,
                       "NB_COVERAGE_ROOT" => File.join(TREE, "lib"),
                       "NB_TEST_SUITE_SECONDS" => SUITE_SECONDS.to_s,
+                      "NB_TEST_SECONDS" => TEST_SECONDS.to_s,
                       "BUNDLE_GEMFILE" => File.join(TREE, "Gemfile"), "LC_ALL" => "C.UTF-8" }
       system(environment, RbConfig.ruby, "--disable-gems", "-Itest/support", "-rtest_run", "-e",
              "exit TestRun.new(ARGV).run", "--", *@arguments, chdir: TREE)

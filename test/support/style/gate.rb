@@ -5,8 +5,8 @@ module Style
   class Gate
     ROOT = File.expand_path("../../..", __dir__)
     RULES = [SourceList, RubyFreeCore, IncludeDirection, NoCircles, FolderSize, FileLength,
-             TestLength, CommentColumns, FunctionLength, NoLeftovers, MachineNames, ShellCheck,
-             ClangFormat, RuboCop, Signatures, CoreWarnings, BindingWarnings].freeze
+             TestLength, TestNames, CommentColumns, FunctionLength, NoLeftovers, MachineNames,
+             ShellCheck, ClangFormat, RuboCop, Signatures, CoreWarnings, BindingWarnings].freeze
     OPTIONS = %w[--fix --graph --hints --list --times].freeze
 
     # @param arguments [Array<String>] as typed after bin/check

@@ -122,6 +122,30 @@ module Style
     end
   end
 
+  # The files of a suite are loaded into one process.
+  class TestNames
+    ABOUT = "no two files of a Ruby suite have a test class of the same name"
+    NAMED = /^class (\w+Test)\b/.freeze
+
+    def violations(tree)
+      tree.matching("test/*/**/*_test.rb").group_by { |path| path.split("/")[1] }
+          .flat_map { |_, paths| shared(tree, paths) }
+    end
+
+    private
+
+    def shared(tree, paths)
+      named = paths.flat_map do |path|
+        tree.lines(path).filter_map { |line| line[NAMED, 1] }.uniq.map { |name| [name, path] }
+      end
+      named.group_by(&:first).flat_map do |name, found|
+        found.drop(1).map do |_, path|
+          Violation.new(path, nil, "#{name} is the name of a class in #{found.first.last} too")
+        end
+      end
+    end
+  end
+
   # Prose is read more easily in short lines than code is.
   class CommentColumns
     ABOUT = "no comment in C reaches past column 100"
