@@ -321,11 +321,12 @@ class RulesTest < Minitest::Test
   end
 
   def test_test_classes_of_a_suite_with_the_same_name
-    assert_broken Style::TestNames.new, { "test/unit/a/one_test.rb" => "class OneTest < Case\nend\n",
-                                          "test/unit/b/one_test.rb" => "class OneTest\nend\n" },
+    one = "class OneTest < Case\nend\n"
+    assert_broken Style::TestNames.new,
+                  { "test/unit/a/one_test.rb" => one, "test/unit/b/one_test.rb" => one },
                   /OneTest is the name of a class in test\/unit\/a\/one_test.rb too/
-    assert_kept Style::TestNames.new, { "test/unit/one_test.rb" => "class OneTest < Case\nend\n",
-                                        "test/slow/one_test.rb" => "class OneTest\nend\n" }
+    assert_kept Style::TestNames.new,
+                { "test/unit/one_test.rb" => one, "test/slow/one_test.rb" => one }
   end
 
   def test_a_comment_that_reaches_past_column_100
