@@ -1,7 +1,7 @@
 // The pools that requests wait at, those with the longest waits of the last minute first.
 
 const POOL_CELLS = [["Pool"], ["Kind"], ["Worker"], ["In use", true], ["Waiting", true], ["Most wanted", true], ["Had to wait", true], ["Each", true], ["Would do", true]];
-const POOL_KINDS = { active_record: "ActiveRecord", sequel: "Sequel", connection_pool: "connection_pool", neverblock: "NB::Pool", fibers: "NB::FiberPool" };
+const POOL_KINDS = { active_record: "ActiveRecord", sequel: "Sequel", connection_pool: "connection_pool", neverblock: "NB::Pool", fibers: "NB::FiberPool", bulkhead: "NB::Bulkhead" };
 
 const poolTexts = (pool) => {
   const minute = pool.last_minute, waits = Math.max(minute.waited, pool.waiting), wanted = Math.max(minute.acquired, waits);

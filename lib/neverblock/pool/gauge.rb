@@ -11,7 +11,8 @@ module NeverBlock
   module Pool
     class Gauge
       # @!method initialize(kind, name, size)
-      #   @param kind [Symbol] :active_record, :sequel, :connection_pool, :neverblock or :fibers
+      #   @param kind [Symbol] :active_record, :sequel, :connection_pool, :neverblock, :fibers or
+      #     :bulkhead
       #   @param name [String] of more than 63 bytes the end is kept
       #   @param size [Integer, nil] most places; nil: no limit
 

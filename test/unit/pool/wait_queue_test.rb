@@ -1,32 +1,11 @@
 # frozen_string_literal: true
 
 require_relative "../verbs/verbs_case"
+require_relative "../../support/clock"
 require "neverblock/pool/wait_queue"
 
 class PoolWaitQueueTest < VerbsCase
   WaitQueue = NeverBlock::Pool::WaitQueue
-
-  # A clock that stands until it is told.
-  class Clock
-    attr_accessor :now
-
-    def self.rule
-      clock = new
-      clock.now = 100.0
-      real = NeverBlock::Deadline.method(:now)
-      silent { NeverBlock::Deadline.define_singleton_method(:now) { clock.now } }
-      yield clock
-    ensure
-      silent { NeverBlock::Deadline.define_singleton_method(:now, real) }
-    end
-
-    def self.silent
-      verbose, $VERBOSE = $VERBOSE, nil
-      yield
-    ensure
-      $VERBOSE = verbose
-    end
-  end
 
   def setup
     @queue = WaitQueue.new(2)

@@ -39,7 +39,8 @@
     X(sequel)                \
     X(connection_pool)       \
     X(neverblock)            \
-    X(fibers)
+    X(fibers)                \
+    X(bulkhead)
 
 typedef enum nb_pool_kind {
 #define NB_POOL_KIND(name) NB_POOL_KIND_##name,

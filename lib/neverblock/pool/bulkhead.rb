@@ -1,0 +1,166 @@
+# frozen_string_literal: true
+
+# NB::Bulkhead: at most so many callers at once, so that one slow service does not take up all
+# fibers, threads or connections ("Release It!", Michael T. Nygard).
+#
+#   SEARCH = NB::Bulkhead.new(5, queue: 20, wait: 0.5, name: "search")
+#   SEARCH.call { Net::HTTP.get(uri) }
+
+require "neverblock/errors"
+require "neverblock/pool/gauge"
+require "neverblock/pool/waiter"
+require "neverblock/verbs/deadline"
+
+module NeverBlock
+  # May be used from fibers of any loop and from plain threads. Each process has its own places.
+  class Bulkhead
+    # No place became free in time, or too many wait already.
+    class Full < Error; end
+
+    # @return [Integer] how many may be inside at once
+    attr_reader :places
+    # @return [String] by which errors and figures name it
+    attr_reader :name
+
+    # @param places [Integer] how many may be inside at once
+    # @param queue [Integer, nil] how many more may wait; nil: no limit
+    # @param wait [Numeric, nil] longest wait for a place, in seconds; nil: no limit
+    # @param name [String, Symbol, nil] nil: where it was made, as "app/models/search.rb:3"
+    # @raise [ArgumentError] for a number that is too small, or none
+    def initialize(places, queue: nil, wait: nil, name: nil)
+      @places = whole(places, 1, "places")
+      @queue_max = queue && whole(queue, 0, "queue")
+      @wait_max = wait && seconds(wait)
+      @name = (name || Pool::Gauge.place(caller_locations(1, 1)&.first)).to_s
+      @gauge = Pool::Gauge.new(:bulkhead, @name, @places)
+      start
+    end
+
+    # Calls the block once there is a place. Until then parks the fiber (elsewhere: blocks the
+    # thread), first come, first served. A fiber that is inside already needs no second place.
+    # @return what the block returns
+    # @raise [ArgumentError] without a block
+    # @raise [Full] when too many wait, when no place became free in time, and in a blocking fiber
+    #   of a loop whose other fibers have all places
+    def call(&block)
+      raise ArgumentError, "NB::Bulkhead#call needs a block" unless block
+
+      forget_parent
+      owner = Fiber.current
+      return yield if @holders.key?(owner)
+
+      begin
+        enter(owner)
+        yield
+      ensure
+        leave(owner)
+      end
+    end
+
+    # @return [Hash{Symbol => Integer}] places; held; waiting
+    def stats
+      forget_parent
+      @lock.synchronize { { places: @places, held: @holders.size, waiting: @waiters.size } }
+    end
+
+    # @return [String]
+    def inspect
+      "#<#{self.class.name} #{@name}: #{stats.map { |word, count| "#{word} #{count}" }.join(", ")}>"
+    end
+
+    private
+
+    def whole(number, least, word)
+      return number if number.is_a?(Integer) && number >= least
+
+      raise ArgumentError, "NB::Bulkhead: #{word} is a whole number of at least #{least}, " \
+                           "not #{number.inspect}"
+    end
+
+    def seconds(number)
+      return number if number.is_a?(Numeric) && number.real? && number >= 0
+
+      raise ArgumentError, "NB::Bulkhead: wait is a number of seconds, not #{number.inspect}"
+    end
+
+    def start
+      @pid = Process.pid
+      @lock = Thread::Mutex.new
+      @holders = {}.compare_by_identity # fiber => the thread it came on
+      @waiters = []
+    end
+
+    # The fibers that hold places are the parent's, and the lock may be a parent's thread's.
+    def forget_parent
+      start unless @pid == Process.pid
+    end
+
+    def enter(owner)
+      @lock.synchronize do
+        @holders.size < @places ? take(owner, Thread.current) : wait(owner)
+      end
+    end
+
+    def take(owner, thread)
+      @holders[owner] = thread
+      tell(:acquired)
+    end
+
+    # The wait for the lock cannot be interrupted, or the place would be lost.
+    def leave(owner)
+      Compat.shielded do
+        @lock.synchronize do
+          next unless @holders.delete(owner)
+
+          serve
+          tell(:changed)
+        end
+      end
+    end
+
+    # While somebody waits, a place that is given back is the first waiter's.
+    def serve
+      while @holders.size < @places && (waiter = @waiters.shift)
+        take(*waiter.subject)
+        waiter.grant
+      end
+    end
+
+    def wait(owner)
+      refuse("#{@waiters.size} wait already") if @queue_max && @waiters.size >= @queue_max
+      refuse_to_wait_for_ever
+      deadline = @wait_max && (Deadline.now + @wait_max)
+      @waiters << (waiter = Pool::Waiter.new([owner, Thread.current], @gauge))
+      tell(:waits)
+      wait_once(waiter, deadline) until waiter.granted?
+    ensure
+      unless waiter.nil? || waiter.granted?
+        @waiters.delete(waiter)
+        tell(:changed)
+      end
+    end
+
+    def wait_once(waiter, deadline)
+      left = deadline && (deadline - Deadline.now)
+      refuse("no place became free within #{@wait_max} s") if left && left <= 0
+      waiter.wait(@lock, left)
+    end
+
+    # A fiber that cannot park blocks its thread, and with it the fibers that hold the places.
+    def refuse_to_wait_for_ever
+      return unless Fiber.scheduler && !Fiber.current_scheduler
+      return unless @holders.each_value.all?(Thread.current)
+
+      refuse("fibers of this thread hold them, and a blocking fiber would wait for ever")
+    end
+
+    def refuse(why)
+      raise Full, "the bulkhead #{@name} has no free place: #{@holders.size} of #{@places} are " \
+                  "held, and #{why}"
+    end
+
+    def tell(event)
+      @gauge.tell(event, @holders.size, @waiters.size)
+    end
+  end
+end
