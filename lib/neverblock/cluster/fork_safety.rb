@@ -19,6 +19,10 @@
 module NeverBlock
   module Cluster
     module ForkSafety
+      # The folder of our own code, which is skipped in backtraces.
+      OURS = File.expand_path("..", __dir__)
+      private_constant :OURS
+
       class << self
         # To be called before a fork, in the process that forks.
         # @return [void]
@@ -46,12 +50,17 @@ module NeverBlock
               thread.is_a?(Offload::Worker)
           end
           strange.map do |thread|
-            place = thread.backtrace&.first || made_at(thread)
+            place = line_of(thread.backtrace) || made_at(thread)
             "#{thread.name || thread.class} (at #{place})"
           end
         end
 
         private
+
+        # Where it waits, without the lines of ours by which it does.
+        def line_of(backtrace)
+          backtrace&.find { |line| !line.start_with?(OURS) } || backtrace&.first
+        end
 
         # The place of its block, from "#<Thread:0x00007f83d0 app.rb:3 run>".
         def made_at(thread)

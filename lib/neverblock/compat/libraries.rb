@@ -26,6 +26,7 @@ require "neverblock/compat/sequel"
 require "neverblock/compat/opentelemetry"
 require "neverblock/compat/share_lock"
 require "neverblock/compat/streamed_bodies"
+require "neverblock/compat/thread_names"
 require "neverblock/compat/tilt"
 require "neverblock/compat/typhoeus"
 require "neverblock/db/active_record"
@@ -78,6 +79,7 @@ module NeverBlock
         OpenTelemetry.apply
         ShareLock.apply
         StreamedBodies.apply
+        ThreadNames.apply
         Tilt.apply
         Typhoeus.apply
         Curb.apply

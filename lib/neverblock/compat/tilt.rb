@@ -6,6 +6,8 @@
 # Tilt 2.0 to 2.9: lib/tilt/template.rb, Template#compile_template_method, which uses nothing of
 # Thread but Thread.current.object_id.
 
+require "neverblock/compat/thread_names"
+
 module NeverBlock
   module Compat
     module Tilt
@@ -13,18 +15,8 @@ module NeverBlock
       # @return [void]
       def self.apply
         return unless defined?(::Tilt::Template) && defined?(::Tilt::VERSION)
-        return unless ::Tilt::VERSION.to_i == 2
 
-        template = ::Tilt::Template
-        template.const_set(:Thread, Named) unless template.const_defined?(:Thread, false)
-      end
-
-      # Stands for Thread in that class alone.
-      module Named
-        # @return [Fiber, Thread] whose object_id becomes the name
-        def self.current
-          Compat.scheduler ? ::Fiber.current : ::Thread.current
-        end
+        ThreadNames.give(::Tilt::Template) if ::Tilt::VERSION.to_i == 2
       end
     end
   end

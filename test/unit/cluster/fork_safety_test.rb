@@ -64,6 +64,17 @@ class ClusterForkSafetyTest < Minitest::Test
     [ticking, safe].each { |thread| thread.join(Patience::SECONDS) }
   end
 
+  def test_a_thread_that_waits_by_a_method_of_ours_is_named_with_the_line_that_calls_it
+    reader, writer = IO.pipe
+    selecting = Thread.new { IO.select([reader]) }
+    Patience.await("the thread waits") { selecting.status == "sleep" }
+    assert_match(/fork_safety_test\.rb:\d+/, SAFETY.threads_left([selecting]).first)
+  ensure
+    writer.close
+    selecting.join(Patience::SECONDS)
+    reader.close
+  end
+
   private
 
   def with(**constants)
