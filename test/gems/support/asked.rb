@@ -48,6 +48,11 @@ module Gems
   class Surroundings
     BUNDLE = GemBundle.new(File.expand_path("../Gemfile", __dir__), "gems-#{RUBY_VERSION}")
     KINDS = { redis: Services::Redis, memcached: Services::Memcached }.freeze
+    # What gems use of the machine, and how it is asked for.
+    INSTALLED = {
+      imagemagick: -> { system("convert", "-version", out: File::NULL, err: File::NULL) },
+      libvips: -> { IO.popen(%w[/sbin/ldconfig -p], &:read).include?("libvips.so.42") }
+    }.freeze
 
     def initialize
       @started = {}
@@ -57,6 +62,9 @@ module Gems
     # @return [#env]
     # @raise [Services::Unavailable]
     def for(services)
+      (services & INSTALLED.keys).each do |name|
+        raise Services::Unavailable, "#{name} is not installed" unless INSTALLED.fetch(name).call
+      end
       ports = (services & KINDS.keys).to_h do |name|
         ["NB_GEMS_#{name.to_s.upcase}", (@started[name] ||= KINDS.fetch(name).new.start).port.to_s]
       end

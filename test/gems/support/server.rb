@@ -4,6 +4,7 @@
 
 require "logger"
 require "tmpdir"
+require "zlib"
 require_relative "use"
 
 module Gems
@@ -36,6 +37,17 @@ module Gems
 
   def connect
     ActiveRecord::Base.establish_connection(ENV.fetch("NB_HUNT_DATABASE"))
+  end
+
+  # A picture. The server may have no program that makes one.
+  # @return [String] a PNG file
+  def png(width, height)
+    rows = Array.new(height) { |row| "\0".b + ([row % 256, 80, 160].pack("C3") * width) }.join
+    chunks = { "IHDR" => [width, height, 8, 2, 0, 0, 0].pack("N2C5"),
+               "IDAT" => Zlib.deflate(rows), "IEND" => "" }
+    "\x89PNG\r\n\x1a\n".b + chunks.map { |name, data|
+      [data.bytesize].pack("N") + name + data + [Zlib.crc32(name + data)].pack("N")
+    }.join
   end
 
   # The rows exist for this request only and are gone afterwards. On threads and here, a connection

@@ -30,7 +30,7 @@ module Gems
     end
 
     # @return [Array<String>] the names of the parts that a use is made of
-    def services = %i[postgresql redis memcached]
+    def services = %i[postgresql redis memcached imagemagick libvips]
   end
 
   class Use
