@@ -13,7 +13,7 @@ class ThreadNamesTest < Minitest::Test
   end
 
   # Classes that a library loads when they are first asked for.
-  LIBRARIES = %w[Rack::Cache::EntityStore::Disk Moneta::Adapters::File].freeze
+  LIBRARIES = %w[Rack::Cache::EntityStore::Disk Moneta::Adapters::File LatexToPdf].freeze
 
   def test_fibers_of_one_thread_have_names_of_their_own
     NeverBlock::Compat::ThreadNames.give(Store)
