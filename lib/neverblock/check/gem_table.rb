@@ -106,6 +106,9 @@ module NeverBlock
         row("rmagick", [">= 5.1"], :warning, :wait,
             "works on images in C without a pause",
             OFFLOAD),
+        row("ffi-rzmq", [">= 0"], :warning, :wait,
+            "waits in libzmq: its thread is blocked, and spare executors take the other requests",
+            OFFLOAD),
         row("tiny_tds", [">= 0"], :warning, :wait, "waits in FreeTDS", OFFLOAD),
         row("ruby-oci8", [">= 0"], :warning, :wait, "waits in Oracle's client library", OFFLOAD)
       ].freeze

@@ -37,6 +37,7 @@ class CheckGemsTest < Minitest::Test
     %w[curb 1.4.0] => nil,
     %w[sqlite3 1.7.3] => :note,
     %w[typhoeus 1.7.1] => :warning,
+    %w[ffi-rzmq 2.0.7] => :warning,
     %w[httpx 1.9.0] => :note,
     %w[nokogiri 1.18.10] => nil
   }.freeze
