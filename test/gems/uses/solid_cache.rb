@@ -6,7 +6,7 @@ Gems.use "solid_cache" do
     application = Gems.rails("active_record/railtie", "active_job/railtie") do |app|
       ENV["DATABASE_URL"] = ENV.fetch("NB_HUNT_DATABASE")
       require "solid_cache"
-      app.config.cache_store = :solid_cache_store, { max_entries: 50, expiry_batch_size: 10 }
+      app.config.cache_store = :solid_cache_store, { max_entries: 10_000, expiry_batch_size: 10 }
       app.routes.append { get("/:id" => "things#show") }
     end
     Gems.table(:solid_cache_entries, key: :binary, value: :binary, created_at: :datetime,
