@@ -9,7 +9,9 @@ Gems.use "sinatra-contrib" do
       helpers Sinatra::Streaming, Sinatra::Cookies
       get "/:id" do |id|
         next json(cookies: cookies[:seen] = id) if params["n"] == "0"
-        next stream { |out| 4.times { |n| Hunt.nap && out.puts("#{id} #{n}") } } if params["n"] == "1"
+        if params["n"] == "1"
+          next stream { |out| 4.times { |n| Hunt.nap && out.puts("#{id} #{n}") } }
+        end
 
         parts = Queue.new
         Thread.new { 3.times { |n| Hunt.nap && parts << "#{id} #{n}\n" } && parts.close }

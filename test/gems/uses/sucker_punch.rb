@@ -6,6 +6,7 @@ Gems.use "sucker_punch" do
     SuckerPunch.logger = Logger.new(File::NULL)
     class Work
       include SuckerPunch::Job
+
       workers 3
       def perform(text, done) = Hunt.nap && done << text
     end
