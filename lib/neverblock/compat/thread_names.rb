@@ -14,14 +14,12 @@
 module NeverBlock
   module Compat
     module ThreadNames
-      # Stands for Thread in one class.
-      module Named
+      # Stands for Thread in one class, and in those that descend from it.
+      class Named < ::Thread
         # @return [Fiber, Thread] whose object_id or hash becomes the name
         def self.current
           Compat.scheduler ? ::Fiber.current : ::Thread.current
         end
-
-        def self.pass = ::Thread.pass
       end
 
       class << self
