@@ -4,6 +4,8 @@
 # block that was running, and the call that it was in.
 
 require "prism"
+require "neverblock/watch/advice/uses"
+require "neverblock/watch/advice/words"
 
 module NeverBlock
   module Watch
@@ -74,6 +76,30 @@ module NeverBlock
         # @yieldparam call [Prism::CallNode] each of the file
         def each_call(&block)
           nodes(Prism::CallNode).each(&block)
+        end
+
+        # @return [Prism::Node] the method, class or file around the node
+        def body_around(node)
+          ancestors(node).find { |parent| BODIES.include?(parent.class) }
+        end
+
+        # @param block [Prism::Node] a block or lambda
+        # @return [Boolean] whether it may be called later: a lambda, or given to a method that is
+        #   not known to call it at once
+        def kept?(block)
+          return true if block.is_a?(Prism::LambdaNode)
+
+          call = parent(block)
+          call.is_a?(Prism::CallNode) && !Words::ITERATORS.include?(call.name)
+        end
+
+        # @param body [Prism::Node]
+        # @return [Set<String>] variables of the method that such blocks of it write
+        def written_by_kept_blocks(body)
+          @written ||= {}.compare_by_identity
+          @written[body] ||= @scopes.select { |scope|
+            BLOCKS.include?(scope.class) && kept?(scope) && body_around(scope).equal?(body)
+          }.map { |block| Uses.of(block).writes }.reduce(Set.new, :|)
         end
 
         # @return [Array<Prism::Node>] the methods, blocks and bodies that a frame may be in, the

@@ -250,7 +250,7 @@ module NeverBlock
           end
           return true if changed.include?("::")
 
-          inputs = ->(step) { expanded(step.uses) | step.state_reads }
+          inputs = ->(step) { expanded(step.uses) | step.state_reads | step.closed_reads }
           changed.intersect?(inputs.call(first)) && changed.intersect?(inputs.call(second))
         end
 
@@ -352,7 +352,7 @@ module NeverBlock
 
         # Does it use what the first gave?
         def takes?(second, statement, used)
-          return true if expanded(second.uses).intersect?(used)
+          return true if (expanded(second.uses) | second.closed_reads).intersect?(used)
 
           child = second.node
           until child.equal?(statement)

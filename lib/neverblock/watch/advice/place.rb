@@ -20,6 +20,7 @@ module NeverBlock
           Prism::EmbeddedStatementsNode, Prism::AndNode, Prism::OrNode
         ].freeze
         SETS = [Prism::LocalVariableWriteNode, Prism::InstanceVariableWriteNode].freeze
+        LAMBDA_CALLS = %i[call [] yield ===].freeze
         DEFINITIONS = %i[define_method define_singleton_method].freeze
 
         # @return [Code]
@@ -140,12 +141,21 @@ module NeverBlock
           end
         end
 
-        # @return [Array<Prism::Node>] blocks that may be called later: lambdas, and those given to
-        #   methods that are not known to call them at once
+        # @return [Array<Prism::Node>] blocks that may be called later
         def kept_blocks
           @kept_blocks ||= [].tap do |found|
-            find(scope, found) { |node| Code::BLOCKS.include?(node.class) && kept?(node) }
+            find(scope, found) { |node| Code::BLOCKS.include?(node.class) && code.kept?(node) }
           end
+        end
+
+        # @param call [Prism::Node] as `fetch.(1)`
+        # @return [Array<Prism::Node>] lambdas that the variable is set to that it is made on
+        def lambdas_of(call)
+          return [] unless call.is_a?(Prism::CallNode) && LAMBDA_CALLS.include?(call.name)
+          return [] unless call.receiver.is_a?(Prism::LocalVariableReadNode)
+
+          settings.select { |write| write.name == call.receiver.name }
+                  .filter_map { |write| lambda_in(write.value) }
         end
 
         # @return [Hash{String => Prism::Node}] methods that a call in here defines
@@ -201,11 +211,17 @@ module NeverBlock
           name = callee.method_name
           case call
           when Prism::CallNode
-            call.name.to_s == name || (call.name == :new && name == "initialize")
+            call.name.to_s == name || (call.name == :new && name == "initialize") ||
+              runs?(call, callee)
           when *Code::COMMANDS then name == "`"
           when Prism::YieldNode then false
           else true
           end
+        end
+
+        # Does it call a lambda that the frame is of?
+        def runs?(call, callee)
+          callee.path == code.path && lambdas_of(call).any? { |one| code.covers?(one, callee.line) }
         end
 
         def message_line(call)
@@ -230,11 +246,11 @@ module NeverBlock
           parent.respond_to?(:predicate) && parent.predicate.equal?(child)
         end
 
-        def kept?(block)
-          return true if block.is_a?(Prism::LambdaNode)
+        def lambda_in(value)
+          return value if value.is_a?(Prism::LambdaNode)
 
-          call = code.parent(block)
-          call.is_a?(Prism::CallNode) && !Words::ITERATORS.include?(call.name)
+          value.block if value.is_a?(Prism::CallNode) && %i[lambda proc].include?(value.name) &&
+                         value.block.is_a?(Prism::BlockNode)
         end
 
         def defines?(node)

@@ -3,6 +3,7 @@
 # A call of one method in which the request has waited, with the waits; and what is known of the
 # code that ran in it: what that reads and writes beyond its arguments.
 
+require "neverblock/watch/advice/closures"
 require "neverblock/watch/advice/uses"
 require "neverblock/watch/advice/words"
 
@@ -89,7 +90,8 @@ module NeverBlock
         # something is another object afterwards.
         # @return [Set<String>] variables
         def changed_arguments
-          changed = own_writes.any? || chains.any? { |chain| changes_parameters?(chain.first) }
+          changed = own_writes.any? || closures.change_parameters? ||
+                    chains.any? { |chain| changes_parameters?(chain.first) }
           changed ? uses.reads.reject { |name| name.include?("#") }.to_set : Set.new
         end
 
@@ -97,7 +99,13 @@ module NeverBlock
         def fixed?
           return @fixed if defined?(@fixed)
 
-          @fixed = unclear? || writes? || dropped? || state_reads.include?("Thread.current")
+          @fixed = unclear? || writes? || dropped? || closures.fixed? ||
+                   state_reads.include?("Thread.current")
+        end
+
+        # @return [Set<String>] variables of this method that lambdas read which have run in it
+        def closed_reads
+          closures.reads
         end
 
         # @return [Boolean] whether it does what cannot be seen, or may end its method
@@ -145,6 +153,10 @@ module NeverBlock
           @chains ||= waits.map { |wait| chain_of(wait) }.uniq
         end
 
+        def closures
+          @closures ||= Closures.new(node, @place, chains)
+        end
+
         # @return [Array<Prism::Node>] the methods and blocks of those frames
         def bodies
           @bodies ||= chains.flatten.uniq.flat_map { |frame| bodies_of(frame) }.compact.uniq
@@ -152,6 +164,8 @@ module NeverBlock
 
         # The method around it, with its blocks.
         def bodies_of(frame)
+          return [closures.lambda] if closures.of_lambda?(frame)
+
           code = @place.sources.code(frame.path) or return []
           scope = code.scopes(frame.line, block: false).first
           return [scope.parameters, scope.body] if scope.is_a?(Prism::DefNode)
@@ -179,6 +193,7 @@ module NeverBlock
         def called
           @called ||= begin
             names = [uses, *inner].reduce(Set.new) { |all, piece| all | piece.reads }
+            names.delete(Uses.called(node)) if closures.lambda
             @place.sources.state(names.reject { |name| observed?(name) })
           end
         end
@@ -191,6 +206,8 @@ module NeverBlock
         end
 
         def changes_parameters?(frame)
+          return false if frame && closures.of_lambda?(frame)
+
           code = frame && @place.sources.code(frame.path) or return false
           method = code.scopes(frame.line, block: false).first
           return false unless method.is_a?(Prism::DefNode) && method.parameters
