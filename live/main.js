@@ -1,7 +1,7 @@
 // The event stream, and what is shown of each second.
 
 const RETRY_MS = 3000, LATE_MS = 4000;
-const history = new History(), actions = new Actions(), requests = new Requests(actions), slowest = new Slowest(), pools = new Pools();
+const history = new History(), actions = new Actions(), requests = new Requests(actions), slowest = new Slowest(), pools = new Pools(), slowClients = new SlowClients();
 const charts = {
   throughput: new Chart(byId("throughput"), [{ name: "all", colour: "--c0" }, { name: "failed (5xx)", colour: "--c4" }], { text: format.count, marks: history.marks }),
   latency: new Chart(byId("latency"), [{ name: "p50", colour: "--c2" }, { name: "p90", colour: "--c1" }, { name: "p99", colour: "--c4" }], { text: format.time, marks: history.marks }),
@@ -88,6 +88,7 @@ const showDownloads = ({ status, latency }) => {
   });
   algorithmRows.show(Object.entries(downloads.algorithms).map(([name, one]) => [name, [name, format.count(one.complete_total), format.bytes(one.bytes_total),
     `${format.bytes(history.perSecond((document) => document.downloads.algorithms[name]?.bytes_total || 0) || 0)}/s`, format.count(one.bursts_total)]]), ([key]) => key);
+  slowClients.show(status);
   setText(byId("downloads-count"), "");
 };
 

@@ -63,7 +63,7 @@ SOURCES = {
     http1_response http1_session http2_bodies http2_life http2_none http2_order http2_requests
     http2_response http2_session http2_streams http2_timeouts
   ],
-  "core/loop" => %w[accepting lease listener loop loops parts snapshot],
+  "core/loop" => %w[accepting lease listener loop loops parts slow_clients snapshot],
   "core/admin" => %w[
     admin admin_actions admin_advice admin_events admin_fibers admin_metrics admin_observed
     admin_slowest admin_status fiber_choice json openmetrics shown shown_request

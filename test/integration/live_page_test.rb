@@ -199,6 +199,52 @@ class LivePagePoolsTest < LivePageCase
   end
 end
 
+# A client that reads nothing of a file.
+class LivePageClientsTest < LivePageCase
+  TABLE = <<~JS
+    Array.from(document.querySelectorAll("#clients tbody tr"))
+      .map((row) => Array.from(row.cells).map((cell) => cell.textContent))
+  JS
+  HIDDEN = "document.querySelector('#clients').hidden"
+
+  def self.app
+    path = File.join(directory, "large")
+    File.write(path, "")
+    File.truncate(path, 64 << 20)
+    <<~RACKUP
+      Large = Struct.new(:to_path) { def each; end }
+      run ->(_) { [200, { "content-length" => "\#{64 << 20}" }, Large.new(#{path.inspect})] }
+    RACKUP
+  end
+
+  def test_a_client_that_does_not_read_is_shown_while_it_is_there
+    connect do |slow|
+      slow.write(request("/large"))
+      SIZES.each_key do |size|
+        %w[light dark].each { |theme| assert_shown(size, theme) }
+      end
+    end
+    page = open_page
+    Patience.await("it is gone") { text(page, "#clients-count").start_with?("No response has") }
+    assert page.evaluate(HIDDEN)
+  end
+
+  private
+
+  def assert_shown(size, theme)
+    page = open_page(size, theme)
+    Patience.await("the client is shown", -> { page.evaluate(TABLE) }) do
+      client, protocol, *, sender = page.evaluate(TABLE).first
+      client&.match?(/\A127\.0\.0\.1:\d+\z/) && [protocol, sender] == ["HTTP/1.1", "auto"]
+    end
+    assert_equal "1 client takes a second or longer for a response.", text(page, "#clients-count")
+    page.screenshot(path: File.join(PICTURES, "clients-#{size}-#{theme}.png"), full: true)
+    content, window = page.evaluate(WIDTHS)
+    assert_operator content, :<=, window
+    assert_empty Axe.violations(page)
+  end
+end
+
 class LivePageNoPoolsTest < LivePageCase
   def self.app
     super.lines.grep_v(/^POOL = /).join

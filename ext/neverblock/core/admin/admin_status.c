@@ -13,6 +13,7 @@
 #include "admin/json.h"
 #include "admin/shown.h"
 #include "metrics/downloads.h"
+#include "loop/slow_clients.h"
 #include "loop/snapshot.h"
 #include "loop/loop_state.h"
 #include "loop/loops.h"
@@ -364,6 +365,33 @@ static void add_downloads(nb_text *text, const nb_loop *loop) {
     nb_text_add(text, "}");
 }
 
+static void add_slow_client(nb_text *text, const nb_slow_client *client) {
+    const char *address = client->peer.address;
+    nb_json_begin(text, NULL, '{');
+    nb_json_string(text, "address", *address ? address : "unix");
+    if (*address) nb_json_number(text, "port", client->peer.port);
+    nb_json_string(text, "protocol", client->protocol);
+    nb_json_seconds(text, "age_s", client->age_ns);
+    nb_json_number(text, "sent_bytes", client->sent);
+    nb_json_number(text, "left_bytes", client->left);
+    nb_json_number(text, "bytes_per_second", client->rate);
+    if (client->limit) nb_json_number(text, "limit_bytes_per_second", client->limit);
+    if (client->algorithm) nb_json_string(text, "algorithm", nb_algorithms_get(client->algorithm)->name);
+    nb_text_add(text, "}");
+}
+
+static void add_slow_clients(nb_text *text, nb_loop *loop) {
+    nb_slow_clients_now now;
+    nb_slow_clients_read(loop, &now);
+    nb_json_begin(text, "slow_clients", '{');
+    nb_json_number(text, "count", now.count);
+    nb_json_flag(text, "complete", now.complete);
+    nb_json_begin(text, "clients", '[');
+    for (uint32_t i = 0; i < now.shown; i++)
+        add_slow_client(text, &now.clients[i]);
+    nb_text_add(text, "]}");
+}
+
 static void add_process(nb_text *text, const nb_loop *loop, const nb_figures_now *now) {
     nb_histogram room;
     nb_json_begin(text, "loop", '{');
@@ -443,6 +471,7 @@ void nb_admin_write_status(nb_loop *loop, nb_text *text) {
     add_stalls(text, &now.stalls);
     add_lanes(text, loop);
     add_downloads(text, loop);
+    add_slow_clients(text, loop);
     add_process(text, loop, &now);
     add_actions(text, loop);
     nb_text_add(text, "}\n");

@@ -108,6 +108,11 @@
 /* Event streams of the admin listeners. Fewer than connections, so that probes are answered. */
 #define NB_ADMIN_STREAMS_MAX 32u
 
+/* Slow clients that the admin pages show one by one. */
+#define NB_SLOW_CLIENTS_MAX 20u
+/* Clients that a loop looks at for them, once a second. */
+#define NB_SLOW_CLIENTS_LOOKED_MAX 1024u
+
 /* Bytes of one answer of the admin pages. 256 executors make 600 KB. */
 #define NB_ADMIN_BODY_BYTES_MAX (1u << 20)
 

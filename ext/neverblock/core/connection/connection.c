@@ -246,6 +246,7 @@ nb_exchange *nb_connection_add_exchange(nb_connections *connections, nb_connecti
     exchange->connection = connection;
     exchange->counted = !connection->admin;
     exchange->began_ns = connection->began_ns;
+    exchange->sent_before = connection->sent + nb_connection_owed(connection);
     exchange->writer = connection->protocol->writer;
     exchange->out = &exchange->send_queue;
     exchange->previous = connection->last;

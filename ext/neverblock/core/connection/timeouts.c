@@ -38,6 +38,10 @@ nb_timeout *nb_timeouts_oldest(const nb_timeouts *timeouts, nb_timeout_class kin
     return first == &timeouts->heads[kind] ? NULL : first;
 }
 
+nb_timeout *nb_timeouts_after(const nb_timeouts *timeouts, const nb_timeout *timeout) {
+    return timeout->next == &timeouts->heads[timeout->kind] ? NULL : timeout->next;
+}
+
 uint32_t nb_timeouts_count(const nb_timeouts *timeouts, nb_timeout_class kind) {
     uint32_t count = 0;
     const nb_timeout *head = &timeouts->heads[kind];

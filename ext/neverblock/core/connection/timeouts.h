@@ -49,6 +49,8 @@ int64_t nb_timeouts_next_ns(const nb_timeouts *timeouts);
 nb_timeout *nb_timeouts_expire(nb_timeouts *timeouts, int64_t now_ns, nb_timeout_class *kind);
 /* The node of a class that was armed first; NULL: there is none. */
 nb_timeout *nb_timeouts_oldest(const nb_timeouts *timeouts, nb_timeout_class kind);
+/* The node of its class that was armed next; NULL: there is none. */
+nb_timeout *nb_timeouts_after(const nb_timeouts *timeouts, const nb_timeout *timeout);
 /* Nodes of a class, counted by walking the queue. */
 uint32_t nb_timeouts_count(const nb_timeouts *timeouts, nb_timeout_class kind);
 

@@ -53,6 +53,7 @@ struct nb_exchange {
     /* When the first byte came, the last byte, and the response's head. The last two are 0 until
        then, and when nobody measures. */
     int64_t began_ns, complete_ns, answered_ns;
+    uint64_t sent_before;       /* bytes that its connection had sent or queued when it came */
     nb_trace_id trace;          /* of its traceparent, where somebody measures; none: 0 */
     struct nb_waiting *waiting; /* its place in the queue; NULL: it does not wait there */
     /* Handed and not known to be begun with (dispatch.h): neighbours in the channel's list, the

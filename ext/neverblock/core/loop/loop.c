@@ -25,6 +25,7 @@
 #include "loop/accepting.h"
 #include "loop/snapshot.h"
 #include "loop/parts.h"
+#include "loop/slow_clients.h"
 
 /* Readiness events taken in one turn. The bound keeps them from starving parts of responses
    (parts.c). */
@@ -580,6 +581,8 @@ static int64_t sleep_ns(nb_loop *loop) {
     if (loop->trim_at_ns && loop->trim_at_ns < until_ns) until_ns = loop->trim_at_ns;
     if (loop->files_at_ns && loop->files_at_ns < until_ns) until_ns = loop->files_at_ns;
     if (loop->event_streams.next_ns && loop->event_streams.next_ns < until_ns) until_ns = loop->event_streams.next_ns;
+    int64_t slow_ns = nb_slow_clients_next_ns(loop);
+    if (slow_ns && slow_ns < until_ns) until_ns = slow_ns;
     if (loop->connections.draining && loop->connections.open && loop->drain_deadline_ns < until_ns)
         until_ns = loop->drain_deadline_ns;
     int64_t longest_ns = loop->connections.draining ? 10 * NB_NS_PER_MS : INT64_MAX;
@@ -735,6 +738,7 @@ static bool run_turn(nb_loop *loop) {
     nb_openings_take(&loop->responses.openings);
     more |= nb_compressions_step(&loop->responses, loop->connections.without_files);
     flush_dirty(loop);
+    nb_slow_clients_turn(loop);
     tell_admin(loop); /* to those who have taken what was sent before */
     allow_responses(loop);
     expire(loop);

@@ -94,7 +94,8 @@ void nb_stages_leaving(nb_stages *stages, nb_leaving_list *list, nb_exchange *ex
         nb_stages_dropped(stages, exchange);
         return;
     }
-    *leaving = (nb_leaving){NULL, end, exchange->began_ns, exchange->answered_ns, exchange->trace};
+    *leaving = (nb_leaving){NULL,           end, exchange->sent_before, exchange->began_ns, exchange->answered_ns,
+                               exchange->trace};
     *(list->first ? &list->last->next : &list->first) = leaving;
     list->last = leaving;
 }

@@ -35,7 +35,8 @@ typedef enum nb_stage {
 typedef struct nb_leaving nb_leaving;
 struct nb_leaving {
     nb_leaving *next;
-    uint64_t end; /* position of its last byte in all that the connection sends */
+    uint64_t end;         /* position of its last byte in all that the connection sends */
+    uint64_t sent_before; /* of its exchange */
     int64_t began_ns, answered_ns;
     nb_trace_id trace; /* of its request; none: 0 */
 };
