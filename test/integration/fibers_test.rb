@@ -4,8 +4,11 @@
 # and the application's line, also while its executor is stuck.
 
 require "json"
+require "mysql2"
 require "pg"
+require "redis"
 require "socket"
+require "sqlite3"
 require_relative "../support/fibers_case"
 require_relative "../support/http_client"
 require_relative "../support/patience"
@@ -229,6 +232,110 @@ class FibersOfDatabaseTest < FibersCase
       waiting("query", tag, kind: "database", driver: "pg", address: "127.0.0.1:#{port}")
       assert_match(/config\.ru:5\z/, traced("query", tag)["line"])
     end
+  end
+end
+
+# Each driver with a request of its own that somebody keeps waiting.
+class FibersOfDriversTest < FibersCase
+  # What keeps each waiting, and what lets it go. The tag names the lock, the list, or the port.
+  HELD = {
+    "mysql2" => "MYSQL2.call.query(\"SELECT GET_LOCK('\#{tag}', 3600)\")",
+    "trilogy" => "TRILOGY.call.query(\"SELECT GET_LOCK('\#{tag}', 3600)\")",
+    "sequel_mysql2" => "SEQUEL[\"SELECT GET_LOCK('\#{tag}', 3600) AS got\"].first",
+    "redis" => "Redis.new(**REDIS).blpop(tag)",
+    "redis_client" => "RedisClient.config(**REDIS).new_client.blocking_call(nil, 'BLPOP', tag, 0)",
+    "net_http_block" => "Net::HTTP.start('127.0.0.1', tag) { |http| http.get('/') }",
+    "faraday" => "Faraday.get(\"http://127.0.0.1:\#{tag}/\")",
+    "sqlite3" => "SQLite3::Database.new(FILE).tap { |db| db.busy_timeout(3_600_000) }" \
+                 ".execute('INSERT INTO notes VALUES (1)')"
+  }.freeze
+  SQLITE = File.join(directory, "notes.sqlite3")
+
+  class << self
+    def app
+      cases = HELD.map { |kind, code| "  when \"#{kind}\"\n    #{code}" }.join("\n")
+      <<~RACKUP
+        require "faraday"
+        require "mysql2"
+        require "net/http"
+        require "redis"
+        require "sequel"
+        require "sqlite3"
+        require "trilogy"
+        MARIADB = { host: "127.0.0.1", port: #{Services.mariadb.port}, username: "root",
+                    database: "test" }
+        REDIS = { host: "127.0.0.1", port: #{Services.redis.port} }
+        FILE = #{SQLITE.inspect}
+        MYSQL2 = -> { Mysql2::Client.new(**MARIADB) }
+        TRILOGY = -> { Trilogy.new(**MARIADB) }
+        SEQUEL = Sequel.connect(adapter: "mysql2", user: "root", **MARIADB.except(:username))
+        run ->(env) {
+          _, kind, tag = env["PATH_INFO"].split("/")
+          case kind
+        #{cases}
+          end
+          [200, {}, ["done"]]
+        }
+      RACKUP
+    end
+  end
+
+  %w[mysql2 trilogy sequel_mysql2].each do |kind|
+    define_method("test_a_query_of_#{kind}_is_shown_by_its_driver_and_address") do
+      keeper = Mysql2::Client.new(host: "127.0.0.1", port: Services.mariadb.port,
+                                  username: "root", database: "test")
+      keeper.query("SELECT GET_LOCK('#{tag = new_tag}', 0)")
+      under_way(kind, tag, release: -> { keeper.close }) do
+        waiting(kind, tag, kind: "database", driver: kind.delete_prefix("sequel_"),
+                           address: "127.0.0.1:#{Services.mariadb.port}")
+        assert_match line_of(kind), traced(kind, tag)["line"]
+      end
+    end
+  end
+
+  %w[redis redis_client].each do |kind|
+    define_method("test_a_command_of_#{kind}_is_shown_by_its_driver_and_address") do
+      push = ->(tag) { Redis.new(port: Services.redis.port).rpush(tag, "go") }
+      under_way(kind, tag = new_tag, release: -> { push.call(tag) }) do
+        waiting(kind, tag, kind: "database", driver: "redis",
+                           address: "127.0.0.1:#{Services.redis.port}")
+        assert_match line_of(kind), traced(kind, tag)["line"]
+      end
+    end
+  end
+
+  %w[net_http_block faraday].each do |kind|
+    define_method("test_a_request_of_#{kind}_is_shown_by_host_and_port") do
+      TCPServer.open("127.0.0.1", 0) do |silent|
+        port = silent.local_address.ip_port
+        client = nil
+        answer = -> { client.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") }
+        under_way(kind, port.to_s, release: answer) do |tag|
+          client = silent.accept
+          waiting(kind, tag, kind: "http", address: "127.0.0.1:#{port}", direction: "read")
+          assert_match line_of(kind), traced(kind, tag)["line"]
+        end
+      ensure
+        client&.close
+      end
+    end
+  end
+
+  # Each wait for it is too short for a backtrace.
+  def test_sqlite3s_write_lock_is_shown
+    keeper = SQLite3::Database.new(SQLITE)
+    keeper.execute("CREATE TABLE notes (id)")
+    keeper.execute("BEGIN IMMEDIATE")
+    under_way("sqlite3", release: -> { keeper.close unless keeper.closed? }) do |tag|
+      waiting("sqlite3", tag, kind: "database", driver: "sqlite3")
+    end
+  end
+
+  private
+
+  def line_of(kind)
+    text = self.class.app.lines.index { |line| line.include?(HELD.fetch(kind)) } + 1
+    /:#{text}\z/
   end
 end
 

@@ -17,8 +17,10 @@
 #define LONG_BUDGET_NS (NB_NS_PER_MS / 5)
 /* Places of the table that are looked at for them at once. */
 #define LONG_PLACES 512
-/* Lines that are asked of Ruby. */
+/* Lines that are asked of Ruby, and those behind them that are searched where none of these is the
+   application's: a framework's and a driver's lines may be many. */
 #define LINES_MAX 40
+#define SEARCHED_MAX 200
 
 static nb_fiber_memory *memory_of(const nb_executor *executor) { return executor->link->fibers; }
 
@@ -27,10 +29,40 @@ static VALUE lines_of(VALUE fiber) {
     return rb_funcallv(fiber, rb_intern("backtrace"), 2, range);
 }
 
-static void add_lines(nb_stall *trace, VALUE lines) {
-    for (long i = 0; RB_TYPE_P(lines, T_ARRAY) && i < RARRAY_LEN(lines); i++) {
-        VALUE line = rb_ary_entry(lines, i);
-        if (RB_TYPE_P(line, T_STRING)) nb_stall_add_line(trace, RSTRING_PTR(line), (uint32_t)RSTRING_LEN(line));
+static VALUE further_lines_of(VALUE fiber) {
+    VALUE range[] = {INT2FIX(LINES_MAX), INT2FIX(SEARCHED_MAX)};
+    return rb_funcallv(fiber, rb_intern("backtrace"), 2, range);
+}
+
+static long count_of(VALUE lines) { return RB_TYPE_P(lines, T_ARRAY) ? RARRAY_LEN(lines) : 0; }
+
+static nb_slice line_at(VALUE lines, long place) {
+    VALUE line = rb_ary_entry(lines, place);
+    return RB_TYPE_P(line, T_STRING) ? nb_slice_of(RSTRING_PTR(line), (size_t)RSTRING_LEN(line)) : NB_SLICE("");
+}
+
+static bool is_application(const nb_executor *executor, nb_slice line) {
+    return nb_stall_places_application(executor->places, line);
+}
+
+/* True: one of them is the application's. */
+static bool add_lines(nb_executor *executor, VALUE lines) {
+    bool found = false;
+    for (long i = 0; i < count_of(lines); i++) {
+        nb_slice line = line_at(lines, i);
+        if (line.size) nb_stall_add_line(executor->trace, line.data, (uint32_t)line.size);
+        found = found || is_application(executor, line);
+    }
+    return found;
+}
+
+static void add_application_line(nb_executor *executor, VALUE lines) {
+    for (long i = 0; i < count_of(lines); i++) {
+        nb_slice line = line_at(lines, i);
+        if (!is_application(executor, line)) continue;
+        nb_stall_add_line(executor->trace, "...", 3);
+        nb_stall_add_line(executor->trace, line.data, (uint32_t)line.size);
+        return;
     }
 }
 
@@ -46,7 +78,10 @@ static void take(nb_executor *executor, VALUE fiber, uint32_t wait) {
     nb_stall *trace = executor->trace;
     trace->lines = trace->trace_bytes = 0;
     VALUE lines = nb_interrupt_call(lines_of, fiber, NULL);
-    if (lines != Qundef) add_lines(trace, lines);
+    if (lines != Qundef && !add_lines(executor, lines) && count_of(lines) == LINES_MAX) {
+        lines = nb_interrupt_call(further_lines_of, fiber, NULL);
+        if (lines != Qundef) add_application_line(executor, lines);
+    }
     RB_GC_GUARD(lines);
     put(executor, wait, nb_clock_monotonic_ns());
 }
