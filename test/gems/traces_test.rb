@@ -3,12 +3,14 @@
 # Tests OpenTelemetry's own gems. 20 requests at once, each with a traceparent of its own, beside
 # requests that compute past their time slices. What each has exported is compared with what Puma's
 # threads have: which span has which parent, none of another request, none lost. Each call of a
-# service carries the id of the span that made it.
+# service carries the id of the span that made it. So in one process, and with two workers.
 
 require "test_helper"
+require "fileutils"
 require "json"
 require "net/http"
 require "securerandom"
+require "tmpdir"
 require "support/gem_bundle"
 require "support/on_threads/databases"
 require "support/on_threads/server"
@@ -57,7 +59,7 @@ class TracesTest < Minitest::Test
   end
 
   # What one server made of all questions.
-  Found = Struct.new(:trees, :wrong, keyword_init: true)
+  Found = Struct.new(:trees, :wrong, :processes, keyword_init: true)
 
   BUNDLE.env # the first time takes longer than a test may
 
@@ -69,8 +71,11 @@ class TracesTest < Minitest::Test
 
     # @return [Found] of ours
     def found
-      once { @found ||= ask_all(:hogs, wanted.trees.transform_values(&:first)) }
+      once { @found ||= ask_all(kind, wanted.trees.transform_values(&:first)) }
     end
+
+    # @return [Symbol] of OnThreads::Server
+    def kind = :hogs
 
     private
 
@@ -95,13 +100,16 @@ class TracesTest < Minitest::Test
       questions = beside_hogs(server) do
         NAMES.flat_map { |name| Array.new(ROUNDS) { at_once(server, name) } }.flatten
       end
-      settled(server, service, questions, wanted)
+      settled(service, questions, wanted)
     ensure
       server&.stop(expect: (0 unless kind == :puma))
     end
 
     def start(kind, service)
+      @spans = File.join(folder = Dir.mktmpdir("traces"), "spans")
+      Minitest.after_run { FileUtils.remove_entry(folder) }
       env = BUNDLE.env.merge(
+        "NB_TRACES_SPANS" => @spans,
         "NB_TRACES_SERVICE" => service.port.to_s, "NB_TRACES_DATABASE" => OnThreads::Databases.url,
         "NB_TRACES_MYSQL" => Services.mariadb.port.to_s,
         "NB_TRACES_REDIS" => Services.redis.port.to_s,
@@ -146,17 +154,18 @@ class TracesTest < Minitest::Test
     end
 
     # Spans of a request may end after its answer has left. They are there once all are as wanted.
-    def settled(server, service, questions, wanted)
+    def settled(service, questions, wanted)
       limit = Patience::Limit.new(wanted ? 20 : 10)
       carried = service.carried
       loop do
-        spans = JSON.parse(get(server, "/spans").body)
+        spans = File.readlines(@spans).map { |line| JSON.parse(line) }
         forest = SpanTree::Forest.new(spans)
         trees = questions.group_by(&:name).transform_values do |asked|
           asked.map { |question| forest.of(question) }
         end
         if limit.over? || complete?(trees, wanted)
-          return Found.new(trees: trees, wrong: forest.wrong(carried))
+          return Found.new(trees: trees, wrong: forest.wrong(carried),
+                           processes: spans.map { |span| span["process"] }.uniq)
         end
 
         sleep 0.1
@@ -181,5 +190,18 @@ class TracesTest < Minitest::Test
 
   def test_each_call_of_the_service_carries_the_span_that_made_it
     [self.class.wanted, self.class.found].each { |found| assert_empty found.wrong }
+  end
+end
+
+# What a worker's fibers and threads hand on is the same in each worker.
+class TracesOfWorkersTest < TracesTest
+  class << self
+    def wanted = TracesTest.wanted
+    def kind = :workers
+  end
+
+  # The mold, which has loaded the application, is the third.
+  def test_both_workers_have_answered
+    assert_includes [2, 3], self.class.found.processes.size
   end
 end

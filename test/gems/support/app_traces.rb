@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The application of traces_test.rb: Rails with OpenTelemetry's own instrumentation and its exporter
-# in memory, beside PostgreSQL, MariaDB, Redis and an HTTP service. Each action is one way in which
+# The application of traces_test.rb: Rails with OpenTelemetry's own instrumentation and an exporter
+# into a file that all processes share, beside PostgreSQL, MariaDB, Redis and an HTTP service. Each action is one way in which
 # work comes to another fiber or thread. It runs on Puma and on NeverBlock; what Puma has no verb
 # for is called there as it stands.
 
@@ -39,10 +39,28 @@ module AppTraces
   MYSQL = { host: "127.0.0.1", port: Integer(ENV.fetch("NB_TRACES_MYSQL")), username: "root",
             database: "test" }.freeze
   REDIS = Integer(ENV.fetch("NB_TRACES_REDIS"))
-  EXPORTER = OpenTelemetry::SDK::Trace::Export::InMemorySpanExporter.new
+  SPANS = ENV.fetch("NB_TRACES_SPANS")
+
+  # A span a line, written at once.
+  class Exporter
+    SUCCESS = OpenTelemetry::SDK::Trace::Export::SUCCESS
+
+    def initialize(path)
+      @file = File.open(path, File::WRONLY | File::APPEND | File::CREAT)
+      @file.sync = true
+    end
+
+    def export(spans, **)
+      spans.each { |span| @file.syswrite("#{JSON.generate(AppTraces.about(span))}\n") }
+      SUCCESS
+    end
+
+    def force_flush(**) = SUCCESS
+    def shutdown(**) = SUCCESS
+  end
 
   OpenTelemetry::SDK.configure do |config|
-    processor = OpenTelemetry::SDK::Trace::Export::SimpleSpanProcessor.new(EXPORTER)
+    processor = OpenTelemetry::SDK::Trace::Export::SimpleSpanProcessor.new(Exporter.new(SPANS))
     config.add_span_processor(processor)
     config.use_all("OpenTelemetry::Instrumentation::PG" => { db_statement: :include })
   end
@@ -274,7 +292,6 @@ module AppTraces
     lambda do |env|
       case env["PATH_INFO"]
       when "/" then [200, {}, ["there"]]
-      when "/spans" then [200, {}, [JSON.generate(spans)]]
       when "/hog" then [200, {}, [burn]]
       else told { application.call(env) }
       end
@@ -287,15 +304,18 @@ module AppTraces
     "burnt"
   end
 
-  def self.spans
-    EXPORTER.finished_spans.map do |span|
-      about = span.attributes.to_h
-      { trace: span.hex_trace_id, id: span.hex_span_id, parent: span.hex_parent_span_id,
-        name: span.name, kind: span.kind, scope: span.instrumentation_scope.name,
-        path: about.values_at("http.target", "url.path", "http.url", "url.full").compact.first
-                   &.delete_prefix(SERVICE.to_s),
-        statement: about["db.statement"] || about["db.query.text"] }
-    end
+  # @return [Hash] of a span that has ended
+  def self.about(span)
+    said = span.attributes.to_h
+    { process: Process.pid, trace: span.hex_trace_id, id: span.hex_span_id,
+      parent: span.hex_parent_span_id, name: span.name, kind: span.kind,
+      scope: span.instrumentation_scope.name, path: path_in(said),
+      statement: said["db.statement"] || said["db.query.text"] }
+  end
+
+  def self.path_in(said)
+    said.values_at("http.target", "url.path", "http.url", "url.full").compact.first
+        &.delete_prefix(SERVICE.to_s)
   end
 
   def self.rails
