@@ -7,11 +7,10 @@
 require_relative "../support/http_client"
 require_relative "../support/records_case"
 
-class ActiveRecordAsyncTest < RecordsCase
+class ActiveRecordAsyncCase < RecordsCase
   # Of connections, and of asynchronous queries at once.
   POOL = 12
   EACH = 3
-  MANY = 500
 
   def self.server_options
     {
@@ -22,15 +21,43 @@ class ActiveRecordAsyncTest < RecordsCase
     }
   end
 
-  # A client that leaves ends its request.
   def self.configuration
     @configuration ||=
       File.join(Dir.mktmpdir("neverblock-records"), "neverblock.rb").tap do |file|
-        File.write(file, <<~RUBY)
-          cancel_on_disconnect true
-          route "/lane/*", lane: :thread
-        RUBY
+        File.write(file, settings)
       end
+  end
+
+  private
+
+  def left(name)
+    parsed(ask(path(name, "left_by_async")))
+  end
+
+  def assert_nothing_left(name)
+    await("nothing is left on #{name}") do
+      stat(name).values_at("busy", "waiting", "dead").sum.zero? &&
+        left(name).values_at("running", "waiting").sum.zero?
+    end
+  end
+
+  # Each connection answers what it is asked.
+  def assert_usable(name)
+    answers = ask_at_once(POOL * 2, name, "query") { |number| { sql: "SELECT '#{number}'" } }
+
+    assert_equal (0...(POOL * 2)).map(&:to_s), answers.map(&:value), name
+  end
+end
+
+class ActiveRecordAsyncTest < ActiveRecordAsyncCase
+  MANY = 500
+
+  # A client that leaves ends its request.
+  def self.settings
+    <<~RUBY
+      cancel_on_disconnect true
+      route "/lane/*", lane: :thread
+    RUBY
   end
 
   def test_the_queries_of_several_requests_run_at_once_and_take_no_thread
@@ -146,30 +173,40 @@ class ActiveRecordAsyncTest < RecordsCase
     JSON.parse(HTTPClient.get(URI("#{server.admin_url}/fibers.json"))).fetch("fibers")
   end
 
-  def left(name)
-    parsed(ask(path(name, "left_by_async")))
-  end
-
-  def assert_nothing_left(name)
-    await("nothing is left on #{name}") do
-      stat(name).values_at("busy", "waiting", "dead").sum.zero? &&
-        left(name).values_at("running", "waiting").sum.zero?
-    end
-  end
-
-  # Each connection answers what it is asked.
-  def assert_usable(name)
-    answers = ask_at_once(POOL * 2, name, "query") { |number| { sql: "SELECT '#{number}'" } }
-
-    assert_equal (0...(POOL * 2)).map(&:to_s), answers.map(&:value), name
-  end
-
   def ask_all(name, routes, sqls, count)
     Wire::Client.open(server.url) do |client|
       count.times do |number|
         client.get(path(name, routes[number % routes.size], sql: sqls[number / 3 % sqls.size]))
         client.response
       end
+    end
+  end
+end
+
+# The server's own limit ends requests while their queries run in fibers.
+class ActiveRecordAsyncTimeoutTest < ActiveRecordAsyncCase
+  # The others are answered within it.
+  def self.settings
+    "timeouts { request 5 }\n"
+  end
+
+  def test_their_queries_are_ended_and_later_answers_are_the_right_ones
+    each_database do |name, locks|
+      locks.closed do
+        late = Array.new(POOL / EACH) do |number|
+          Thread.new { ask(path(name, "async", sql: locks.sql("late #{number}"))).status.to_i }
+        end
+        await("their queries run on #{name}") { locks.waiting == POOL }
+
+        assert_equal [503], late.map(&:value).uniq, name
+        assert_nothing_left(name)
+        await("the database has ended them") { locks.waiting.zero? }
+        assert_usable(name)
+      end
+      answers = ask_at_once(POOL, name, "async") { |number| { sql: "SELECT '#{number}'" } }
+
+      assert_equal (0...POOL).map { |number| [number.to_s] * EACH }, answers.map(&:value), name
+      assert_nothing_left(name)
     end
   end
 end
