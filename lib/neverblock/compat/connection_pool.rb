@@ -26,7 +26,7 @@ module NeverBlock
       module Stack
         def pop(...)
           connection = super
-          neverblock_acquired
+          neverblock_acquired unless connection.nil? # `exception: false`
           connection
         ensure
           neverblock_given_up if @neverblock_waiters

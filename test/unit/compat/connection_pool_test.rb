@@ -51,6 +51,14 @@ class ConnectionPoolTest < Minitest::Test
     assert_equal [[:acquired, 1, 0], [:changed, 0, 0]], @gauge.told
   end
 
+  def test_nothing_is_told_as_taken_where_nothing_was_had
+    noting
+    @pool.with do
+      assert_nil @stack.pop(timeout: 0, exception: false)
+      assert_equal [[:acquired, 1, 0]], @gauge.told
+    end
+  end
+
   def test_a_waiter_that_is_woken_in_vain_waits_once
     noting
     NB.run do
