@@ -87,6 +87,8 @@ static void disarming_takes_out_and_may_be_repeated(void **state) {
     nb_timeouts_set(&timeouts, &first, NB_TIMEOUT_IDLE, 1);
     nb_timeouts_set(&timeouts, &second, NB_TIMEOUT_IDLE, 2);
     assert_ptr_equal(&first, nb_timeouts_oldest(&timeouts, NB_TIMEOUT_IDLE));
+    assert_ptr_equal(&second, nb_timeouts_after(&timeouts, &first));
+    assert_null(nb_timeouts_after(&timeouts, &second));
     nb_timeouts_set(&timeouts, &first, NB_TIMEOUT_IDLE, 3); /* moves to the end */
     assert_ptr_equal(&second, nb_timeouts_oldest(&timeouts, NB_TIMEOUT_IDLE));
     nb_timeouts_set(&timeouts, &second, NB_TIMEOUT_NONE, 4);

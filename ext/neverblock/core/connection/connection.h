@@ -81,7 +81,7 @@ struct nb_connection {
     bool writable;                      /* the poller has said so since the last attempt to send */
     bool returned;                      /* a worker has returned `sending`, not followed up yet */
     nb_tls_agreement tls;               /* for the log */
-    uint8_t looked;                     /* number of the look that has seen it (loop/slow_clients.h) */
+    uint8_t looked;                     /* number of the last look at it (loop/slow_clients) */
     bool admin;                         /* it came to an admin listener, and counts in no figure */
     bool redirects;                     /* its requests are sent to https */
     bool tunnel;                        /* hijacked (connection_tunnel.c): it counts in no figure */

@@ -106,7 +106,8 @@ struct nb_loop {
     _Atomic bool running;     /* its thread runs */
     nb_counters counters;
     nb_event_streams event_streams;
-    struct nb_figures *figures; /* metrics; NULL: nobody reads them (snapshot.h) */
+    struct nb_figures *figures;           /* metrics; NULL: nobody reads them (snapshot.h) */
+    struct nb_slow_clients *slow_clients; /* owned; NULL: likewise (slow_clients.h) */
     int64_t started_ns, started_wall_s;
 };
 

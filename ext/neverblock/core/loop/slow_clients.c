@@ -3,12 +3,13 @@
  */
 #include "loop/slow_clients.h"
 
+#include <pthread.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "connection/connection.h"
 #include "loop/loop_state.h"
 #include "loop/loops.h"
-#include "loop/snapshot.h"
 #include "os/clock.h"
 
 #define EVERY_NS NB_NS_PER_S
@@ -17,12 +18,28 @@
 static const nb_timeout_class queues[] = {NB_TIMEOUT_TRANSFER, NB_TIMEOUT_RATE, NB_TIMEOUT_STREAM,
                                           NB_TIMEOUT_STREAM_RATE};
 
-void nb_slow_clients_init(nb_slow_clients *slow) {
-    pthread_mutex_init(&slow->lock, NULL);
-    slow->found.complete = true;
+/* What one loop has found. */
+typedef struct nb_slow_clients {
+    pthread_mutex_t lock; /* of `found` */
+    nb_slow_clients_now found;
+    int64_t looked_ns; /* when it has found them */
+    uint8_t look;      /* number of the last look */
+} nb_slow_clients;
+
+nb_status nb_slow_clients_create(nb_loop *loop) {
+    loop->slow_clients = nb_alloc_zero(1, sizeof(*loop->slow_clients));
+    if (!loop->slow_clients) return NB_NO_MEMORY;
+    pthread_mutex_init(&loop->slow_clients->lock, NULL);
+    loop->slow_clients->found.complete = true;
+    return NB_OK;
 }
 
-void nb_slow_clients_deinit(nb_slow_clients *slow) { pthread_mutex_destroy(&slow->lock); }
+void nb_slow_clients_destroy(nb_loop *loop) {
+    if (!loop->slow_clients) return;
+    pthread_mutex_destroy(&loop->slow_clients->lock);
+    nb_free(loop->slow_clients);
+    loop->slow_clients = NULL;
+}
 
 /* --- one client --- */
 
@@ -106,7 +123,7 @@ static nb_connection *connection_of(nb_timeout *timeout) {
 }
 
 static void look(nb_loop *loop, nb_slow_clients_now *now, int64_t now_ns) {
-    nb_slow_clients *slow = &loop->figures->slow_clients;
+    nb_slow_clients *slow = loop->slow_clients;
     const nb_timeouts *timeouts = &loop->connections.timeouts;
     nb_slow_client client;
     uint32_t looked = 0;
@@ -128,8 +145,8 @@ static void look(nb_loop *loop, nb_slow_clients_now *now, int64_t now_ns) {
 }
 
 void nb_slow_clients_turn(nb_loop *loop) {
-    if (loop->number == 0 || !loop->figures) return;
-    nb_slow_clients *slow = &loop->figures->slow_clients;
+    if (loop->number == 0 || !loop->slow_clients) return;
+    nb_slow_clients *slow = loop->slow_clients;
     if (loop->time.now_ns < slow->looked_ns + EVERY_NS) return;
     nb_slow_clients_now found;
     look(loop, &found, loop->time.now_ns);
@@ -141,8 +158,8 @@ void nb_slow_clients_turn(nb_loop *loop) {
 
 /* What was found is shown until the next look. */
 int64_t nb_slow_clients_next_ns(const nb_loop *loop) {
-    if (loop->number == 0 || !loop->figures) return 0;
-    const nb_slow_clients *slow = &loop->figures->slow_clients;
+    if (loop->number == 0 || !loop->slow_clients) return 0;
+    const nb_slow_clients *slow = loop->slow_clients;
     bool due = slow->found.count > 0;
     for (size_t i = 0; i < sizeof(queues) / sizeof(*queues) && !due; i++)
         due = nb_timeouts_oldest(&loop->connections.timeouts, queues[i]) != NULL;
@@ -160,9 +177,9 @@ static void add_found(nb_slow_clients *slow, nb_slow_clients_now *now) {
 
 void nb_slow_clients_read(nb_loop *loop, nb_slow_clients_now *now) {
     memset(now, 0, sizeof(*now));
-    if (!loop->figures) return;
+    if (!loop->slow_clients) return;
     look(loop, now, nb_clock_monotonic_ns());
     for (uint16_t i = 0; i < loop->all->count; i++) {
-        if (i != loop->number && loop->all->each[i].figures) add_found(&loop->all->each[i].figures->slow_clients, now);
+        if (i != loop->number && loop->all->each[i].slow_clients) add_found(loop->all->each[i].slow_clients, now);
     }
 }

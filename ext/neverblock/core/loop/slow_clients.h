@@ -13,11 +13,11 @@
 #ifndef NB_LOOP_SLOW_CLIENTS_H
 #define NB_LOOP_SLOW_CLIENTS_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/limits.h"
+#include "base/status.h"
 #include "os/net.h"
 
 struct nb_loop;
@@ -42,16 +42,9 @@ typedef struct nb_slow_clients_now {
     nb_slow_client clients[NB_SLOW_CLIENTS_MAX]; /* slowest first */
 } nb_slow_clients_now;
 
-/* What one loop has found. Zeroed before it is initialised. */
-typedef struct nb_slow_clients {
-    pthread_mutex_t lock; /* of `found` */
-    nb_slow_clients_now found;
-    int64_t looked_ns; /* when it has found them */
-    uint8_t look;      /* number of the last look */
-} nb_slow_clients;
-
-void nb_slow_clients_init(nb_slow_clients *slow);
-void nb_slow_clients_deinit(nb_slow_clients *slow);
+/* The loop looks from now on. NB_NO_MEMORY. */
+nb_status nb_slow_clients_create(struct nb_loop *loop);
+void nb_slow_clients_destroy(struct nb_loop *loop);
 
 /* Looks, where that is due. */
 void nb_slow_clients_turn(struct nb_loop *loop);

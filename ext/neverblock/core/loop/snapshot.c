@@ -12,6 +12,7 @@
 #include "os/memory.h"
 #include "loop/loop_state.h"
 #include "loop/loops.h"
+#include "loop/slow_clients.h"
 
 #define RSS_EVERY_NS NB_NS_PER_S
 
@@ -20,14 +21,14 @@ nb_status nb_figures_create(nb_loop *loop) {
     loop->figures = nb_alloc_zero(1, sizeof(*loop->figures));
     if (!loop->figures) return NB_NO_MEMORY;
     loop->responses.stages = &loop->figures->stages;
-    nb_slow_clients_init(&loop->figures->slow_clients);
+    if (nb_slow_clients_create(loop) != NB_OK) return NB_NO_MEMORY;
     return nb_downloads_measure(&loop->downloads);
 }
 
 void nb_figures_destroy(nb_loop *loop) {
     if (!loop->figures) return;
     nb_stages_deinit(&loop->figures->stages);
-    nb_slow_clients_deinit(&loop->figures->slow_clients);
+    nb_slow_clients_destroy(loop);
     nb_free(loop->figures);
     loop->figures = NULL;
     loop->responses.stages = NULL;

@@ -13,7 +13,6 @@
 #include "base/histogram.h"
 #include "base/tally.h"
 #include "dispatch/dispatch.h"
-#include "loop/slow_clients.h"
 #include "metrics/downloads.h"
 #include "metrics/stages.h"
 
@@ -31,7 +30,6 @@ typedef struct nb_figures {
     int64_t rss_read_ns;
     nb_process_figures past; /* of processes that have ended */
     nb_tally past_stalls;    /* likewise */
-    nb_slow_clients slow_clients;
 } nb_figures;
 
 /* Called with the first admin listener: metrics are kept from then on. NB_NO_MEMORY. */

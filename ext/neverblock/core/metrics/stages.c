@@ -95,7 +95,7 @@ void nb_stages_leaving(nb_stages *stages, nb_leaving_list *list, nb_exchange *ex
         return;
     }
     *leaving = (nb_leaving){NULL,           end, exchange->sent_before, exchange->began_ns, exchange->answered_ns,
-                               exchange->trace};
+                            exchange->trace};
     *(list->first ? &list->last->next : &list->first) = leaving;
     list->last = leaving;
 }
