@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 # The application of traces_test.rb: Rails with OpenTelemetry's own instrumentation and an exporter
-# into a file that all processes share, beside PostgreSQL, MariaDB, Redis and an HTTP service. Each action is one way in which
-# work comes to another fiber or thread. It runs on Puma and on NeverBlock; what Puma has no verb
-# for is called there as it stands.
+# into a file that all processes share, beside PostgreSQL, MariaDB, Redis and an HTTP service. Each
+# action is one way in which work comes to another fiber or thread. It runs on Puma and on
+# NeverBlock; what Puma has no verb for is called there as it stands.
 
 require "json"
 require "logger"
