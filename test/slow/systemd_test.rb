@@ -21,7 +21,7 @@ class SystemdTest < Minitest::Test
   RUBY
 
   GEMFILE = <<~RUBY
-    source "https://rubygems.org"
+    source "#{Gem.sources.to_a.first}"
     gem "neverblock", path: "/neverblock"
   RUBY
 
@@ -94,7 +94,7 @@ class SystemdTest < Minitest::Test
             rack (>= 2.2.4, < 4)
 
       GEM
-        remote: https://rubygems.org/
+        remote: #{Gem.sources.to_a.first}
         specs:
           rack (#{rack})
 
