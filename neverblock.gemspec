@@ -16,7 +16,7 @@ Gem::Specification.new do |spec|
   spec.files = Dir.chdir(__dir__) do
     Dir["lib/**/*.rb", "ext/**/*.{c,h,rb}", "ext/neverblock/depend", "sig/**/*.rbs", "exe/*",
         "lib/neverblock/watch/live.html", "docs/**/*.md", "examples/deploy/*",
-        "README.md", "CHANGELOG.md", "LICENSE"]
+        "examples/deploy/.dockerignore", "README.md", "CHANGELOG.md", "LICENSE"]
   end
   # Bundler requires a file of the gem's name (docs/decisions/0019-the-name-of-the-gem.md).
   entry = "lib/#{spec.name}.rb"

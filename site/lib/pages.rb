@@ -78,7 +78,7 @@ class Pages
 
   def outside?(path)
     File.exist?(File.join(ROOT, path)) && !path.empty? && !OUTSIDE.include?(path) &&
-      !(path.start_with?("docs/") && path.end_with?(".md"))
+      !(path.start_with?("docs/") && path.end_with?(".md", ".webp"))
   end
 
   def check_navigation
@@ -97,6 +97,7 @@ class PageLinks < Nanoc::Filter
     document = Nokogiri::HTML5.fragment(content)
     document.xpath(".//comment()").remove
     document.css("a[href]").each { |link| link["href"] = target(link["href"]) }
+    document.css("img[src]").each { |image| image["src"] = target(image["src"]) }
     document.css("table").each { |table| table.wrap('<div class="scroll" tabindex="0"></div>') }
     document.css("pre").each { |pre| pre["tabindex"] = "0" }
     document.to_html
@@ -114,7 +115,7 @@ class PageLinks < Nanoc::Filter
 
   def page_at(path)
     item = @items[path]
-    return Pages.output(item) if item && path.match?(/\.(?:md|html)\z/)
+    return Pages.output(item) if item && path.match?(/\.(?:md|html|webp)\z/)
 
     "/source#{path}.html" if @items["/source#{path}"]
   end
