@@ -31,7 +31,7 @@ class ContainerImage
       return NodeNet.problem if NodeNet.problem
 
       missing = %w[podman crun debootstrap unshare].reject { |name| program?(name) }
-      return "needs #{missing.join(", ")}: bin/setup --all" unless missing.empty?
+      return "needs #{missing.join(", ")} (apt-get install)" unless missing.empty?
 
       said, status = Open3.capture2e(*PODMAN, "version")
       "podman does not work here: #{said.lines.last}" unless status.success?
