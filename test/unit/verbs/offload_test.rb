@@ -574,6 +574,21 @@ class OffloadTest < VerbsCase
 
   # --- processes ---
 
+  class Kept; end
+
+  # Some may be kept all the same: what is left on a stack may look like a reference.
+  def test_an_idle_worker_keeps_nothing_of_its_last_work
+    ten = pool(10)
+    begun, go = Array.new(2) { Queue.new }
+    run_loop do
+      let_go = -> { 10.times { begun.pop } && 10.times { go << true } }
+      NB.all(*Array.new(10) { -> { with_kept(ten, Kept.new, begun, go) } }, let_go)
+    end
+    assert_equal 10, ten.figures[:threads]
+    GC.start
+    assert_operator ObjectSpace.each_object(Kept).count, :<, 5
+  end
+
   def test_a_forked_child_has_threads_of_its_own
     used = pool(2)
     run_loop do
@@ -614,6 +629,10 @@ class OffloadTest < VerbsCase
 
   def failing
     raise Failure
+  end
+
+  def with_kept(pool, kept, begun, go)
+    offload(pool) { begun << kept.class and go.pop }
   end
 
   def returning

@@ -46,9 +46,11 @@ module NeverBlock
         Outcome.new(nil, e)
       end
 
-      # Hands the outcome to the caller.
+      # Hands the outcome to the caller. A worker refers to its last job while it waits for the
+      # next one; what the job has used may be collected all the same.
       def finish(outcome)
         @done << outcome
+        @block = @root = @fiber = @deadline = @storage = nil
       end
 
       # Called in the caller's fiber. Parks it until #finish.
