@@ -157,7 +157,7 @@ static void kinds_have_names(void **state) {
     for (unsigned kind = 0; kind < NB_POOL_KINDS; kind++)
         assert_int_equal(kind, nb_pool_kind_named(nb_pool_kind_name(kind)));
     assert_int_equal(NB_POOL_KINDS, nb_pool_kind_named("pond"));
-    assert_string_equal("fibers", nb_pool_kind_name(NB_POOL_KINDS));
+    assert_string_equal("bulkhead", nb_pool_kind_name(NB_POOL_KINDS));
 }
 
 static void a_reader_brings_a_record_up_to_now(void **state) {
