@@ -574,7 +574,7 @@ class OffloadTest < VerbsCase
 
   # --- processes ---
 
-  class Kept; end
+  Kept = Class.new
 
   # Some may be kept all the same: what is left on a stack may look like a reference.
   def test_an_idle_worker_keeps_nothing_of_its_last_work
