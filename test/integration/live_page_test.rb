@@ -71,6 +71,14 @@ class LivePageCase < FibersCase
     row(page, kind, tag) { |cells| cells[3].match?(words) && cells[4].match?(line_of(kind)) }
   end
 
+  # The picture is kept for people to look at.
+  def assert_fits_and_is_accessible(page, picture)
+    page.screenshot(path: File.join(PICTURES, "#{picture}.png"), full: true)
+    content, window = page.evaluate(WIDTHS)
+    assert_operator content, :<=, window
+    assert_empty Axe.violations(page)
+  end
+
   def text(page, selector)
     page.evaluate("document.querySelector(#{selector.to_json}).textContent")
   end
@@ -83,10 +91,7 @@ class LivePageTest < LivePageCase
         under_way("queue") do |tag|
           page = open_page(size, theme)
           does(page, "queue", tag, /waits for a queue/)
-          page.screenshot(path: File.join(PICTURES, "#{size}-#{theme}.png"), full: true)
-          content, window = page.evaluate(WIDTHS)
-          assert_operator content, :<=, window
-          assert_empty Axe.violations(page)
+          assert_fits_and_is_accessible(page, "#{size}-#{theme}")
           assert_empty page.evaluate("faults").grep_v(/axe/)
         end
       end
@@ -192,10 +197,7 @@ class LivePagePoolsTest < LivePageCase
         name.match?(/\Aconfig\.ru:\d+\z/)
     end
     assert_equal [false, true], page.evaluate(POOLS_HIDDEN)
-    page.screenshot(path: File.join(PICTURES, "#{picture}.png"), full: true)
-    content, window = page.evaluate(WIDTHS)
-    assert_operator content, :<=, window
-    assert_empty Axe.violations(page)
+    assert_fits_and_is_accessible(page, "#{picture}")
   end
 end
 
@@ -238,10 +240,7 @@ class LivePageClientsTest < LivePageCase
       client&.match?(/\A127\.0\.0\.1:\d+\z/) && [protocol, sender] == ["HTTP/1.1", "auto"]
     end
     assert_equal "1 client takes a second or longer for a response.", text(page, "#clients-count")
-    page.screenshot(path: File.join(PICTURES, "clients-#{size}-#{theme}.png"), full: true)
-    content, window = page.evaluate(WIDTHS)
-    assert_operator content, :<=, window
-    assert_empty Axe.violations(page)
+    assert_fits_and_is_accessible(page, "clients-#{size}-#{theme}")
   end
 end
 

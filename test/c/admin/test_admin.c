@@ -11,21 +11,13 @@
 #include "os/clock.h"
 #include "support/admin_page.h"
 
-static int setup(void **state) {
-    static nb_test_world world;
-    nb_test_world_init(&world);
-    world.admin = true;
-    *state = &world;
-    return 0;
-}
-
 static int setup_guest(void **state) {
-    (void)setup(state);
+    (void)nb_test_admin_setup(state);
     ((nb_test_world *)*state)->options.guest = true;
     return 0;
 }
 
-#define CASE(name) cmocka_unit_test_setup(name, setup)
+#define CASE(name) cmocka_unit_test_setup(name, nb_test_admin_setup)
 #define GUEST_CASE(name) \
     { #name " (guest)", name, setup_guest, NULL, NULL }
 

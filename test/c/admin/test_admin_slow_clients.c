@@ -14,15 +14,7 @@
 
 #define FILE_BYTES 30000000
 
-static int setup(void **state) {
-    static nb_test_world world;
-    nb_test_world_init(&world);
-    world.admin = true;
-    *state = &world;
-    return 0;
-}
-
-#define CASE(name) cmocka_unit_test_setup(name, setup)
+#define CASE(name) cmocka_unit_test_setup(name, nb_test_admin_setup)
 
 /* The object of slow clients, once it begins like that; until then the page is asked for again. */
 static const char *slow_clients(nb_test_world *w, const char *begins) {

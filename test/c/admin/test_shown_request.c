@@ -12,15 +12,7 @@
 #include "os/clock.h"
 #include "support/admin_page.h"
 
-static int setup(void **state) {
-    static nb_test_world world;
-    nb_test_world_init(&world);
-    world.admin = true;
-    *state = &world;
-    return 0;
-}
-
-#define CASE(name) cmocka_unit_test_setup(name, setup)
+#define CASE(name) cmocka_unit_test_setup(name, nb_test_admin_setup)
 
 /* As an executor keeps it, a second after it began. */
 static void keep_slow(nb_slowest *slowest, uint64_t key, const char *line, int64_t duration_ns, uint32_t waits) {

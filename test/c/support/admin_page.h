@@ -9,6 +9,13 @@
 
 #include "support/world.h"
 
+/* A cmocka setup: *state is a world with admin pages. */
+static inline int nb_test_admin_setup(void **state) {
+    int result = nb_test_world_setup(state);
+    ((nb_test_world *)*state)->admin = true;
+    return result;
+}
+
 /* Asks for the page, which ends with a NUL; it is the world's until the next. */
 static inline const char *page(nb_test_world *w, const char *path, int status) {
     nb_test_client *client = nb_test_world_admin(w);

@@ -48,23 +48,18 @@ class BulkheadTest < VerbsCase
 
   def test_who_finds_the_queue_full_is_refused_at_once
     bulkhead = Bulkhead.new(1, queue: 1, name: :search)
-    run_loop do
-      gate = Thread::Queue.new
-      2.times { Fiber.schedule { bulkhead.call { gate.pop } } }
+    beside_holders(bulkhead, 2) do
       error = assert_raises(Bulkhead::Full) { bulkhead.call { flunk } }
       assert_equal "the bulkhead search has no free place: 1 of 1 are held, and 1 wait already",
                    error.message
       assert_kind_of NB::Error, error
-      2.times { gate << true }
     end
     assert_equal :in, bulkhead.call { :in }
   end
 
   def test_who_waits_in_vain_is_refused_and_the_next_is_served
     bulkhead = Bulkhead.new(1, wait: 0.01)
-    run_loop do
-      gate = Thread::Queue.new
-      Fiber.schedule { bulkhead.call { gate.pop } }
+    beside_holders(bulkhead) do |gate|
       error = assert_raises(Bulkhead::Full) { bulkhead.call { flunk } }
       assert_match(/no place became free within 0\.01 s\z/, error.message)
       gate << true
@@ -75,11 +70,8 @@ class BulkheadTest < VerbsCase
 
   def test_a_wait_of_zero_is_none
     bulkhead = Bulkhead.new(1, wait: 0)
-    run_loop do
-      gate = Thread::Queue.new
-      Fiber.schedule { bulkhead.call { gate.pop } }
+    beside_holders(bulkhead) do
       assert_raises(Bulkhead::Full) { bulkhead.call { flunk } }
-      gate << true
     end
   end
 
@@ -97,26 +89,20 @@ class BulkheadTest < VerbsCase
 
   def test_who_is_ended_while_waiting_leaves_no_trace
     bulkhead = Bulkhead.new(1)
-    run_loop do
-      gate = Thread::Queue.new
-      Fiber.schedule { bulkhead.call { gate.pop } }
+    beside_holders(bulkhead) do
       assert_raises(NB::DeadlineExceeded) { NB.deadline(0.001) { bulkhead.call { flunk } } }
       assert_equal({ places: 1, held: 1, waiting: 0 }, bulkhead.stats)
-      gate << true
     end
     assert_equal 0, bulkhead.stats[:held]
   end
 
   def test_a_blocking_fiber_does_not_wait_for_those_it_keeps_from_running
     bulkhead = Bulkhead.new(1)
-    run_loop do
-      gate = Thread::Queue.new
-      Fiber.schedule { bulkhead.call { gate.pop } }
+    beside_holders(bulkhead) do
       error = assert_raises(Bulkhead::Full) do
         NeverBlock::Compat.blocking { bulkhead.call { flunk } }
       end
       assert_includes error.message, "a blocking fiber would wait for ever"
-      gate << true
     end
   end
 
@@ -154,5 +140,18 @@ class BulkheadTest < VerbsCase
                  Bulkhead.new(2, name: "search").inspect
     assert_match(/bulkhead_test\.rb:#{__LINE__ + 1}\z/,
                  Bulkhead.new(2).name)
+  end
+
+  private
+
+  # Within a loop whose fibers use, or wait for, so many places until the block ends.
+  def beside_holders(bulkhead, count = 1)
+    run_loop do
+      gate = Thread::Queue.new
+      count.times { Fiber.schedule { bulkhead.call { gate.pop } } }
+      yield gate
+    ensure
+      count.times { gate << true }
+    end
   end
 end
