@@ -3,6 +3,7 @@
 # The text of `neverblock status`, made from a document. Parts that the server does not have are
 # left out.
 
+require "neverblock/watch/client_rows"
 require "neverblock/watch/columns"
 require "neverblock/watch/document"
 require "neverblock/watch/pool_rows"
@@ -20,8 +21,8 @@ module NeverBlock
 
       # @return [String] whole lines
       def to_s
-        [head, facts, certificates, latency, executors, pools, stalls, lanes, algorithms, rest]
-          .reject(&:empty?).map { |lines| "#{lines.join("\n")}\n" }.join("\n")
+        [head, facts, certificates, latency, executors, pools, stalls, lanes, clients, algorithms,
+         rest].reject(&:empty?).map { |lines| "#{lines.join("\n")}\n" }.join("\n")
       end
 
       private
@@ -175,6 +176,11 @@ module NeverBlock
           ["#{part.text("method")} #{part.text("path")}", Units.duration(part.number("left_s"))]
         end
         Columns.align([["lanes learned", "for"], *rows])
+      end
+
+      # Those that have taken a second or longer for a response.
+      def clients
+        Columns.align(ClientRows.new(@document).to_a, least: 4, left: ClientRows::LEFT)
       end
 
       # Algorithms that have sent files.

@@ -72,6 +72,29 @@ class WatchReportTest < WatchCase
     assert_match(%r{^GET /reports/0 +59\.5 s$}, text)
   end
 
+  def test_slow_clients_are_listed
+    clients = [
+      { "address" => "10.0.0.7", "port" => 5000, "protocol" => "http/1.1", "age_s" => 75.5,
+        "sent_bytes" => 1_500_000, "left_bytes" => 20_000_000, "bytes_per_second" => 20_000,
+        "algorithm" => "sba" },
+      { "address" => "::1", "port" => 5001, "protocol" => "h2", "age_s" => 3.2,
+        "bytes_per_second" => 900, "limit_bytes_per_second" => 1_000 },
+      { "protocol" => "http/1.1" }
+    ]
+    slow = { "count" => 1_204, "complete" => false, "clients" => clients }
+    text = Report.new(Document.new({ "slow_clients" => slow })).to_s
+    assert_match(/^slow client +protocol +sent by +for +taken +left +speed$/, text)
+    assert_match(%r{^10\.0\.0\.7:5000 +HTTP/1\.1 +sba +1 min 15 s +1\.50 MB +20\.0 MB +20\.0 KB/s$}, text)
+    assert_match(%r{^\[::1\]:5001 +HTTP/2 +the I/O loop +3 s +- +- +900 B/s of 1\.00 KB/s$}, text)
+    assert_match(/^UNIX socket +HTTP/, text)
+    assert_match(/^and at least 1,201 more$/, text)
+  end
+
+  def test_a_server_without_slow_clients_has_no_table_of_them
+    slow = { "count" => 0, "complete" => true, "clients" => [] }
+    refute_match(/slow client/, Report.new(Document.new({ "slow_clients" => slow })).to_s)
+  end
+
   def test_what_a_server_does_not_have_is_left_out_or_a_dash
     assert_equal "NeverBlock ? on Ruby ?, process ?\nstate         unknown, up -\n",
                  Report.new(Document.new({})).to_s
