@@ -217,11 +217,12 @@ module NeverBlock
         disconnect(old) if was_connected
       end
 
-      # Does nothing with a lease that has no place, or is the parent's.
+      # Does nothing with a lease that has no place, or is the parent's. The wait for the lock cannot
+      # be interrupted, or the place would be lost.
       def release(lease)
         forget_parent
         Thread.current[@key] = nil if Thread.current[@key].equal?(lease)
-        return unless @lock.synchronize { give_back(lease) }
+        return unless Compat.shielded { @lock.synchronize { give_back(lease) } }
 
         disconnect(lease.connection) if lease.connected? && lease.spoiled
       end

@@ -65,16 +65,19 @@ module NeverBlock
     def call(&block)
       raise ArgumentError, "NB::CircuitBreaker#call needs a block" unless block
 
-      trial = admit
+      era, changed = admit
       begin
-        result = yield
-        outcome = :success
-        result
-      rescue Exception => e # rubocop:disable Lint/RescueException -- raised again
-        outcome = :failure if failure?(e)
-        raise
+        tell(changed)
+        begin
+          result = yield
+          outcome = :success
+          result
+        rescue Exception => e # rubocop:disable Lint/RescueException -- raised again
+          outcome = :failure if failure?(e)
+          raise
+        end
       ensure
-        tell(Compat.shielded { settle(trial, outcome, e) })
+        tell(Compat.shielded { settle(era, outcome, e) })
       end
     end
 
@@ -130,16 +133,16 @@ module NeverBlock
       NOT_THE_SERVICE.none? { |one| error.is_a?(one) } && @errors.any? { |one| error.is_a?(one) }
     end
 
-    # @return [Object, nil] the token of a trial; nil: the circuit is closed
+    # @return [Array(Object, Array)] the era in which the call begins, and as #change
     # @raise [Open]
     def admit
-      trial = nil
+      era = nil
       changed = change do
-        refuse if @opened_at && (@trial || left.positive?)
-        @trial = trial = Object.new if @opened_at
+        refuse if @opened_at && (@trying || left.positive?)
+        try if @opened_at
+        era = @era
       end
-      tell(changed)
-      trial
+      [era, changed]
     end
 
     def refuse
@@ -149,12 +152,13 @@ module NeverBlock
       raise Open.new("the circuit breaker #{@name} is open: #{@cause}; a call #{again}", wait)
     end
 
-    def settle(trial, outcome, error)
+    # Calls that began in an earlier era say nothing of the circuit as it is now.
+    def settle(era, outcome, error)
       change do
-        # Calls that began before the circuit opened, or was reset, say nothing of it now.
-        next unless trial.equal?(@trial)
+        next unless era.equal?(@era)
 
-        @trial = nil
+        trial = @trying
+        @trying = false
         close if trial && outcome == :success
         fail_with(error) if outcome == :failure
       end
@@ -163,17 +167,31 @@ module NeverBlock
     def fail_with(error)
       forget_old
       @failed_at << Deadline.now
-      return unless @opened_at || @failed_at.size >= @failures_max
+      open(error) if @opened_at || @failed_at.size >= @failures_max
+    end
 
+    # --- Each begins an era. ---
+
+    def open(error)
       @cause = "#{@failed_at.size} failures, the last #{error.class}"
       @opened_at = Deadline.now
       @failed_at.clear
+      @era = Object.new
+    end
+
+    def try
+      @trying = true
+      @era = Object.new
     end
 
     def close
       @failed_at = []
-      @opened_at = @trial = @cause = nil
+      @opened_at = @cause = nil
+      @trying = false
+      @era = Object.new
     end
+
+    # ---
 
     def forget_old
       now = Deadline.now
@@ -187,7 +205,7 @@ module NeverBlock
     def current_state
       return :closed unless @opened_at
 
-      left.positive? && !@trial ? :open : :half_open
+      left.positive? && !@trying ? :open : :half_open
     end
 
     # Runs the block with the lock.

@@ -26,6 +26,7 @@ static head_result head_parse_cut(const fuzz_input *input, const nb_head_limits 
     nb_head_parser_init(&parser);
     for (size_t i = 0; i < count && r.status == NB_INCOMPLETE; i++) {
         const char *const bytes = guarded_place(fuzz_memory(), input->bytes, cuts[i]);
+        message_forget(&fuzzed_head);
         r.status = nb_head_parse(&parser, bytes, cuts[i], limits, &fuzzed_head, &r.used, &r.refusal);
         if (r.status == NB_OK) r.hash = message_hash_head(&fuzzed_head, bytes, r.used);
     }

@@ -79,6 +79,12 @@ typedef struct message_reader {
     outcome result;
 } message_reader;
 
+/* The caller may use a head for others between two calls of nb_head_parse: what an earlier call
+ * wrote there must not be read. */
+static inline void message_forget(nb_head *head) {
+    memset(head, 0xa5, offsetof(nb_head, headers) + 8 * sizeof(*head->headers));
+}
+
 static inline void message_reader_init(message_reader *r, guarded memory, const message_limits *limits,
                                        const char *input) {
     r->memory = memory;
@@ -138,6 +144,7 @@ static inline void message_give(message_reader *r, size_t to) {
     } else {
         size_t used = 0;
         const char *const bytes = guarded_place(&r->memory, r->input, to);
+        message_forget(&r->head);
         o->status = nb_head_parse(&r->parser, bytes, to, &r->limits.head, &r->head, &used, &o->refusal);
         if (o->status == NB_OK) {
             o->head_bytes = used;

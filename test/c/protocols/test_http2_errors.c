@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "os/clock.h"
@@ -442,6 +443,29 @@ static void a_download_that_is_not_read_ends_alone(void **state) {
     close_world(w);
 }
 
+/* What it sends is no sign that it takes its response. The frames are of an unknown type, which is
+ * to be ignored (RFC 9113 section 5.5). */
+static void a_client_that_takes_nothing_is_cut_off_whatever_it_sends(void **state) {
+    nb_test_world *w = *state;
+    static const char window[] = "\0\4\x7f\xff\xff\xff", more[] = "\x7f\0\0\0", ignored[1000];
+    w->config.body_timeout_ms = 80;
+    nb_test_world_open(w, 1);
+    nb_test_client *client = nb_test_world_adopt(w, nb_test_connect_narrow(w->port, 4096));
+    assert_true(nb_test_send_text(client, NB_RAW_PREFACE));
+    raw.size = 0;
+    nb_raw_add(&raw, NB_RAW_SETTINGS, 0, 0, window, sizeof(window) - 1);
+    nb_raw_add(&raw, NB_RAW_WINDOW_UPDATE, 0, 0, more, sizeof(more) - 1);
+    nb_raw_headers(&raw, WHOLE, 1, (const char *const[]){REQUEST("/big/50000000"), NULL});
+    assert_true(nb_test_send(client, raw.bytes, raw.size));
+    raw.size = 0;
+    nb_raw_add(&raw, 0xfa, 0, 0, ignored, sizeof(ignored));
+    while (nb_test_send(client, raw.bytes, raw.size)) /* nb_test_alarm bounds it */
+        usleep(2000);
+    nb_test_executor_await(w->executors[0], NB_TEST_GONE, 1);
+    assert_int_equal(1, nb_test_world_counters(w).timed_out);
+    nb_test_world_close(w);
+}
+
 static void a_client_that_finishes_gets_what_its_windows_take(void **state) {
     nb_test_world *w = *state;
     open_world(w, no_routes);
@@ -530,6 +554,7 @@ int main(void) {
         CASE(a_window_that_stays_shut_resets_its_stream),
         CASE(a_slow_body_ends_alone),
         CASE(a_download_that_is_not_read_ends_alone),
+        CASE(a_client_that_takes_nothing_is_cut_off_whatever_it_sends),
         CASE(a_client_that_finishes_gets_what_its_windows_take),
         CASE(a_client_that_finishes_with_its_window_shut_is_left),
         CASE(the_server_serves_on_after_any_allocation_failed),

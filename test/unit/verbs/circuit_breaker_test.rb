@@ -104,7 +104,47 @@ class CircuitBreakerTest < VerbsCase
           raise Failure
         end
       end
-      assert_equal({ state: :closed, failures: 2, retry_in: 0.0 }, @breaker.stats)
+      assert_equal({ state: :closed, failures: 1, retry_in: 0.0 }, @breaker.stats)
+    end
+  end
+
+  def test_calls_that_began_before_it_opened_keep_it_open_no_longer
+    Clock.rule do |clock|
+      2.times { assert_raises(Failure) { fail_once } }
+      assert_raises(Failure) do
+        @breaker.call do
+          assert_raises(Failure) { fail_once }
+          clock.now += 29
+          raise Failure
+        end
+      end
+      assert_equal 1.0, @breaker.stats[:retry_in]
+      assert_match(/: 3 failures,/, assert_raises(Open) { @breaker.call { flunk } }.message)
+    end
+  end
+
+  def test_a_call_that_began_before_a_reset_does_not_count
+    assert_raises(Failure) do
+      @breaker.call do
+        @breaker.reset
+        raise Failure
+      end
+    end
+    assert_equal 0, @breaker.stats[:failures]
+  end
+
+  def test_a_change_that_cannot_be_told_leaves_room_for_another_trial
+    fails = true
+    told = lambda do |_breaker, _was, now|
+      raise KeyError, "no such channel" if now == :half_open && fails
+    end
+    breaker = Breaker.new(:payments, failures: 1, on_change: told)
+    Clock.rule do |clock|
+      assert_raises(Failure) { breaker.call { raise Failure } }
+      clock.now += 30
+      assert_raises(KeyError) { breaker.call { flunk } }
+      fails = false
+      assert_equal :tried, breaker.call { :tried }
     end
   end
 

@@ -116,6 +116,12 @@ void nb_connection_follow(nb_connections *connections, nb_connection *connection
     retime(connections, connection);
 }
 
+void nb_connection_renew_timeout(nb_connections *connections, nb_connection *connection) {
+    nb_timeout_class kind = connection->timeout.kind;
+    if (kind == NB_TIMEOUT_HEADER || kind == NB_TIMEOUT_IDLE || kind == NB_TIMEOUT_ADMIN)
+        nb_timeouts_set(&connections->timeouts, &connection->timeout, NB_TIMEOUT_NONE, 0);
+}
+
 void nb_connection_mark_dirty(nb_connections *connections, nb_connection *connection) {
     if (connection->dirty || connection->state == NB_CONNECTION_ENDED) return;
     connection->dirty = true;
@@ -520,7 +526,7 @@ void nb_connection_read(nb_connections *connections, nb_connection *connection) 
             if (nb_buffer_size(&connection->input) == 0) connection->began_ns = connections->time->now_ns;
             if (!connection->admin) NB_COUNT(connections->counters, bytes_received, moved);
             connection->input.end += (uint32_t)moved;
-            connection->window_bytes += moved;
+            if (connection->waits == NB_WAITS_NOT) connection->window_bytes += moved;
             nb_connection_receive(connections, connection);
             if (moved < room) return;
             continue;

@@ -65,7 +65,8 @@ struct nb_connection {
     nb_send_queue send_queue;       /* what is sent after them */
     int64_t paid_until_ns;          /* of its rate (send/pace.h) */
     uint64_t address_key;           /* for the rate of an address; 0: not computed yet */
-    uint64_t window_bytes;          /* bytes moved since NB_TIMEOUT_TRANSFER was armed */
+    /* Bytes moved since NB_TIMEOUT_TRANSFER was armed: sent, and received unless the client is waited for. */
+    uint64_t window_bytes;
     size_t window_queued;           /* bytes in the socket's send buffer at that time */
     nb_connection_state state;
     uint16_t in_flight;                 /* exchanges */
@@ -115,6 +116,9 @@ static inline bool nb_connection_owes(const nb_connection *connection) {
 void nb_connection_returned_after_end(nb_connections *connections, nb_connection *connection);
 /* A file worker has returned its sending. The connection may have ended meanwhile. */
 void nb_connection_returned(nb_connections *connections, nb_connection *connection);
+/* A request was read: when the connection is followed, its time for the next head, or between
+ * requests, begins anew. */
+void nb_connection_renew_timeout(nb_connections *connections, nb_connection *connection);
 /* Gives the protocol what was read, again. */
 void nb_connection_receive(nb_connections *connections, nb_connection *connection);
 /* It has no request, and nothing to send. */
@@ -137,7 +141,7 @@ struct nb_handshake {
     nb_connection *connection;
     nb_tls_facts facts;
     nb_status status;
-    bool begun;       /* it counts as under way */
+    bool begun;       /* it has needed a thread, and counts as under way */
     bool counted;     /* among counters->handshakes */
     bool with_worker; /* a thread takes a step: it alone uses the transport */
 };

@@ -9,7 +9,8 @@
  * passes it back to the loop, which calls nb_handshake_returned. In the end the connection is open,
  * or has ended.
  *
- * Bounds: `under_way_max` handshakes that have begun (a client that has sent nothing has not), the
+ * Bounds: `under_way_max` handshakes that have needed a thread (a client whose ClientHello is not
+ * whole, or that resumes a session, is bounded by the number of connections), the
  * timeout NB_TIMEOUT_HANDSHAKE for each from accept to its end, TURN_NS for light steps, and the
  * number of threads.
  *
@@ -82,7 +83,7 @@ static void give_up(nb_connections *connections, nb_connection *connection, nb_h
     nb_connection_end(connections, connection, reset);
 }
 
-/* False: there are too many. */
+/* Counts a handshake that needs a thread. False: there are too many. */
 static bool may_go_on(nb_handshake *handshake) {
     nb_handshakes *handshakes = handshake->handshakes;
     if (handshake->begun) return true;
@@ -109,14 +110,10 @@ static bool hand_over(nb_handshake *handshake) {
 static void step(nb_connections *connections, nb_connection *connection) {
     nb_handshake *handshake = connection->handshake;
     connection->waits = NB_WAITS_NOT;
-    if (!may_go_on(handshake)) {
-        give_up(connections, connection, NB_HANDSHAKE_shed, true);
-        return;
-    }
     take_light_step(handshake);
     if (!handshake->facts.heavy) {
         nb_handshake_returned(connections, handshake);
-    } else if (!hand_over(handshake)) {
+    } else if (!may_go_on(handshake) || !hand_over(handshake)) {
         give_up(connections, connection, NB_HANDSHAKE_shed, true);
     }
 }

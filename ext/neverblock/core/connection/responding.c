@@ -8,7 +8,7 @@
 #include "responses/named.h"
 #include "responses/compose.h"
 #include "responses/compression.h"
-#include "base/alloc.h"
+#include "base/text.h"
 #include "http/host.h"
 #include "intake/body.h"
 
@@ -18,8 +18,8 @@ static const char busy_reason[] = "the server is busy, try again";
 /* "Retry-After: " and seconds. */
 #define RETRY_LINE_BYTES 32
 
-/* What a Location has besides host, path and query. */
-#define LOCATION_REST_BYTES 48
+/* What the field lines of a redirect have besides host, path and query. */
+#define REDIRECT_REST_BYTES 128
 
 /* --- the server's own --- */
 
@@ -91,17 +91,17 @@ void nb_respond_asterisk(nb_connections *connections, nb_exchange *exchange) {
     nb_respond_own(connections, exchange, (nb_refusal){200, ""}, allow_line);
 }
 
-/* "Location: https://HOST:PORT/PATH?QUERY"; NULL: out of memory. */
-static char *location_line(const nb_request_facts *facts, uint32_t port) {
+/* "Location: https://HOST:PORT/PATH?QUERY". */
+static void add_location(nb_text *fields, const nb_request_facts *facts, uint32_t port) {
     const nb_head *head = facts->head;
     nb_slice path = head->target_form == NB_TARGET_ASTERISK || head->path.size == 0 ? NB_SLICE("/") : head->path;
-    size_t host = nb_host_size(facts->host), room = host + path.size + head->query.size + LOCATION_REST_BYTES;
-    char *line = nb_alloc(room), number[8] = "";
-    if (!line) return NULL;
-    if (port != 443) (void)snprintf(number, sizeof(number), ":%u", port & 0xffffu);
-    (void)snprintf(line, room, "Location: https://%.*s%s%.*s%s%.*s\r\n", (int)host, facts->host.data, number,
-                   (int)path.size, path.data, head->query.size ? "?" : "", (int)head->query.size, head->query.data);
-    return line;
+    nb_text_add(fields, "Location: https://");
+    nb_text_add_bytes(fields, facts->host.data, nb_host_size(facts->host));
+    if (port != 443) nb_text_format(fields, ":%u", port & 0xffffu);
+    nb_text_add_bytes(fields, path.data, path.size);
+    if (head->query.size) nb_text_add(fields, "?");
+    nb_text_add_bytes(fields, head->query.data, head->query.size);
+    nb_text_add(fields, "\r\n");
 }
 
 nb_status nb_compose_redirect(nb_connections *connections, nb_exchange *exchange, const nb_request_facts *facts) {
@@ -109,10 +109,15 @@ nb_status nb_compose_redirect(nb_connections *connections, nb_exchange *exchange
     uint16_t status = method == NB_METHOD_GET || method == NB_METHOD_HEAD ? 301 : 308;
     if (facts->host.size == 0)
         return nb_compose_own(connections->responses, exchange, 400, "a Host is needed to be sent to https", "");
-    char *line = location_line(facts, connections->settings.redirect_port);
-    if (!line) return NB_NO_MEMORY;
-    nb_status composed = nb_compose_own(connections->responses, exchange, status, "this is served by https", line);
-    nb_free(line);
+    nb_text fields;
+    nb_text_init(&fields, facts->host.size + facts->head->path.size + facts->head->query.size + REDIRECT_REST_BYTES);
+    nb_text_add(&fields, "Content-Type: text/plain; charset=utf-8\r\n");
+    add_location(&fields, facts, connections->settings.redirect_port);
+    nb_status composed = nb_text_failed(&fields)
+                             ? NB_NO_MEMORY
+                             : nb_compose_whole(connections->responses, exchange, status, nb_text_slice(&fields),
+                                                NB_SLICE("this is served by https\n"));
+    nb_text_deinit(&fields);
     return composed;
 }
 

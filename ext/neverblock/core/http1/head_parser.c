@@ -20,7 +20,7 @@ typedef struct walk {
     const char *base, *at, *end;
     const char *mark; /* first byte of the element that contains `at` */
     const nb_head_limits *limits;
-    nb_head *head; /* written as the pass goes; valid only if it began at the first byte */
+    nb_head *head; /* a call reads nothing there that an earlier one wrote; valid if one call made it all */
     nb_refusal *refusal;
     unsigned headers, headers_max, blank_lines;
     enum state state;
@@ -291,7 +291,9 @@ static inline enum step walk_name(walk *w) {
     w->at = nb_scan_token(w->base, w->at, w->end);
     if (w->at == w->end) return NEED_MORE;
     if (*w->at != ':') return refuse_name_byte(w);
-    w->head->headers[w->headers].name = nb_slice_of(w->mark, (size_t)(w->at - w->mark));
+    const nb_slice name = nb_slice_of(w->mark, (size_t)(w->at - w->mark));
+    w->head->headers[w->headers].name = name;
+    w->head->headers[w->headers].field = nb_field_lookup(name);
     w->at++;
     w->state = VALUE_START;
     return GO_ON;
@@ -326,8 +328,6 @@ static inline enum step walk_value(walk *w) {
 static inline enum step walk_value_lf(walk *w) {
     if (w->at == w->end) return NEED_MORE;
     if (*w->at != '\n') return refuse(w, 400, "a CR without LF in a header line");
-    nb_header *const header = &w->head->headers[w->headers];
-    header->field = nb_field_lookup(header->name);
     w->headers++;
     w->at++;
     w->state = FIELD_START;

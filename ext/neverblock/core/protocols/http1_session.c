@@ -85,6 +85,7 @@ static nb_timeout_class timeout_class(const nb_connection *connection) {
     case NB_HTTP1_HEAD:
         if (connection->first) return NB_TIMEOUT_NONE;
         if (!connection->had_request || connection->input.data) return NB_TIMEOUT_HEADER;
+        if (nb_connection_owes(connection)) return NB_TIMEOUT_NONE; /* it is sent in this turn */
         return connection->admin ? NB_TIMEOUT_ADMIN : NB_TIMEOUT_IDLE;
     case NB_HTTP1_WRITING:
     case NB_HTTP1_WAITING:
@@ -281,6 +282,7 @@ static void accept_head(nb_connections *connections, nb_connection *connection, 
         nb_connection_end(connections, connection, true);
         return;
     }
+    nb_connection_renew_timeout(connections, connection);
     *nb_http1_exchange_of(exchange) = (nb_http1_exchange){
         .minor_version = request->minor_version,
         .safe = may_overlap(request, framing),

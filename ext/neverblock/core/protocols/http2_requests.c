@@ -33,12 +33,6 @@ static void take_turns(nghttp2_session *h2, int32_t id) {
 static void take_turns(nghttp2_session *h2, int32_t id) { (void)h2, (void)id; }
 #endif
 
-/* Each head has time of its own: the connection is told when it is followed. */
-static void begin_head(nb_connections *connections, nb_connection *connection) {
-    if (connection->had_request && connection->timeout.kind == NB_TIMEOUT_HEADER)
-        nb_timeouts_set(&connections->timeouts, &connection->timeout, NB_TIMEOUT_NONE, 0);
-}
-
 int nb_http2_on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, void *argument) {
     nb_http2_session *session = argument;
     session->list_bytes = 0;
@@ -65,7 +59,8 @@ int nb_http2_on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, v
     stream->next = session->streams;
     if (stream->next) stream->next->previous = stream;
     session->streams = session->heading = stream;
-    begin_head(session->connections, session->connection);
+    if (session->connection->had_request) /* each head but the first has time of its own */
+        nb_connection_renew_timeout(session->connections, session->connection);
     take_turns(h2, id);
     return nghttp2_session_set_stream_user_data(h2, id, stream) == 0 ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
 }

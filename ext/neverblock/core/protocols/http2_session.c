@@ -270,6 +270,7 @@ static nb_timeout_class timeout_class(const nb_connection *connection) {
     if (!session || session->heading) return NB_TIMEOUT_HEADER;
     if (connection->first) return NB_TIMEOUT_NONE;
     if (!connection->had_request) return NB_TIMEOUT_HEADER;
+    if (nb_connection_owes(connection)) return NB_TIMEOUT_NONE; /* it is sent in this turn */
     return connection->admin ? NB_TIMEOUT_ADMIN : NB_TIMEOUT_IDLE;
 }
 

@@ -63,6 +63,7 @@ typedef struct nb_tls_session {
     int socket_error; /* errno of the last call of the socket; 0: none */
     size_t pending;   /* the sender's: plain bytes of a record that is sealed and not sent */
     size_t ahead;     /* the sender's: plain bytes that were sent and not reported as moved yet */
+    bool heard;       /* the client has sent something */
     bool ended;       /* the socket has: the client sends nothing more */
     bool done;        /* the handshake is */
     bool broken;      /* nothing more may be sent, not even an alert */
@@ -90,6 +91,7 @@ static int socket_read(BIO *bio, char *buffer, int bytes) {
     size_t moved = 0;
     if (bytes <= 0) return 0;
     nb_status status = nb_net_read(transport->fd, buffer, (size_t)bytes, &moved);
+    if (status == NB_OK) transport->tls->heard = true;
     return follow(bio, status, moved, BIO_FLAGS_READ);
 }
 
@@ -610,7 +612,7 @@ static nb_status take_step(nb_transport *transport, nb_tls_facts *facts) {
     }
     int error = SSL_get_error(tls->ssl, result);
     facts->wants_write = error == SSL_ERROR_WANT_WRITE;
-    facts->heard = !SSL_in_before(tls->ssl);
+    facts->heard = tls->heard;
     facts->heavy = error == SSL_ERROR_WANT_X509_LOOKUP || error == SSL_ERROR_WANT_CLIENT_HELLO_CB;
     if (facts->heavy || error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return NB_AGAIN;
     note_failure(tls, result, facts);
