@@ -325,6 +325,24 @@ class TLSTest < ServerProcessCase
     end
   end
 
+  def test_a_client_that_says_nothing_does_not_delay_a_stop
+    Dir.mktmpdir do |folder|
+      file = "#{folder}/neverblock.rb"
+      File.write(file, "timeouts { handshake 3600; shutdown 3600 }\n")
+      ServerProcess.run(TLSCase::APP, binds: ["https://127.0.0.1:0"], options: ["-C", file]) do |one|
+        silent = TCPSocket.new("127.0.0.1", URI(one.url).port)
+        fresh = TLSClient.new(one.url) # the server has seen the silent one before
+
+        assert_equal 200, fresh.get("/env").first
+        one.stop
+
+        assert_nil silent.read(1)
+      ensure
+        [silent, fresh].compact.each(&:close)
+      end
+    end
+  end
+
   # HUP looks at the files at once. A broken one changes nothing.
   def renew(one, folder)
     old = TLSClient.new(one.url)
@@ -392,6 +410,24 @@ class TLSRedirectTest < ServerProcessCase
     end
   end
 
+  # The longest that limits { target } allows, over both protocols.
+  def test_an_address_of_any_length_is_kept
+    [100, 500, 5_000, 15_000].each do |size|
+      target = "/#{"a" * (size - 100)}?#{"b" * 90}"
+      Wire::Client.open(server.urls.last) do |one|
+        one.write("GET #{target} HTTP/1.1\r\nHost: one.example\r\n\r\n")
+
+        assert_equal "https://one.example:#{port}#{target}", one.response["location"]
+      end
+      next unless http2?
+
+      out, = Open3.capture2("curl", "-s", "--http2-prior-knowledge", "-o", File::NULL, "-w",
+                            "%{http_version} %{redirect_url}", "#{server.urls.last}#{target}")
+
+      assert_equal "2 https://127.0.0.1:#{port}#{target}", out
+    end
+  end
+
   def test_a_request_without_host_is_400
     Wire::Client.open(server.urls.last) do |one|
       one.write("GET / HTTP/1.0\r\n\r\n")
@@ -409,6 +445,15 @@ class TLSRedirectTest < ServerProcessCase
 
   def port
     URI(server.url).port
+  end
+
+  # Whether the server and curl speak it.
+  def http2?
+    _, status = Open3.capture2("curl", "-s", "--http2-prior-knowledge", "-o", File::NULL,
+                               server.urls.last)
+    status.success?
+  rescue Errno::ENOENT
+    false
   end
 end
 

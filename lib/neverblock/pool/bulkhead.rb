@@ -8,6 +8,8 @@
 
 require "neverblock/errors"
 require "neverblock/pool/gauge"
+require "neverblock/pool/holders"
+require "neverblock/pool/holder"
 require "neverblock/pool/waiter"
 require "neverblock/verbs/deadline"
 
@@ -24,20 +26,22 @@ module NeverBlock
 
     # @param places [Integer] how many may be inside at once
     # @param queue [Integer, nil] how many more may wait; nil: no limit
-    # @param wait [Numeric, nil] longest wait for a place, in seconds; nil: no limit
+    # @param wait [Numeric, nil] longest wait for a place, in seconds; nil and Infinity: no limit
     # @param name [String, Symbol, nil] nil: where it was made, as "app/models/search.rb:3"
     # @raise [ArgumentError] for a number that is too small, or none
     def initialize(places, queue: nil, wait: nil, name: nil)
       @places = whole(places, 1, "places")
       @queue_max = queue && whole(queue, 0, "queue")
-      @wait_max = wait && seconds(wait)
+      @wait_max = seconds(wait)
+      @key = :"neverblock_bulkhead_#{object_id}"
       @name = (name || Pool::Gauge.place(caller_locations(1, 1)&.first)).to_s
       @gauge = Pool::Gauge.new(:bulkhead, @name, @places)
       start
     end
 
     # Calls the block once there is a place. Until then parks the fiber (elsewhere: blocks the
-    # thread), first come, first served. A fiber that is inside already needs no second place.
+    # thread), first come, first served. A fiber that is inside already needs no second place. The
+    # place of a fiber that has ended inside, or can never go on, is given to a waiter.
     # @return what the block returns
     # @raise [ArgumentError] without a block
     # @raise [Full] when too many wait, when no place became free in time, and in a blocking fiber
@@ -46,15 +50,10 @@ module NeverBlock
       raise ArgumentError, "NB::Bulkhead#call needs a block" unless block
 
       forget_parent
-      owner = Fiber.current
-      return yield if @holders.key?(owner)
+      outer = Thread.current[@key]
+      return yield if outer && @holders.include?(outer)
 
-      begin
-        enter(owner)
-        yield
-      ensure
-        leave(owner)
-      end
+      enter_and_call(Pool::Holder.new, &block)
     end
 
     # @return [Hash{Symbol => Integer}] places; held; waiting
@@ -78,15 +77,18 @@ module NeverBlock
     end
 
     def seconds(number)
-      return number if number.is_a?(Numeric) && number.real? && number >= 0
+      raise ArgumentError if number.is_a?(Numeric) && number.real? && number.negative?
 
-      raise ArgumentError, "NB::Bulkhead: wait is a number of seconds, not #{number.inspect}"
+      Deadline.seconds(number)
+    rescue TypeError, ArgumentError
+      raise ArgumentError, "NB::Bulkhead: wait is a number of seconds of at least 0, or nil for " \
+                           "no limit, not #{number.inspect}"
     end
 
     def start
       @pid = Process.pid
       @lock = Thread::Mutex.new
-      @holders = {}.compare_by_identity # fiber => the thread it came on
+      @holders = Pool::Holders.new
       @waiters = []
     end
 
@@ -95,22 +97,38 @@ module NeverBlock
       start unless @pid == Process.pid
     end
 
-    def enter(owner)
+    def enter_and_call(holder)
+      outer = Thread.current[@key]
+      enter(holder)
+      Thread.current[@key] = holder
+      yield
+    ensure
+      Thread.current[@key] = outer
+      leave(holder)
+    end
+
+    def enter(holder)
       @lock.synchronize do
-        @holders.size < @places ? take(owner, Thread.current) : wait(owner)
+        search(weaken: false) if full?
+        full? ? wait(holder) : take(holder)
       end
     end
 
-    def take(owner, thread)
-      @holders[owner] = thread
+    # While somebody waits, no place is free.
+    def full?
+      @holders.size >= @places
+    end
+
+    def take(holder)
+      @holders.add(holder)
       tell(:acquired)
     end
 
     # The wait for the lock cannot be interrupted, or the place would be lost.
-    def leave(owner)
+    def leave(holder)
       Compat.shielded do
         @lock.synchronize do
-          next unless @holders.delete(owner)
+          next unless @holders.delete(holder)
 
           serve
           tell(:changed)
@@ -118,19 +136,23 @@ module NeverBlock
       end
     end
 
-    # While somebody waits, a place that is given back is the first waiter's.
+    # A place that is given back is the first waiter's.
     def serve
-      while @holders.size < @places && (waiter = @waiters.shift)
-        take(*waiter.subject)
+      while !full? && (waiter = @waiters.shift)
+        take(waiter.subject)
         waiter.grant
       end
     end
 
-    def wait(owner)
+    def search(weaken:)
+      serve if @holders.take_lost(weaken: weaken).any?
+    end
+
+    def wait(holder)
       refuse("#{@waiters.size} wait already") if @queue_max && @waiters.size >= @queue_max
       refuse_to_wait_for_ever
       deadline = @wait_max && (Deadline.now + @wait_max)
-      @waiters << (waiter = Pool::Waiter.new([owner, Thread.current], @gauge))
+      @waiters << (waiter = Pool::Waiter.new(holder, @gauge))
       tell(:waits)
       wait_once(waiter, deadline) until waiter.granted?
     ensure
@@ -141,15 +163,16 @@ module NeverBlock
     end
 
     def wait_once(waiter, deadline)
-      left = deadline && (deadline - Deadline.now)
-      refuse("no place became free within #{@wait_max} s") if left && left <= 0
-      waiter.wait(@lock, left)
+      left = deadline ? deadline - Deadline.now : Pool::Holders::SEARCH_SECONDS
+      refuse("no place became free within #{@wait_max} s") if left <= 0
+      waiter.wait(@lock, [left, Pool::Holders::SEARCH_SECONDS].min)
+      search(weaken: true) unless waiter.granted?
     end
 
     # A fiber that cannot park blocks its thread, and with it the fibers that hold the places.
     def refuse_to_wait_for_ever
       return unless Fiber.scheduler && !Fiber.current_scheduler
-      return unless @holders.each_value.all?(Thread.current)
+      return unless @holders.all_of?(Thread.current)
 
       refuse("fibers of this thread hold them, and a blocking fiber would wait for ever")
     end

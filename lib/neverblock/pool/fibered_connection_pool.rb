@@ -12,8 +12,9 @@ require "neverblock/verbs/deadline"
 require "neverblock/errors"
 require "neverblock/legacy/fiber_locals"
 require "neverblock/pool/gauge"
-require "neverblock/pool/waiter"
+require "neverblock/pool/holders"
 require "neverblock/pool/lease"
+require "neverblock/pool/waiter"
 
 module NeverBlock
   module Pool
@@ -32,10 +33,6 @@ module NeverBlock
       ].freeze
       private_constant :LOST
 
-      # Seconds between two searches for connections whose fiber has died: such a fiber gives no
-      # sign. Waiters search.
-      SWEEP_SECONDS = 1
-
       # @return [Integer] most connections
       attr_reader :size
 
@@ -45,7 +42,8 @@ module NeverBlock
       # @param disconnect [#call, nil] gets each connection that the pool drops; nil: it is closed
       #   if it has #close
       # @yieldreturn a new connection
-      # @raise [ArgumentError] without a block, or when size is no Integer of at least 1
+      # @raise [ArgumentError] without a block, when size is no Integer of at least 1, or timeout no
+      #   number
       def initialize(size: 8, eager: false, timeout: nil, disconnect: nil, &connect)
         unless connect
           raise ArgumentError, "NB::Pool::FiberedConnectionPool.new needs a block that connects"
@@ -56,7 +54,7 @@ module NeverBlock
         end
 
         @size = size
-        @timeout = timeout
+        @timeout = limit(timeout)
         @connect = connect
         @disconnect = disconnect
         @key = :"neverblock_pool_#{object_id}"
@@ -78,7 +76,7 @@ module NeverBlock
       # (pg, mysql2, trilogy) says that it is lost is dropped too.
       # @param timeout [Numeric, nil] longest wait for a connection, in seconds; default: the pool's
       # @return what the block returns
-      # @raise [ArgumentError] without a block
+      # @raise [ArgumentError] without a block, or when timeout is no number
       # @raise [TimeoutError] when none became free in time
       # @raise [Error] where waiting would never end: in a blocking fiber of a loop whose other
       #   fibers hold all the connections
@@ -89,7 +87,7 @@ module NeverBlock
         lease = lease_of_fiber
         return use(lease, &block) if lease
 
-        take_and_use(Lease.new, timeout, &block)
+        take_and_use(Lease.new, limit(timeout), &block)
       end
 
       # Drops the connection that the fiber holds, and makes another, which `hold` gives from now
@@ -111,7 +109,7 @@ module NeverBlock
       def all_connections(&block)
         forget_parent
         all = @lock.synchronize do
-          @free + @leases.each_key.select(&:connected?).map(&:connection)
+          @free + @leases.to_a.select(&:connected?).map(&:connection)
         end
         all.each(&block) if block
         all
@@ -132,12 +130,19 @@ module NeverBlock
 
       private
 
+      # @return [Numeric, nil]
+      def limit(seconds)
+        Deadline.seconds(seconds)
+      rescue TypeError, ArgumentError
+        raise ArgumentError, "NB::Pool::FiberedConnectionPool: timeout is a number of seconds, " \
+                             "or nil for no limit, not #{seconds.inspect}"
+      end
+
       def start
         @pid = Process.pid
         @lock = Thread::Mutex.new
         @free = []
-        @leases = {}.compare_by_identity
-        @owners = ObjectSpace::WeakMap.new # lease to fiber, see #sweep
+        @leases = Holders.new
         @waiters = []
       end
 
@@ -162,7 +167,7 @@ module NeverBlock
       def lease_of_fiber
         lease = Thread.current[@key] or return
         forget_parent
-        lease if @leases.key?(lease)
+        lease if @leases.include?(lease)
       end
 
       def take_and_use(lease, timeout, &block)
@@ -255,7 +260,7 @@ module NeverBlock
       end
 
       def place(lease)
-        @leases[lease] = true
+        @leases.add(lease)
         lease.connection = @free.pop if @free.any?
         @gauge.tell(:acquired, @leases.size, @waiters.size)
       end
@@ -279,10 +284,10 @@ module NeverBlock
       # @return [true]
       def wait_once(waiter, deadline)
         refuse_to_wait_for_ever
-        left = deadline ? deadline - Deadline.now : SWEEP_SECONDS
+        left = deadline ? deadline - Deadline.now : Holders::SEARCH_SECONDS
         raise TimeoutError, timed_out if left <= 0
 
-        waiter.wait(@lock, [left, SWEEP_SECONDS].min)
+        waiter.wait(@lock, [left, Holders::SEARCH_SECONDS].min)
         true
       end
 
@@ -296,7 +301,7 @@ module NeverBlock
       # connection back.
       def refuse_to_wait_for_ever
         return unless Fiber.scheduler && !Fiber.current_scheduler
-        return unless @leases.each_key.all? { |lease| lease.thread.equal?(Thread.current) }
+        return unless @leases.all_of?(Thread.current)
 
         raise Error, "NB::Pool: fibers of this thread hold all #{@size} connections, and waiting " \
                      "in a blocking fiber would keep them from ever giving one back: " \
@@ -323,27 +328,10 @@ module NeverBlock
       # Takes the places of fibers that have died. Their connections are dropped, since nobody knows
       # their state.
       # @param dead [Array<Lease>] to which those leases are added
-      # @param starved [Boolean] whether the wait has been long. The pool then has only weak
-      #   references to the fibers, so that those that wait forever can be collected.
+      # @param starved [Boolean] whether the wait has been long
       def sweep(dead, starved)
-        @leases.keys.each do |lease|
-          weaken(lease) if starved && lease.fiber
-          next if owner_alive?(lease)
-
-          @leases.delete(lease)
-          dead << lease
-        end
+        dead.concat(@leases.take_lost(weaken: starved))
         serve
-      end
-
-      def weaken(lease)
-        @owners[lease] = lease.fiber
-        lease.fiber = nil
-      end
-
-      def owner_alive?(lease)
-        fiber = lease.fiber || @owners[lease]
-        lease.thread.alive? && !fiber.nil? && fiber.alive?
       end
     end
   end

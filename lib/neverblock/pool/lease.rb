@@ -2,24 +2,19 @@
 
 # A place of a FiberedConnectionPool while a fiber holds it, with its connection once there is one.
 
+require "neverblock/pool/holder"
+
 module NeverBlock
   module Pool
-    class Lease
+    class Lease < Holder
       # @return [Object] what `connect` has returned
       attr_reader :connection
-
-      # @return [Thread] of the fiber that holds it
-      attr_reader :thread
-
-      # @return [Fiber, nil] the holder; nil once the pool has only a weak reference to it
-      attr_accessor :fiber
 
       # @return [Boolean] whether the connection must not be used again
       attr_accessor :spoiled
 
       def initialize
-        @thread = Thread.current
-        @fiber = Fiber.current
+        super
         @connected = @spoiled = false
       end
 

@@ -106,6 +106,48 @@ class BulkheadTest < VerbsCase
     end
   end
 
+  def test_the_place_of_a_fiber_that_can_never_go_on_is_given_to_a_waiter
+    bulkhead = Bulkhead.new(1)
+    run_loop do
+      leave_half_way(bulkhead)
+      assert_equal 1, bulkhead.stats[:held]
+      waits = true
+      Fiber.schedule do
+        while waits
+          GC.start
+          sleep(0.01)
+        end
+      end
+      assert_equal :in, bulkhead.call { :in }
+      waits = false
+    end
+    assert_equal 0, bulkhead.stats[:held]
+  end
+
+  def test_the_place_of_a_thread_that_has_ended_is_taken_back
+    bulkhead = Bulkhead.new(1, queue: 0)
+    inside = Thread::Queue.new
+    thread = Thread.new do
+      NB.run do
+        Fiber.schedule { bulkhead.call { inside << true && sleep } }
+        sleep
+      end
+    end
+    inside.pop
+    thread.kill.join
+    assert_equal :in, bulkhead.call { :in }
+  end
+
+  def test_any_length_of_wait_is_one
+    [nil, Float::INFINITY, 1e300].each do |wait|
+      bulkhead = Bulkhead.new(1, wait: wait)
+      beside_holders(bulkhead) do |gate|
+        gate << true
+        assert_equal :in, bulkhead.call { :in }
+      end
+    end
+  end
+
   def test_a_child_process_has_places_of_its_own
     bulkhead = Bulkhead.new(1, queue: 0)
     reader, writer = IO.pipe
@@ -128,7 +170,9 @@ class BulkheadTest < VerbsCase
     { [0] => "places is a whole number of at least 1, not 0",
       [1.5] => "not 1.5",
       [1, { queue: -1 }] => "queue is a whole number of at least 0, not -1",
-      [1, { wait: "2" }] => 'wait is a number of seconds, not "2"' }.each do |(places, rest), words|
+      [1, { wait: "2" }] => 'wait is a number of seconds of at least 0, or nil for no limit, ' \
+                            'not "2"',
+      [1, { wait: -1 }] => "not -1", [1, { wait: 0.0 / 0 }] => "not NaN" }.each do |(places, rest), words|
       error = assert_raises(ArgumentError) { Bulkhead.new(places, **rest.to_h) }
       assert_includes error.message, words
     end
@@ -143,6 +187,11 @@ class BulkheadTest < VerbsCase
   end
 
   private
+
+  def leave_half_way(bulkhead)
+    Fiber.schedule { Enumerator.new { |yielder| bulkhead.call { yielder << 1 } }.next }
+    Array.new(10_000) { |number| number.to_s } # what else is on the stack is overwritten
+  end
 
   # Within a loop whose fibers use, or wait for, so many places until the block ends.
   def beside_holders(bulkhead, count = 1)

@@ -105,6 +105,13 @@ class FiberedConnectionPoolTest < VerbsCase
     assert_equal (0...5).to_a, order
   end
 
+  def test_a_timeout_that_is_no_number_is_told
+    words = 'timeout is a number of seconds, or nil for no limit, not "5"'
+    [-> { pool(1, timeout: "5") }, -> { @pool.hold(timeout: "5") { flunk } }].each do |made|
+      assert_includes assert_raises(ArgumentError, &made).message, words
+    end
+  end
+
   def test_numbers_below_one_and_missing_blocks_are_refused
     assert_raises(ArgumentError) { NB::Pool::FiberedConnectionPool.new(size: 0) { nil } }
     assert_raises(ArgumentError) { NB::Pool::FiberedConnectionPool.new }
@@ -179,6 +186,21 @@ class FiberedConnectionPoolTest < VerbsCase
       end
     end
     assert_equal %i[failed failed failed held held], outcomes
+  end
+
+  # The wait for the pool's own lock is the next wait, where the deadline would raise.
+  def test_a_deadline_that_is_over_keeps_no_connection
+    lock = @pool.instance_variable_get(:@lock)
+    run_loop do
+      over = assert_raises(NB::DeadlineExceeded) do
+        NB.deadline(0.01) do
+          @pool.hold { hold_lock_until_after(lock, NB.deadline) }
+          sleep
+        end
+      end
+      assert_kind_of NB::Error, over
+      Patience.await("the connection is back") { @pool.stats[:held].zero? }
+    end
   end
 
   def test_a_waiter_that_is_cancelled_is_skipped
@@ -425,6 +447,23 @@ class FiberedConnectionPoolTest < VerbsCase
     NB::Pool::FiberedConnectionPool.new(size: size, **options) do
       (@made << Connection.new(@made.size + 1)).last
     end
+  end
+
+  # Another thread has the lock until this fiber waits for it. The deadline's time is then over.
+  def hold_lock_until_after(lock, left)
+    held = Thread::Queue.new
+    computed = false
+    Thread.new do
+      lock.synchronize do
+        held << true
+        Thread.pass until computed
+        sleep(0.05)
+      end
+    end
+    held.pop
+    late = Process.clock_gettime(Process::CLOCK_MONOTONIC) + left + 0.005
+    nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < late
+    computed = true
   end
 
   # A fiber whose loop has left it where it waits is never heard of again.
