@@ -1,9 +1,9 @@
 /*
  * head_parser.c - nanoseconds to parse and frame one request head, whole and in pieces.
  *
- *   make -C test/c lib SAN=none OPT=-O2 MODULES="base http1"
+ *   make -C test/c lib SAN=none OPT=-O2 MODULES="base http http1"
  *   gcc -O2 -std=c11 -D_GNU_SOURCE -Iext/neverblock/core benchmark/c/head_parser.c \
- *       "$(make -sC test/c path SAN=none MODULES="base http1")" -o build/c/head_parser && build/c/head_parser
+ *       "$(make -sC test/c path SAN=none MODULES="base http http1")" -o build/c/head_parser && build/c/head_parser
  *
  * Prints the median and the spread of nine runs of at least 20 ms each. The claims: a head of
  * 40-100 bytes well under 150 ns, a browser's of some 600 bytes and 14 fields under 1 us, byte by
@@ -41,7 +41,7 @@ static const sample samples[] = {
       0}},
 };
 
-static const nb_head_limits limits = {65536, 8192, 100};
+static const nb_head_limits limits = {65536, 8192, 100, NB_COMPLIANCE_COMMON};
 static nb_head head; /* as in an I/O loop: one for all connections */
 
 static int64_t now_ns(void) {
@@ -61,7 +61,7 @@ static void parse(const char *bytes, size_t size, size_t step, bool frame) {
          there = there + step < size ? there + step : size) {
         status = nb_head_parse(&parser, bytes, there, &limits, &head, &used, &refusal);
     }
-    if (status == NB_OK && frame) status = nb_framing_decide(&head, UINT64_MAX, &framing, &refusal);
+    if (status == NB_OK && frame) status = nb_framing_decide(&head, UINT64_MAX, NB_COMPLIANCE_COMMON, &framing, &refusal);
     if (status != NB_OK) abort();
 }
 

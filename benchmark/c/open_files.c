@@ -2,9 +2,9 @@
  * open_files.c - nanoseconds of CPU to find the file a request names: what every request pays where
  * files are served.
  *
- *   make -C test/c lib SAN=none OPT=-O2 DEFS= MODULES="base os http1 files"
+ *   make -C test/c lib SAN=none OPT=-O2 DEFS= MODULES="base os http http1 files"
  *   gcc -O2 -std=c11 -D_GNU_SOURCE -Iext/neverblock/core benchmark/c/open_files.c \
- *       "$(make -sC test/c path SAN=none MODULES="base os http1 files")" -pthread -o build/c/open_files && build/c/open_files
+ *       "$(make -sC test/c path SAN=none MODULES="base os http http1 files")" -pthread -o build/c/open_files && build/c/open_files
  *
  * Prints the median and the spread of nine runs of at least 20 ms each. The claims: a file in
  * demand costs well under 100 ns in the turn in which it was looked at, and one cheap system call

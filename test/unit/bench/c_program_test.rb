@@ -24,6 +24,15 @@ class BenchCProgramTest < BenchCase
     assert_equal ["open_loop"], Dir.children(@home)
   end
 
+  # Also those that measure the core, which are built by hand.
+  def test_each_source_fits_the_core_as_it_is
+    Dir[File.join(ROOT, "benchmark/c/*.c")].each do |source|
+      told, status = Open3.capture2e("cc", "-std=c11", "-D_GNU_SOURCE", "-fsyntax-only",
+                                     "-I#{ROOT}/ext/neverblock/core", source)
+      assert_predicate status, :success?, told
+    end
+  end
+
   def test_a_source_that_does_not_compile_is_an_error
     Child.stub(:capture, "open_loop.c:1:1: error: x\nmore\n") do
       error = assert_raises(Error) { CProgram.new("open_loop", home: @home).build }
