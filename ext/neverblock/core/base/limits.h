@@ -58,7 +58,10 @@
 
 /* Bytes of responses that are made into frames ahead of the client: enough for a full socket, few
    enough that a response that begins has its turn soon. */
-#define NB_HTTP2_AHEAD_BYTES 131072u
+#define NB_HTTP2_AHEAD_BYTES 65536u
+/* Bytes of a connection that the kernel holds back besides those under way: a response that begins
+   is behind them. */
+#define NB_HTTP2_UNSENT_BYTES 65536
 
 /* Seconds in which resets of an HTTP/2 connection are counted (http2_resets_max). */
 #define NB_HTTP2_RESETS_WINDOW_S 10

@@ -385,6 +385,14 @@ void nb_net_close(int fd, bool reset) {
     (void)close(fd);
 }
 
+void nb_net_limit_unsent(int fd, int bytes) {
+#ifdef TCP_NOTSENT_LOWAT
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
+#else
+    (void)fd, (void)bytes;
+#endif
+}
+
 size_t nb_net_unacknowledged(int fd) {
     int bytes = 0;
 #if defined(SIOCOUTQ)

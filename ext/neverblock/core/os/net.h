@@ -61,6 +61,10 @@ nb_status nb_net_wait_writable(int fd, int timeout_ms);
 size_t nb_net_unacknowledged(int fd);
 /* True: the peer has finished sending, and all it sent was read. */
 bool nb_net_peer_finished(int fd);
+/* The socket takes no more while so many bytes wait to be sent for the first time; those under way
+   do not count (tcp(7), TCP_NOTSENT_LOWAT). Nothing happens where the system cannot, or the socket
+   is none of TCP. */
+void nb_net_limit_unsent(int fd, int bytes);
 /* Tells the peer that we have finished sending. */
 void nb_net_finish(int fd);
 /* Ends the connection in both directions at once and keeps the descriptor, so that threads waiting

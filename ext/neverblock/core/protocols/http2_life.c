@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "os/net.h"
 
 /* Bytes of a response's head, compressed: more than an executor can send. */
 #define RESPONSE_HEAD_BYTES_MAX (1u << 20)
@@ -118,6 +119,7 @@ nb_http2_session *nb_http2_begin_session(nb_connections *connections, nb_connect
     session->connection = connection;
     session->counters = connection->admin ? NULL : connections->counters;
     NB_HTTP2_COUNT(session, http2_connections, 1);
+    nb_net_limit_unsent(connection->transport.fd, NB_HTTP2_UNSENT_BYTES);
     if (!make_session(session) || !announce(session)) {
         destroy(session);
         return NULL;
