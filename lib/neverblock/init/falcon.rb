@@ -22,21 +22,34 @@ module NeverBlock
         %i[rackup_path] => "the file is named on the command line: neverblock FILE",
         %i[middleware] => "an application is a rackup file here: move it to config.ru"
       }.freeze
-      ENDPOINT = /parse\(\s*(["'])([^"']+)\1/.freeze
+      # A text with an address, and the service's own port in it.
+      ADDRESS = /\A["'](\w+:.+)["']\z/m.freeze
+      PORT = /\#\{port\}/.freeze
+      LONG = "a block of several statements: write its value by hand"
+      PRELOAD = "the whole application is loaded before workers are forked"
+      PORT_OF_BIND = "it is the port of the endpoint's bind"
       BLOCKS = %w[service rack].freeze
       METHODS = { count: :workers, port: :port, url: :url, endpoint: :endpoint,
-                  preload: :preload }.freeze
+                  preload: :preload, append: :append }.freeze
 
       # @return [Array<Entry>]
       def entries
         @entries ||= Statements.read(@text, @name).flat_map do |one|
-          next one.statements.flat_map { |inner| entries_of(inner, 0) } if service?(one)
-
-          entries_of(one, 0)
+          service?(one) ? service(one) : entries_of(one, 0)
         end
       end
 
       private
+
+      # `port` in the address of the same service is its value.
+      def service(statement)
+        inner = statement.statements
+        @port = inner.find { |one| one.word == "port" && value_of(one) }
+        @bound = @port && inner.any? { |one| one.strings&.any? { |text| text.match?(PORT) } }
+        inner.flat_map { |one| entries_of(one, 0) }
+      ensure
+        @port = @bound = nil
+      end
 
       def service?(statement)
         statement.kind == :call && BLOCKS.include?(statement.word) && statement.block
@@ -44,29 +57,53 @@ module NeverBlock
 
       def workers(statement)
         value = value_of(statement)
-        Translation.carried("workers #{value.empty? ? ":auto" : value}")
+        return Translation.missing(LONG) unless value
+
+        Checked.translation("workers #{value.empty? ? ":auto" : value}", plain: statement.digits)
       end
 
       def port(statement)
         value = value_of(statement)
+        return Translation.missing(LONG) unless value
         return without_value if value.empty?
+        return Translation.needless(PORT_OF_BIND) if @bound && statement.equal?(@port)
 
         Translation.carried("bind #{RubyText.address("http", '"0.0.0.0"', value)}")
       end
 
-      def url(statement) = address(statement.text[/(["'])(\w+:[^"']+)\1/, 2])
-      def endpoint(statement) = address(statement.text[ENDPOINT, 2])
-      def preload(_statement) = Translation.carried("preload_app true")
+      def url(statement) = address(statement)
+      def endpoint(statement) = address(statement)
+      def preload(_statement) = Translation.carried("preload_app true", note: PRELOAD)
 
-      # `count 2`, or `count { 2 }` in a block of an environment.
-      def value_of(statement)
-        statement.argument || statement.block.to_s.sub(/\A(do|\{)/, "").sub(/(end|\})\z/, "").strip
+      # Old versions have `append preload "FILE"`.
+      def append(statement)
+        return preload(statement) if statement.words.include?(:preload)
+
+        Translation.missing("there is no such setting here")
       end
 
-      def address(url)
+      # `count 2`, or `count { 2 }` in a block of an environment.
+      # @return [String, nil] nil: a block of several statements
+      def value_of(statement)
+        return statement.argument if statement.argument
+        return if statement.statements.size > 1
+
+        statement.statements.first&.text.to_s
+      end
+
+      def address(statement)
+        text = statement.strings.find { |one| one.match?(ADDRESS) }
+        url = text && text[ADDRESS, 1]
+        url = with_port(url) if url&.match?(PORT) && !statement.variables.include?(:port)
         return Translation.missing("write the address as bind \"http://HOST:PORT\"") unless url
 
         Translation.carried("bind \"#{url}\"", note: certificate(url))
+      end
+
+      # `port` is the service's word, and no variable of the file.
+      def with_port(url)
+        value = @port && value_of(@port)
+        url.gsub(PORT) { "\#{#{value}}" } unless value.to_s.empty?
       end
 
       def certificate(url)

@@ -3,12 +3,21 @@
 require "json"
 require "yaml"
 require "neverblock/errors"
+require "neverblock/init/checked"
 require "neverblock/init/ruby_file"
 
 module NeverBlock
   module Init
     # Settings that are names with values, and no Ruby. A subclass has the tables.
     class Keyed
+      UNKNOWN = "the value has a variable in it, which is not known here"
+      # Settings for which 0 means that there is no limit, with what to do instead.
+      UNLIMITED = {}.freeze
+      # Settings that are on or off, and the words for that.
+      SWITCHES = [].freeze
+      FLAGS = { **%w[1 t T true TRUE True].to_h { |word| [word, true] },
+                **%w[0 f F false FALSE False].to_h { |word| [word, false] } }.freeze
+
       # @return [String]
       attr_reader :name
 
@@ -37,8 +46,7 @@ module NeverBlock
       def addresses = []
 
       def translate(key, value)
-        found = self.class::SETTINGS[key]
-        return Translation.carried(format(found, value: value, text: value.to_s.dump)) if found
+        return own_value(key, value) if value.to_s.include?("$") || self.class::SETTINGS.key?(key)
 
         note = self.class::NEEDLESS[key] and return Translation.needless(note)
         note = self.class::MISSING[key]
@@ -46,9 +54,36 @@ module NeverBlock
                                     "`neverblock --help-config` for what there is")
       end
 
+      # Nothing but a plain value is written: a number, true, false or a text.
+      def own_value(key, value)
+        return Translation.missing(UNKNOWN) if value.to_s.include?("$")
+
+        unlimited = self.class::UNLIMITED[key] if value.to_s.match?(/\A0+\z/)
+        return Translation.missing(unlimited) if unlimited
+
+        value = self.class::FLAGS.fetch(value.to_s) { value } if self.class::SWITCHES.include?(key)
+        line = format(self.class::SETTINGS.fetch(key), value: plain(value), text: value.to_s.dump)
+        Checked.translation(line)
+      end
+
+      def plain(value)
+        text = value.to_s
+        text.match?(/\A(?:\d+|\d+\.\d+|true|false)\z/) ? text.sub(/\A0+(?=\d)/, "") : text.dump
+      end
+
+      # @param keys [Array<String>] what the line is made from
+      # @param line [String] of config/neverblock.rb
       def address(keys, line)
+        return unknown(keys) if @values.values_at(*keys).any? { |one| one.to_s.include?("$") }
+
         text = keys.filter_map { |key| "#{key}: #{@values[key]}" if @values.key?(key) }.join(", ")
-        [Entry.new(place: @name, text: text, indent: 0, translation: Translation.carried(line))]
+        [Entry.new(place: @name, text: text, indent: 0, translation: Checked.translation(line))]
+      end
+
+      def unknown(keys)
+        keys = keys.select { |key| @values.key?(key) }
+        text = keys.map { |key| "#{key}: #{@values[key]}" }.join(", ")
+        [Entry.new(place: @name, text: text, indent: 0, translation: Translation.missing(UNKNOWN))]
       end
     end
 
@@ -61,6 +96,9 @@ module NeverBlock
         "environment" => "environment %<text>s", "pid_file" => "pidfile %<text>s",
         "max_request_queue_size" => "limits { queue %<value>s }",
         "static_files_dir" => "public_dir %<text>s", "data_buffer_dir" => "spool_directory %<text>s"
+      }.freeze
+      UNLIMITED = {
+        "max_request_queue_size" => "0 is no limit there; limits { queue 1_000_000 } is the largest"
       }.freeze
       POOL = "a worker serves up to 1,024 requests at once: `workers :auto` is one for each CPU"
       NEEDLESS = {
@@ -85,7 +123,10 @@ module NeverBlock
 
       # @param text [String]
       def self.read(text, name)
-        new(JSON.parse(text), name)
+        values = JSON.parse(text)
+        return new(values, name) if values.is_a?(Hash)
+
+        raise ConfigError, "#{name} has no settings: it must be names and values in JSON"
       rescue JSON::ParserError => e
         raise ConfigError, "#{name} is not valid JSON: #{e.message.lines.first.to_s.strip}"
       end
@@ -94,12 +135,14 @@ module NeverBlock
 
       def addresses
         file = @values["socket_file"]
-        return address(ADDRESS, "bind \"unix://#{file}\"") if file
+        return address(ADDRESS, "bind #{"unix://#{file}".dump}") if file
         return [] unless @values.keys.intersect?(ADDRESS)
 
         host = @values.fetch("address", "0.0.0.0")
         port = @values.fetch("port", 3000)
-        address(ADDRESS, "bind \"#{@values["ssl"] ? "https" : "http"}://#{host}:#{port}#{files}\"")
+        host = "[#{host}]" if host.to_s.match?(/\A[^\[].*:/)
+        scheme = @values["ssl"] ? "https" : "http"
+        address(ADDRESS, "bind #{"#{scheme}://#{host}:#{port}#{files}".dump}")
       end
 
       def files
@@ -119,13 +162,14 @@ module NeverBlock
         "chdir" => "directory %<text>s", "timeout" => "timeouts { body %<value>s }",
         "max_conns" => "limits { connections %<value>s }"
       }.freeze
+      UNLIMITED = { "timeout" => "0 is no limit there; a time is needed here" }.freeze
       NEEDLESS = {
         "servers" => "one address is enough: `workers :auto` is a process for each CPU behind it",
         "threaded" => "a request runs in a fiber", "threadpool_size" => "a request runs in a fiber",
         "no-epoll" => "the I/O loop takes the best that the system has",
         "max_persistent_conns" => "connections are kept as long as limits { connections } allows",
         "daemonize" => "let the service manager run the server",
-        "onebyone" => "`neverblock reload` replaces one worker after the other",
+        "onebyone" => "`neverblock reload` replaces all workers in one step",
         "wait" => "a reload waits for its new workers", "require" => "require it in config.ru"
       }.freeze
       MISSING = {
@@ -150,11 +194,14 @@ module NeverBlock
       private
 
       def addresses
-        return address(ADDRESS, "bind \"unix://#{@values["socket"]}\"") if @values["socket"]
+        if @values["socket"]
+          return address(ADDRESS, "bind #{"unix://#{@values["socket"]}".dump}")
+        end
         return [] unless @values.keys.intersect?(ADDRESS)
 
         host = @values.fetch("address", "0.0.0.0")
-        address(ADDRESS, "bind \"http://#{host}:#{@values.fetch("port", 3000)}\"")
+        host = "[#{host}]" if host.to_s.match?(/\A[^\[].*:/)
+        address(ADDRESS, "bind #{"http://#{host}:#{@values.fetch("port", 3000)}".dump}")
       end
     end
   end

@@ -117,6 +117,7 @@ module NeverBlock
       def hook(statement)
         return from_tables(statement.word.to_sym) unless statement.block
 
+        other = of_server(statement, []) and return other
         name = HOOKS.fetch(statement.word.to_sym)
         note = "called before each worker is forked" if statement.word == "before_fork"
         note = "called in each worker, with its number" if name == "after_fork"
@@ -139,6 +140,7 @@ module NeverBlock
         return Translation.carried("workers :auto") if statement.argument == ":auto"
 
         number = statement.argument
+        number = "#{number} || 0" if number.match?(VARIABLE)
         number = "Integer(#{number})" unless number.start_with?("Integer(")
         Translation.carried("workers [#{number}, 1].max",
                             note: "1 is a single process; :auto one for each CPU")

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "neverblock/config/suggestion"
+require "neverblock/init/checked"
 require "neverblock/init/statements"
 require "neverblock/init/translation"
 
@@ -23,8 +24,13 @@ module NeverBlock
       # Methods of Ruby's Kernel that configuration files call. They are no settings.
       KERNEL = %i[abort at_exit fail p pp print puts raise require require_relative srand trap
                   warn].freeze
+      HEREDOC = "the value is a heredoc: write it by hand"
+      # What the servers and their killers of workers are called.
+      CONSTANTS = %i[Puma PumaWorkerKiller Unicorn Falcon PhusionPassenger Thin].freeze
+      # The value of a variable that may not be there.
+      VARIABLE = /\AENV\[[^\[\]]+\]\z/.freeze
       # Libraries that only the other servers need.
-      OF_SERVERS = %r{\A(?:async|falcon|passenger|puma|thin|unicorn)(?:\z|[/-])}.freeze
+      OF_SERVERS = %r{\A(?:async|falcon|passenger|puma|thin|unicorn)(?:\z|[/_-])}.freeze
 
       # @return [String]
       attr_reader :name
@@ -61,7 +67,32 @@ module NeverBlock
       end
 
       # Assignments, constants and whatever else is plain Ruby.
-      def kept(statement) = Translation.carried(*RubyText.unindented(statement.text))
+      def kept(statement)
+        return Translation.missing(HEREDOC) if statement.kind == :call && statement.heredoc?
+
+        of_server(statement, statement.words & theirs) ||
+          Translation.carried(*RubyText.unindented(statement.text))
+      end
+
+      # @return [Translation, nil] where the text cannot run outside of the other server
+      def of_server(statement, words)
+        if words.any?
+          return Translation.missing("#{words.join(", ")} of #{server} in other code is not " \
+                                     "translated: write by hand what it sets")
+        end
+
+        found = statement.constants & CONSTANTS
+        return if found.empty?
+
+        Translation.missing("#{found.join(", ")} is not there; limits { worker_bytes N } " \
+                            "replaces a worker by its memory")
+      end
+
+      # The words of the other server.
+      def theirs
+        tables = [self.class::NEEDLESS, self.class::MISSING].flat_map { |table| table.keys.flatten }
+        [*tables, *self.class::RENAMED.keys, *self.class::METHODS.keys] - KERNEL
+      end
 
       # An `if` around nothing that is carried over is left out.
       def condition(statement, indent)
@@ -82,13 +113,23 @@ module NeverBlock
         word = statement.word.to_sym
         return kernel(statement) if KERNEL.include?(word)
 
+        return Translation.missing(HEREDOC) if statement.heredoc?
+
         renamed = self.class::RENAMED[word]
         needs_value = renamed || self.class::WITH_VALUE.include?(word)
         return without_value if needs_value && statement.argument.nil?
-        return Translation.carried(format(renamed, statement.argument)) if renamed
+        return renamed(statement, renamed) if renamed
 
         method = self.class::METHODS[word]
         method ? send(method, statement) : from_tables(word)
+      end
+
+      # What takes no nil there is left out here where the variable is not set.
+      def renamed(statement, format)
+        value = statement.argument
+        line = format(format, value)
+        line = "#{line} if #{value}" if value.match?(VARIABLE)
+        Checked.translation(line, plain: statement.digits)
       end
 
       def without_value = Translation.missing("it has no value")

@@ -4,16 +4,20 @@
 # text of its author, so that `ENV.fetch("PORT", 3000)` stays that.
 
 require "neverblock/errors"
+require "ripper"
 require "neverblock/config/source_error"
+require "neverblock/init/moved"
 
 module NeverBlock
   module Init
     # A statement. kind is :call (word, arguments, options, block), :if (condition, body,
     # otherwise; word: "if" or "unless") or :other. All parts are texts. arguments: the positional
     # ones; options: keyword arguments; block: with do and end, or with braces; statements: those
-    # in the block; parameters: how many the block takes.
+    # in the block; parameters: how many the block takes; words: methods that are called without a
+    # receiver; constants, strings and variables (those that are read): all that it holds.
     Statement = Struct.new(:kind, :line, :text, :word, :arguments, :options, :block, :statements,
-                           :parameters, :condition, :body, :otherwise, keyword_init: true) do
+                           :parameters, :condition, :body, :otherwise, :words, :constants,
+                           :strings, :variables, keyword_init: true) do
       # @return [String, nil] the first argument
       def argument = arguments.first
 
@@ -22,18 +26,28 @@ module NeverBlock
         text && (text[/\A"([^"\\#]*)"\z/, 1] || text[/\A'([^'\\]*)'\z/, 1] || text[/\A:(\w+)\z/, 1])
       end
 
+      # @return [Boolean] whether the text of an argument lies elsewhere
+      def heredoc?
+        [*arguments, *options&.values].any? do |one|
+          one.include?("<<") && Ripper.lex(one).any? { |_, kind| kind == :on_heredoc_beg }
+        end
+      end
+
       # @return [String, nil] the digits of the first argument where it is a plain Integer
       def digits(text = argument) = text && text[/\A[\d_]+\z/]&.delete("_")
     end
 
     # Reads a file by Ruby's own parser.
     class Statements
+      BLANK = %i[on_sp on_nl on_ignored_nl on_comment on_semicolon].freeze
+
       # @param text [String]
       # @param name [String] of the file, for errors
       # @return [Array<Statement>]
       # @raise [ConfigError] when it is not Ruby
       def self.read(text, name)
-        new(text).all
+        RubyVM::AbstractSyntaxTree.parse(text)
+        new(Moved.text(text, name)).all
       rescue SyntaxError
         raise ConfigError, complaint(text, name)
       end
@@ -57,8 +71,17 @@ module NeverBlock
       private
 
       def statements_of(node)
-        nodes = node.nil? || node.type != :BLOCK ? [node] : node.children
-        nodes.compact.map { |one| statement(one) }
+        return [] if nothing?(node)
+        if %i[BLOCK BEGIN].include?(node.type)
+          return node.children.flat_map { |one| statements_of(one) }
+        end
+
+        [statement(node)]
+      end
+
+      # A text without statements is a :BEGIN around nil, also below Prism.
+      def nothing?(node)
+        node.nil? || (node.type == :BEGIN && node.children.compact.empty?)
       end
 
       def statement(node)
@@ -66,21 +89,83 @@ module NeverBlock
         when :FCALL, :VCALL then call(node)
         when :ITER then with_block(node)
         when :IF, :UNLESS then condition(node)
-        else Statement.new(kind: :other, line: node.first_lineno, text: source(node))
+        when :RESCUE, :ENSURE then guarded(node)
+        else other(node)
         end
+      end
+
+      def other(node, text = with_heredocs(node), line = node.first_lineno)
+        Statement.new(kind: :other, line: line, text: text, **inside(node))
+      end
+
+      # A node ends before the text of the heredocs in its last line.
+      def with_heredocs(node)
+        text = source(node)
+        return text unless heredoc?(text)
+
+        @lines.drop(node.last_lineno).each do |line|
+          break if Ripper.sexp(text)
+
+          text = "#{text.chomp}\n#{line}"
+        end
+        text
+      end
+
+      def heredoc?(text) = Ripper.lex(text).any? { |_, kind| kind == :on_heredoc_beg }
+
+      # The place of such a node leaves out its `begin`, and what follows its first part.
+      def guarded(node)
+        tokens = Ripper.lex(@lines.join)
+        start = [node.first_lineno, node.first_column]
+        before = tokens.take_while { |place,| (place <=> start).negative? }
+        before.reject! { |_, kind| BLANK.include?(kind) }
+        opening = before.reverse.take_while { |_, kind, word| kind == :on_kw && word == "begin" }
+        first = opening.last&.first || start
+        other(node, whole(tokens.drop_while { |place,| (place <=> first).negative? }), first.first)
+      end
+
+      # The shortest text from the first token on that is Ruby, has its `rescue` or `ensure`, and
+      # ends where a line does.
+      def whole(tokens)
+        text = +""
+        tokens.each do |_, kind, word|
+          ends = %i[on_nl on_ignored_nl on_comment].include?(kind)
+          return text.strip if ends && text.match?(/\b(rescue|ensure)\b/) && Ripper.sexp(text)
+
+          text << word
+        end
+        text.strip
+      end
+
+      def inside(node)
+        nodes = nodes_of(node)
+        { words: names(nodes, :FCALL, :VCALL), constants: names(nodes, :CONST, :COLON3),
+          variables: names(nodes, :LVAR, :DVAR),
+          strings: nodes.select { |one| %i[STR DSTR].include?(one.type) }
+                        .map { |one| source(one) } }
+      end
+
+      def names(nodes, *types)
+        nodes.select { |one| types.include?(one.type) }.map { |one| one.children.first }.uniq
+      end
+
+      def nodes_of(node)
+        return [] unless node.is_a?(RubyVM::AbstractSyntaxTree::Node)
+
+        [node, *node.children.flat_map { |child| nodes_of(child) }]
       end
 
       def call(node, whole = node)
         positional, options = split(node.type == :FCALL ? node.children[1] : nil)
         Statement.new(kind: :call, line: whole.first_lineno, text: source(whole),
                       word: node.children.first.to_s, arguments: positional, options: options,
-                      parameters: 0, statements: [])
+                      parameters: 0, statements: [], **inside(whole))
       end
 
       def with_block(node)
         called, scope = node.children
         unless %i[FCALL VCALL].include?(called.type)
-          return Statement.new(kind: :other, line: node.first_lineno, text: source(node))
+          return other(node)
         end
 
         found = call(called, node)

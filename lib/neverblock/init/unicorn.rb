@@ -26,9 +26,13 @@ module NeverBlock
       }.freeze
       RENAMED = { pid: "pidfile %s", working_directory: "directory %s",
                   preload_app: "preload_app %s", early_hints: "early_hints %s",
-                  check_client_connection: "executor { cancel_on_disconnect %s }" }.freeze
+                  check_client_connection: "cancel_on_disconnect %s" }.freeze
       HOOK = "a block gets the worker's number alone here, and the old master is nobody's to " \
              "end: HUP replaces the workers"
+
+      TRAP = "the server has the signals: TERM drains, and a block that takes TERM would stop " \
+             "that; write the rest as after_fork do ... end"
+      PARAMETERS = /\A(do|\{)\s*\|([^|]*)\|/.freeze
 
       METHODS = { worker_processes: :workers, listen: :listen, timeout: :timeout,
                   before_fork: :hook, after_fork: :hook }.freeze
@@ -47,7 +51,8 @@ module NeverBlock
 
       def listen(statement)
         backlog = statement.options["backlog"]
-        lines = ["bind #{address(statement)}", *("backlog #{backlog}" if backlog)]
+        bind = "bind #{address(statement)}".sub("bind (", "bind(")
+        lines = [bind, *("backlog #{backlog}" if backlog)]
         others = statement.options.keys - ["backlog"]
         note = "#{others.join(", ")}: no counterpart" if others.any?
         Translation.carried(*lines, note: note)
@@ -56,23 +61,37 @@ module NeverBlock
       def address(statement)
         return RubyText.address("http", '"0.0.0.0"', statement.digits) if statement.digits
 
-        text = statement.literal
-        return "\"http://\#{#{statement.argument}}\"" unless text
-
+        text = statement.literal or return by_its_kind(statement.argument)
         text = text.sub(/\A\*:/, "0.0.0.0:")
         return "\"http://0.0.0.0:#{text}\"" if text.match?(/\A\d+\z/)
 
         text.start_with?("/", "~") ? "\"unix://#{text}\"" : "\"http://#{text}\""
       end
 
-      # A block that uses `server` or `worker` cannot be carried over.
+      # A path, a port, or a host and a port: an expression tells it when it runs.
+      def by_its_kind(value)
+        path = value[/\A"(.*)"\z/m, 1]
+        return "\"unix://#{path}\"" if path&.gsub(/\#\{[^{}]*\}/, "")&.match?(%r{(?<!:/)/(?!/)})
+
+        "((#{value}).to_s.sub(%r{\\A(?=/)}, \"unix://\").sub(/\\A(?=\\d+\\z)/, \"0.0.0.0:\")" \
+          ".sub(%r{\\A(?!unix:)}, \"http://\"))"
+      end
+
+      # A block that uses its server or its worker cannot be carried over.
       def hook(statement)
         return Translation.missing("a block with braces or do is expected") unless statement.block
+        return Translation.missing(HOOK) if uses_parameters?(statement)
+        return Translation.missing(TRAP) if statement.words.include?(:trap) ||
+                                            statement.block.match?(/\bSignal\.trap\b/)
 
-        body = statement.block.sub(/\A(do|\{)\s*\|[^|]*\|/, '\1')
-        return Translation.missing(HOOK) if body.match?(/\b(server|worker)\b/)
+        of_server(statement, []) || Translation.carried(
+          *RubyText.block(statement.word, statement.block.sub(PARAMETERS, '\1'))
+        )
+      end
 
-        Translation.carried(*RubyText.block(statement.word, body))
+      def uses_parameters?(statement)
+        names = statement.block[PARAMETERS, 2].to_s.scan(/[a-z_]\w*/)
+        statement.variables.map(&:to_s).intersect?(names + %w[_1 _2 it])
       end
     end
   end

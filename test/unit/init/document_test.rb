@@ -66,6 +66,46 @@ class InitDocumentTest < Minitest::Test
     assert_includes document, "# workers :auto"
   end
 
+  # Its text is what Ruby's own tree leaves out.
+  CODE = <<~'RUBY'
+    begin
+      require "no_such_library_of_ours"
+    rescue LoadError
+      $init_trace = [1]
+    end
+    number = begin
+      Integer("a")
+    rescue ArgumentError
+      2
+    ensure
+      3
+    end
+    $init_trace << number
+    $init_trace << Integer("b") rescue $init_trace << 4
+    text = <<~TEXT
+      a
+        b
+    TEXT
+    $init_trace << text << <<~TEXT
+      c
+    TEXT
+    begin
+      workers 2
+      fork_worker
+    end
+  RUBY
+
+  def test_code_is_kept_whole
+    assert_equal 2, loaded(reader(CODE)).fetch(:workers)
+    assert_equal [1, 2, 4, "a\n  b\n", "c\n"], $init_trace
+  ensure
+    $init_trace = nil
+  end
+
+  def test_a_value_in_a_heredoc_is_told
+    assert_equal [:missing], kinds("pidfile <<~A.strip\n  a.pid\nA\n")
+  end
+
   def test_texts_that_a_format_or_a_pattern_could_take_for_their_own_stay
     text = "pidfile \"100%d-ä-\\\\0.pid\"\n"
     assert_equal "100%d-ä-\\0.pid", read(document(reader(text))).fetch(:pidfile)

@@ -33,9 +33,59 @@ class InitOthersTest < Minitest::Test
     assert_equal ["workers :auto", "bind \"unix:///run/app.sock\"", "backlog 64",
                   "bind \"http://0.0.0.0:8080\"", "bind \"http://127.0.0.1:8081\"",
                   "timeouts { worker 30 }", "preload_app true", "pidfile \"/run/app.pid\"",
-                  "directory \"/srv/app\"", "executor { cancel_on_disconnect true }",
+                  "directory \"/srv/app\"", "cancel_on_disconnect true",
                   "after_fork do", "  ActiveRecord::Base.establish_connection", "end"], lines
     assert_equal [9, 11], missing_lines(found), "stderr_path, a block that uses its server"
+    assert loaded(unicorn(UNICORN)).fetch(:cancel_on_disconnect)
+  end
+
+  HOOKS = { "after_fork do |s, w|\n  DB.open(w.nr)\nend" => :missing,
+            "before_fork do |server, _|\n  [1].each { server.pid }\nend" => :missing,
+            "after_fork { DB.open(_2.nr) }" => :missing,
+            "after_fork { |server, worker| DB.open }" => :carried,
+            "after_fork do |s, w|\nend" => :carried,
+            "after_fork do |s, w|\n  Signal.trap(\"TERM\") { puts 1 }\nend" => :missing,
+            "after_fork do |s, w|\n  trap :TERM, \"IGNORE\"\nend" => :missing,
+            "after_fork do |s, w|\n  Unicorn::OobGC.start\nend" => :missing }.freeze
+
+  HOOKS.each do |theirs, kind|
+    define_method("test_a block of Unicorn is #{kind}: #{theirs.delete("\n")}") do
+      found = unicorn(theirs)
+      assert_equal [kind], (found.entries.map { |entry| entry.translation.kind })
+      assert_equal (kind == :carried ? [:after_fork] : []), loaded(found).keys
+    end
+  end
+
+  # What `listen` is given => what is bound.
+  LISTEN = { "\"\#{Dir.pwd}/tmp/a.sock\", backlog: 3" => "a.sock",
+             "%(\#{Dir.pwd}/b.sock)" => "b.sock",
+             "\"/tmp/\#{\"c\"}.sock\"" => "c.sock", "File.join(Dir.pwd, \"d.sock\")" => "d.sock",
+             "ENV[\"NB_NOT_SET\"] || 3001" => "http://0.0.0.0:3001",
+             "(ENV[\"NB_NOT_SET\"] || 3002).to_i" => "http://0.0.0.0:3002",
+             "\"\#{\"127.0.0.1\"}:\#{3003}\"" => "http://127.0.0.1:3003",
+             "\"*:3004\"" => "http://0.0.0.0:3004", "\"3005\"" => "http://0.0.0.0:3005" }.freeze
+
+  LISTEN.each do |theirs, ours|
+    define_method("test_listen #{theirs} binds #{ours}") do
+      assert_equal [ours], addresses(loaded(unicorn("listen #{theirs}")))
+    end
+  end
+
+  def test_paths_and_variables_mean_the_same_in_another_folder
+    text = "directory = File.basename(__dir__)\n" \
+           "environment = File.basename(File.dirname(__FILE__))\n" \
+           "pid \"\#{directory}-\#{environment}\"\nrequire_relative \"b.rb\" if false\n"
+    assert_equal "config-config", loaded(unicorn(text)).fetch(:pidfile)
+    found = loaded(NeverBlock::Init::Unicorn.new(text, "config/unicorn/production.rb"))
+    assert_equal "unicorn-unicorn", found.fetch(:pidfile)
+  end
+
+  [NeverBlock::Init::Unicorn, NeverBlock::Init::Falcon].each do |kind|
+    define_method("test_a file of #{kind::SERVER} may be empty") do
+      ["", "# nothing\n", "service \"a\" do\nend\n"].each do |text|
+        assert_empty loaded(kind.new(text, "a.rb"))
+      end
+    end
   end
 
   FALCON = <<~'RUBY'
@@ -57,6 +107,52 @@ class InitOthersTest < Minitest::Test
                   "bind \"http://0.0.0.0:\#{ENV.fetch(\"PORT\", 9292)}\"",
                   "bind \"http://0.0.0.0:3000\"", "preload_app true"],
                  found.flat_map { |entry| entry.translation.lines }
+    loaded(falcon(FALCON))
+  end
+
+  # As `falcon-rails` and old versions have it.
+  FALCON_FILES = {
+    3006 => <<~'RUBY',
+      service "a" do
+        port { 3006 }
+        endpoint do
+          Async::HTTP::Endpoint
+            .parse("http://0.0.0.0:#{port}")
+            .with(protocol: Async::HTTP::Protocol::HTTP11)
+        end
+      end
+    RUBY
+    3007 => <<~'RUBY',
+      port = ENV["NB_NOT_SET"] || 3007
+      rack "a" do
+        append preload "a.rb"
+        endpoint Async::HTTP::Endpoint.parse("http://0.0.0.0:#{port}")
+      end
+    RUBY
+    3008 => <<~'RUBY'
+      service "a" do
+        endpoint { Endpoint.parse("http://0.0.0.0:#{ENV.fetch("NB_NOT_SET", 3008)}") }
+      end
+    RUBY
+  }.freeze
+
+  FALCON_FILES.each do |port, theirs|
+    define_method("test_an endpoint of Falcon has its port, #{port}") do
+      assert_equal ["http://0.0.0.0:#{port}"], addresses(loaded(falcon(theirs)))
+    end
+  end
+
+  def test_a_port_of_falcon_that_is_nowhere_is_told
+    found = falcon(<<~'RUBY')
+      service "a" do
+        endpoint { Endpoint.parse("http://a:#{port}") }
+        count do
+          number = 2
+          number
+        end
+      end
+    RUBY
+    assert_equal %i[missing missing], (found.entries.map { |entry| entry.translation.kind })
   end
 
   def test_passenger
@@ -69,6 +165,25 @@ class InitOthersTest < Minitest::Test
                  found.flat_map { |entry| entry.translation.lines }
     assert_equal %i[carried carried needless missing carried],
                  (found.map { |entry| entry.translation.kind })
+  end
+
+  def test_values_of_passenger_that_are_not_allowed_here_are_told
+    { { "max_request_queue_size" => 0 } => {}, { "max_request_queue_size" => "7" } =>
+      { "limits.queue": 7 }, { "max_request_queue_size" => "many" } => {},
+      { "environment" => "a\#{1}\"" } => {}, { "port" => "$PORT" } => {},
+      { "socket_file" => "/tmp/\#{1}\".sock" } => nil }.each do |theirs, ours|
+      found = loaded(NeverBlock::Init::Passenger.read(JSON.generate(theirs), "a.json"))
+      ours ? assert_equal(ours, found) : assert_equal(1, found.size)
+    end
+    assert_raises(NeverBlock::ConfigError) { NeverBlock::Init::Passenger.read("[]", "a.json") }
+  end
+
+  def test_a_reload_is_told_as_it_is
+    text = "onebyone: true\naddress: \"::1\"\ntimeout: 0\n"
+    found = NeverBlock::Init::Thin.read(text, "thin.yml")
+    assert_equal ["http://[::1]:3000"], addresses(loaded(found))
+    assert_equal %i[carried needless missing], (found.entries.map { |one| one.translation.kind })
+    assert_match(/in one step/, found.entries[1].translation.note)
   end
 
   def test_thin
@@ -95,6 +210,29 @@ class InitOthersTest < Minitest::Test
     assert_equal "bind \"http://0.0.0.0:8080\"", lines.first
     assert_includes lines, "bind \"https://0.0.0.0:443\""
     assert_nil NeverBlock::Init::Thruster.read("FROM ruby\nENV HTTP_PORT=1\n", "Dockerfile")
+  end
+
+  # Lines of a Dockerfile => what a server reads.
+  THRUSTER = {
+    "THRUSTER_MAX_REQUEST_BODY=0" => {}, "MAX_REQUEST_BODY=7" => { "limits.body_bytes": 7 },
+    "MAX_REQUEST_BODY=$SIZE" => {}, "LOG_REQUESTS=0" => { log_requests: false },
+    "LOG_REQUESTS=1" => { log_requests: true }, "LOG_REQUESTS=f" => { log_requests: false },
+    "LOG_REQUESTS=T" => { log_requests: true }, "LOG_REQUESTS=maybe" => {},
+    "HTTP_IDLE_TIMEOUT=0" => {}, "HTTP_IDLE_TIMEOUT=9" => { "timeouts.idle": 9 },
+    "HTTP_READ_TIMEOUT=0" => {}, "GZIP_COMPRESSION_ENABLED=0" => { compress: false },
+    "LOG_REQUESTS 0" => { log_requests: false },
+    "THRUSTER_LOG_REQUESTS=1 LOG_REQUESTS=0" => { log_requests: true },
+    "A=1 \\\n# why\n LOG_REQUESTS='0'" => { log_requests: false }, "HTTP_PORT=$PORT" => {}
+  }.freeze
+
+  THRUSTER.each do |theirs, ours|
+    define_method("test_ENV #{theirs.inspect} of Thruster") do
+      found = NeverBlock::Init::Thruster.read("ENV #{theirs}\nCMD thrust\n", "Dockerfile")
+      values = loaded(found)
+      defaults = { compress: true, public_dir: values.fetch(:public_dir) }
+      assert_equal defaults.merge(ours), values.except(:bind)
+      assert_equal theirs.include?("$PORT") ? [] : ["http://0.0.0.0:80"], addresses(values)
+    end
   end
 
   def test_words_without_a_value_are_told
@@ -125,6 +263,9 @@ class InitOthersTest < Minitest::Test
   end
 
   private
+
+  def unicorn(text) = NeverBlock::Init::Unicorn.new(text, "config/unicorn.rb")
+  def falcon(text) = NeverBlock::Init::Falcon.new(text, "falcon.rb")
 
   def missing_lines(entries)
     entries.select { |entry| entry.translation.kind == :missing }

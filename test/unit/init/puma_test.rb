@@ -64,6 +64,15 @@ class InitPumaTest < Minitest::Test
     end
   end
 
+  # A file that is not there, and a signal of the tests' own process.
+  NOT_RUN = ["require_relative 'environment'", "trap(:PROF) do\n  puts 1\nend"].freeze
+
+  CARRIED.except(*NOT_RUN).each_key do |theirs|
+    define_method("test_#{theirs.lines.first.chomp} can be read by a server") do
+      refute_empty loaded(reader(theirs)) unless theirs.start_with?("require")
+    end
+  end
+
   NEEDLESS = ["threads 3, 5", "workers 0", "quiet", "activate_control_app", "rackup 'app.ru'",
               "wait_for_less_busy_worker 0.01", "fork_worker"].freeze
 
@@ -76,6 +85,8 @@ class InitPumaTest < Minitest::Test
   MISSING = ["lowlevel_error_handler { |e| e }", "set_remote_address :localhost",
              "app { |env| env }",
              "plugin :yabeda", "stdout_redirect 'a', 'b'", "after_booted { }",
+             "worker_timeout 0", "persistent_timeout 0",
+             "http_content_length_limit 9999999999999999999999",
              "before_worker_shutdown { |number| number }", "a_word_of_tomorrow 1"].freeze
 
   MISSING.each do |theirs|
@@ -83,6 +94,43 @@ class InitPumaTest < Minitest::Test
       assert_equal [:missing], kinds(theirs)
       assert_operator notes(theirs).first.size, :>, 20
     end
+  end
+
+  EMPTY = ["", "# nothing\n", "if ENV[\"X\"]\n  # nothing\nend\n", "on_worker_boot do\nend\n",
+           "if ENV[\"X\"]\n  # nothing\nelse\n  # nothing\nend\nquiet\n"].freeze
+
+  EMPTY.each_with_index do |theirs, at|
+    define_method("test_a file without settings is read, #{at}") do
+      assert_empty loaded(reader(theirs)).except(:after_fork)
+    end
+  end
+
+  def test_a_variable_that_is_not_set_is_no_value
+    text = "pidfile ENV[\"NB_NOT_SET\"]\nenvironment ENV[\"NB_NOT_SET\"]\n" \
+           "workers ENV[\"NB_NOT_SET\"]\n"
+    assert_equal({ workers: 1 }, loaded(reader(text)))
+    found = loaded(reader(text), variables: { "NB_NOT_SET" => "3" })
+    assert_equal [3, "3"], found.values_at(:workers, :pidfile)
+  end
+
+  # Code that holds words of Puma without being a setting.
+  OTHER_CODE = ["case ENV[\"X\"]\nwhen \"a\" then workers 3\nend",
+                "[1, 2].each { |number| port number }", "ENV[\"X\"] && bind(\"tcp://a:1\")",
+                "begin\n  port 1\nrescue IOError\n  bind \"tcp://a:1\"\nend",
+                "trap(:USR1) { restart_command \"a\" }"].freeze
+
+  OTHER_CODE.each do |theirs|
+    define_method("test_words of Puma are told, in #{theirs.lines.first.chomp}") do
+      assert_equal [:missing], kinds(theirs)
+      assert_empty loaded(reader(theirs))
+    end
+  end
+
+  def test_what_kills_workers_of_puma_does_not_come_along
+    text = "require \"puma_worker_killer\"\nbefore_fork do\n  PumaWorkerKiller.start\nend\n" \
+           "PumaWorkerKiller.config { |config| config.ram = 1 }\n"
+    assert_equal %i[needless missing missing], kinds(text)
+    assert_empty loaded(reader(text))
   end
 
   def test_each_word_of_puma_is_known
