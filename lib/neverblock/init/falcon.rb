@@ -73,7 +73,12 @@ module NeverBlock
 
       def url(statement) = address(statement)
       def endpoint(statement) = address(statement)
-      def preload(_statement) = Translation.carried("preload_app true", note: PRELOAD)
+
+      def preload(statement)
+        return Translation.carried("preload_app false") if statement.argument == "false"
+
+        Translation.carried("preload_app true", note: PRELOAD)
+      end
 
       # Old versions have `append preload "FILE"`.
       def append(statement)

@@ -12,9 +12,7 @@ module NeverBlock
   module Init
     module Moved
       FOLDER = File.dirname(Config::UserFile::DEFAULT)
-      # Those of the file itself, not of a block or a method.
-      VARIABLES = %i[LASGN LVAR].freeze
-      METHODS = %i[DEFN DEFS CLASS SCLASS MODULE].freeze
+      VARIABLES = %i[LASGN LVAR DASGN DASGN_CURR DVAR].freeze
 
       class << self
         # @param text [String] valid Ruby
@@ -68,21 +66,22 @@ module NeverBlock
           Pathname.new(path).relative_path_from(Pathname.new(FOLDER)).to_s.dump
         end
 
+        # Variables of a block or of a method are no settings.
         def variables(text)
-          names = Config::Words.known(nil)
-          nodes_of(RubyVM::AbstractSyntaxTree.parse(text)).filter_map do |node|
+          root = RubyVM::AbstractSyntaxTree.parse(text)
+          names = Config::Words.known(nil) & root.children.first.compact
+          of_file(root.children.last, names).map do |node|
             name = node.children.first
-            next unless VARIABLES.include?(node.type) && names.include?(name)
-
             [node.first_lineno, node.first_column, name.to_s, "their_#{name}"]
           end
         end
 
-        def nodes_of(node)
+        def of_file(node, names)
           return [] unless node.is_a?(RubyVM::AbstractSyntaxTree::Node)
-          return [] if METHODS.include?(node.type)
 
-          [node, *node.children.flat_map { |child| nodes_of(child) }]
+          names -= node.children.first.compact if node.type == :SCOPE
+          here = VARIABLES.include?(node.type) && names.include?(node.children.first) ? [node] : []
+          here + node.children.flat_map { |child| of_file(child, names) }
         end
       end
     end

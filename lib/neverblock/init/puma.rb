@@ -117,7 +117,7 @@ module NeverBlock
       def hook(statement)
         return from_tables(statement.word.to_sym) unless statement.block
 
-        other = of_server(statement, []) and return other
+        other = of_server(statement) and return other
         name = HOOKS.fetch(statement.word.to_sym)
         note = "called before each worker is forked" if statement.word == "before_fork"
         note = "called in each worker, with its number" if name == "after_fork"

@@ -56,7 +56,7 @@ module NeverBlock
       def entries_of(statement, indent)
         case statement.kind
         when :if then condition(statement, indent)
-        when :other then [entry(statement, indent, kept(statement))]
+        when :other then [entry(statement, indent, kept(statement, indent))]
         else [entry(statement, indent, translate(statement))]
         end
       end
@@ -67,15 +67,17 @@ module NeverBlock
       end
 
       # Assignments, constants and whatever else is plain Ruby.
-      def kept(statement)
+      def kept(statement, indent = 0)
         return Translation.missing(HEREDOC) if statement.kind == :call && statement.heredoc?
+        return Translation.missing(HEREDOC) if indent.positive? && statement.indented_heredoc?
 
-        of_server(statement, statement.words & theirs) ||
+        of_server(statement) ||
           Translation.carried(*RubyText.unindented(statement.text))
       end
 
       # @return [Translation, nil] where the text cannot run outside of the other server
-      def of_server(statement, words)
+      def of_server(statement)
+        words = (statement.words & theirs) - [statement.word&.to_sym]
         if words.any?
           return Translation.missing("#{words.join(", ")} of #{server} in other code is not " \
                                      "translated: write by hand what it sets")
@@ -91,7 +93,8 @@ module NeverBlock
       # The words of the other server.
       def theirs
         tables = [self.class::NEEDLESS, self.class::MISSING].flat_map { |table| table.keys.flatten }
-        [*tables, *self.class::RENAMED.keys, *self.class::METHODS.keys] - KERNEL
+        [*tables, *self.class::RENAMED.keys, *self.class::METHODS.keys] -
+          Kernel.private_instance_methods
       end
 
       # An `if` around nothing that is carried over is left out.

@@ -33,6 +33,12 @@ module NeverBlock
         end
       end
 
+      # @return [Boolean] whether spaces before its lines would change a heredoc
+      def indented_heredoc?
+        starts = Ripper.lex(text).select { |_, kind| kind == :on_heredoc_beg }
+        starts.any? { |_, _, word| !word.start_with?("<<~") }
+      end
+
       # @return [String, nil] the digits of the first argument where it is a plain Integer
       def digits(text = argument) = text && text[/\A[\d_]+\z/]&.delete("_")
     end

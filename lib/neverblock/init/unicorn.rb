@@ -84,7 +84,7 @@ module NeverBlock
         return Translation.missing(TRAP) if statement.words.include?(:trap) ||
                                             statement.block.match?(/\bSignal\.trap\b/)
 
-        of_server(statement, []) || Translation.carried(
+        of_server(statement) || Translation.carried(
           *RubyText.block(statement.word, statement.block.sub(PARAMETERS, '\1'))
         )
       end

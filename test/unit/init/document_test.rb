@@ -104,6 +104,8 @@ class InitDocumentTest < Minitest::Test
 
   def test_a_value_in_a_heredoc_is_told
     assert_equal [:missing], kinds("pidfile <<~A.strip\n  a.pid\nA\n")
+    assert_equal [:missing], kinds("if true\n  a = <<A\ntext\nA\nend\n")
+    assert_equal %i[carried carried carried], kinds("if true\n  a = <<~A\n    b\n  A\nend\n")
   end
 
   def test_texts_that_a_format_or_a_pattern_could_take_for_their_own_stay

@@ -46,6 +46,8 @@ class InitOthersTest < Minitest::Test
             "after_fork do |s, w|\nend" => :carried,
             "after_fork do |s, w|\n  Signal.trap(\"TERM\") { puts 1 }\nend" => :missing,
             "after_fork do |s, w|\n  trap :TERM, \"IGNORE\"\nend" => :missing,
+            "after_fork { |_, _| logger.info(\"a\") }" => :missing,
+            "after_fork { |_, _| load(\"a.rb\") }" => :carried,
             "after_fork do |s, w|\n  Unicorn::OobGC.start\nend" => :missing }.freeze
 
   HOOKS.each do |theirs, kind|
@@ -69,6 +71,14 @@ class InitOthersTest < Minitest::Test
     define_method("test_listen #{theirs} binds #{ours}") do
       assert_equal [ours], addresses(loaded(unicorn("listen #{theirs}")))
     end
+  end
+
+  def test_variables_named_like_settings_are_variables
+    text = "workers = 2\nworkers += 1\nfibers ||= 4\n[7].each { |backlog| workers += backlog }\n" \
+           "add = ->(directory, bind: 1) { directory + bind + workers }\n" \
+           "def user(pidfile) = pidfile + 1\n" \
+           "pid \"\#{workers}-\#{fibers}-\#{add.call(1)}-\#{user(1)}\"\n"
+    assert_equal({ pidfile: "10-4-12-2" }, loaded(unicorn(text)))
   end
 
   def test_paths_and_variables_mean_the_same_in_another_folder
@@ -140,6 +150,10 @@ class InitOthersTest < Minitest::Test
     define_method("test_an endpoint of Falcon has its port, #{port}") do
       assert_equal ["http://0.0.0.0:#{port}"], addresses(loaded(falcon(theirs)))
     end
+  end
+
+  def test_preload_of_falcon_may_be_off
+    refute loaded(falcon("service(\"a\") do\n  preload(false)\nend\n")).fetch(:preload_app)
   end
 
   def test_a_port_of_falcon_that_is_nowhere_is_told
