@@ -53,6 +53,8 @@ module NeverBlock
       # A line is left empty between two settings; what an `if` holds stands close to it.
       def part(source)
         entries = source.entries
+        return "# #{source.name} sets nothing.\n" if entries.empty?
+
         entries.each_with_index.map do |entry, at|
           text = entry.place ? told(entry) : line(entry)
           "#{text}#{"\n" if apart?(entry, entries[at + 1])}"

@@ -108,6 +108,12 @@ class InitDocumentTest < Minitest::Test
     assert_equal %i[carried carried carried], kinds("if true\n  a = <<~A\n    b\n  A\nend\n")
   end
 
+  def test_a_file_without_settings_is_named
+    text = document(reader("# nothing\n", "config/puma.rb"))
+    assert_includes text, "\n\n# config/puma.rb sets nothing.\n"
+    refute_match(/\n\n\n/, text)
+  end
+
   def test_texts_that_a_format_or_a_pattern_could_take_for_their_own_stay
     text = "pidfile \"100%d-ä-\\\\0.pid\"\n"
     assert_equal "100%d-ä-\\0.pid", read(document(reader(text))).fetch(:pidfile)
