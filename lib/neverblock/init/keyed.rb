@@ -46,7 +46,7 @@ module NeverBlock
       def addresses = []
 
       def translate(key, value)
-        return own_value(key, value) if value.to_s.include?("$") || self.class::SETTINGS.key?(key)
+        return own_value(key, value) if self.class::SETTINGS.key?(key)
 
         note = self.class::NEEDLESS[key] and return Translation.needless(note)
         note = self.class::MISSING[key]
@@ -56,7 +56,7 @@ module NeverBlock
 
       # Nothing but a plain value is written: a number, true, false or a text.
       def own_value(key, value)
-        return Translation.missing(UNKNOWN) if value.to_s.include?("$")
+        return Translation.missing(UNKNOWN) if variable?(value)
 
         unlimited = self.class::UNLIMITED[key] if value.to_s.match?(/\A0+\z/)
         return Translation.missing(unlimited) if unlimited
@@ -74,11 +74,14 @@ module NeverBlock
       # @param keys [Array<String>] what the line is made from
       # @param line [String] of config/neverblock.rb
       def address(keys, line)
-        return unknown(keys) if @values.values_at(*keys).any? { |one| one.to_s.include?("$") }
+        return unknown(keys) if variable?(*@values.values_at(*keys))
 
         text = keys.filter_map { |key| "#{key}: #{@values[key]}" if @values.key?(key) }.join(", ")
         [Entry.new(place: @name, text: text, indent: 0, translation: Checked.translation(line))]
       end
+
+      # Whether a shell or a builder puts something else there.
+      def variable?(*_values) = false
 
       def unknown(keys)
         keys = keys.select { |key| @values.key?(key) }

@@ -85,11 +85,13 @@ module NeverBlock
 
       private
 
+      def variable?(*values) = values.join.include?("$")
+
       # Thruster's defaults, in the place of the process in front.
       def addresses
         domains = @values["TLS_DOMAIN"].to_s.split(",").map(&:strip)
         http = "bind \"http://0.0.0.0:#{@values.fetch("HTTP_PORT", 80)}\""
-        return unknown(ADDRESS) + served if @values.values_at(*ADDRESS).join.include?("$")
+        return unknown(ADDRESS) + served if variable?(*@values.values_at(*ADDRESS))
         return address(%w[HTTP_PORT], http) + served if domains.empty?
 
         https = "bind \"https://0.0.0.0:#{@values.fetch("HTTPS_PORT", 443)}\""

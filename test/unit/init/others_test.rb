@@ -185,6 +185,7 @@ class InitOthersTest < Minitest::Test
     { { "max_request_queue_size" => 0 } => {}, { "max_request_queue_size" => "7" } =>
       { "limits.queue": 7 }, { "max_request_queue_size" => "many" } => {},
       { "environment" => "a\#{1}\"" } => {}, { "port" => "$PORT" } => {},
+      { "pid_file" => "a$b" } => { pidfile: "a$b" },
       { "socket_file" => "/tmp/\#{1}\".sock" } => nil }.each do |theirs, ours|
       found = loaded(NeverBlock::Init::Passenger.read(JSON.generate(theirs), "a.json"))
       ours ? assert_equal(ours, found) : assert_equal(1, found.size)
