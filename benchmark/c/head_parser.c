@@ -61,7 +61,8 @@ static void parse(const char *bytes, size_t size, size_t step, bool frame) {
          there = there + step < size ? there + step : size) {
         status = nb_head_parse(&parser, bytes, there, &limits, &head, &used, &refusal);
     }
-    if (status == NB_OK && frame) status = nb_framing_decide(&head, UINT64_MAX, NB_COMPLIANCE_COMMON, &framing, &refusal);
+    if (status == NB_OK && frame)
+        status = nb_framing_decide(&head, UINT64_MAX, NB_COMPLIANCE_COMMON, &framing, &refusal);
     if (status != NB_OK) abort();
 }
 

@@ -329,7 +329,8 @@ class TLSTest < ServerProcessCase
     Dir.mktmpdir do |folder|
       file = "#{folder}/neverblock.rb"
       File.write(file, "timeouts { handshake 3600; shutdown 3600 }\n")
-      ServerProcess.run(TLSCase::APP, binds: ["https://127.0.0.1:0"], options: ["-C", file]) do |one|
+      binds = ["https://127.0.0.1:0"]
+      ServerProcess.run(TLSCase::APP, binds: binds, options: ["-C", file]) do |one|
         silent = TCPSocket.new("127.0.0.1", URI(one.url).port)
         fresh = TLSClient.new(one.url) # the server has seen the silent one before
 

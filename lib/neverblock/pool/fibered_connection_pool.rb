@@ -227,7 +227,8 @@ module NeverBlock
       def release(lease)
         forget_parent
         Thread.current[@key] = nil if Thread.current[@key].equal?(lease)
-        return unless Compat.shielded { @lock.synchronize { give_back(lease) } }
+        given_back = Compat.shielded { @lock.synchronize { give_back(lease) } }
+        return unless given_back
 
         disconnect(lease.connection) if lease.connected? && lease.spoiled
       end

@@ -167,12 +167,12 @@ module NeverBlock
     def fail_with(error)
       forget_old
       @failed_at << Deadline.now
-      open(error) if @opened_at || @failed_at.size >= @failures_max
+      trip(error) if @opened_at || @failed_at.size >= @failures_max
     end
 
     # --- Each begins an era. ---
 
-    def open(error)
+    def trip(error)
       @cause = "#{@failed_at.size} failures, the last #{error.class}"
       @opened_at = Deadline.now
       @failed_at.clear

@@ -170,9 +170,10 @@ class BulkheadTest < VerbsCase
     { [0] => "places is a whole number of at least 1, not 0",
       [1.5] => "not 1.5",
       [1, { queue: -1 }] => "queue is a whole number of at least 0, not -1",
-      [1, { wait: "2" }] => 'wait is a number of seconds of at least 0, or nil for no limit, ' \
-                            'not "2"',
-      [1, { wait: -1 }] => "not -1", [1, { wait: 0.0 / 0 }] => "not NaN" }.each do |(places, rest), words|
+      [1, { wait: "2" }] => "wait is a number of seconds of at least 0, or nil for no limit, " \
+                            "not \"2\"",
+      [1, { wait: -1 }] => "not -1",
+      [1, { wait: 0.0 / 0 }] => "not NaN" }.each do |(places, rest), words|
       error = assert_raises(ArgumentError) { Bulkhead.new(places, **rest.to_h) }
       assert_includes error.message, words
     end

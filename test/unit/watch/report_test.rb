@@ -84,7 +84,8 @@ class WatchReportTest < WatchCase
     slow = { "count" => 1_204, "complete" => false, "clients" => clients }
     text = Report.new(Document.new({ "slow_clients" => slow })).to_s
     assert_match(/^slow client +protocol +sent by +for +taken +left +speed$/, text)
-    assert_match(%r{^10\.0\.0\.7:5000 +HTTP/1\.1 +sba +1 min 15 s +1\.50 MB +20\.0 MB +20\.0 KB/s$}, text)
+    assert_match(%r{^10\.0\.0\.7:5000 +HTTP/1\.1 +sba +1 min 15 s +1\.50 MB +20\.0 MB +20\.0 KB/s$},
+                 text)
     assert_match(%r{^\[::1\]:5001 +HTTP/2 +the I/O loop +3 s +- +- +900 B/s of 1\.00 KB/s$}, text)
     assert_match(/^UNIX socket +HTTP/, text)
     assert_match(/^and at least 1,201 more$/, text)

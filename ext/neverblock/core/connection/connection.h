@@ -65,9 +65,10 @@ struct nb_connection {
     nb_send_queue send_queue;       /* what is sent after them */
     int64_t paid_until_ns;          /* of its rate (send/pace.h) */
     uint64_t address_key;           /* for the rate of an address; 0: not computed yet */
-    /* Bytes moved since NB_TIMEOUT_TRANSFER was armed: sent, and received unless the client is waited for. */
+    /* Bytes moved since NB_TIMEOUT_TRANSFER was armed: sent, and received unless the client is
+     * waited for. */
     uint64_t window_bytes;
-    size_t window_queued;           /* bytes in the socket's send buffer at that time */
+    size_t window_queued; /* bytes in the socket's send buffer at that time */
     nb_connection_state state;
     uint16_t in_flight;                 /* exchanges */
     uint16_t listener;                  /* number of the listener that accepted it */

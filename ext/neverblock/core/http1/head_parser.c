@@ -1,7 +1,8 @@
 /*
  * head_parser.c - see head_parser.h. One pass looks at each byte once, notes slices, and can stop
  * and resume at any byte. A head that came in pieces is valid when the pass ends, and is then
- * parsed once more for its slices: at most twice the work of a head that came at once.
+ * parsed once more for its slices: at most twice the work of a head that came at once. No pass
+ * reads what an earlier one wrote: others may have used the head since.
  */
 #include "http1/head_parser.h"
 
@@ -20,7 +21,7 @@ typedef struct walk {
     const char *base, *at, *end;
     const char *mark; /* first byte of the element that contains `at` */
     const nb_head_limits *limits;
-    nb_head *head; /* a call reads nothing there that an earlier one wrote; valid if one call made it all */
+    nb_head *head; /* written as the pass goes; valid only if it began at the first byte */
     nb_refusal *refusal;
     unsigned headers, headers_max, blank_lines;
     enum state state;
