@@ -222,8 +222,8 @@ module NeverBlock
         disconnect(old) if was_connected
       end
 
-      # Does nothing with a lease that has no place, or is the parent's. The wait for the lock cannot
-      # be interrupted, or the place would be lost.
+      # Does nothing with a lease that has no place, or is the parent's. The wait for the lock
+      # cannot be interrupted, or the place would be lost.
       def release(lease)
         forget_parent
         Thread.current[@key] = nil if Thread.current[@key].equal?(lease)
