@@ -178,6 +178,21 @@ class ActiveRecordTest < RecordsCase
     end
   end
 
+  if Fiber.method_defined?(:kill)
+    def test_a_transaction_whose_fiber_is_killed_is_rolled_back
+      each_database do |name, locks|
+        locks.execute("DROP TABLE IF EXISTS killed")
+        locks.execute("CREATE TABLE killed (n int)#{" ENGINE=InnoDB" unless name == "pg"}")
+        write = "INSERT INTO killed VALUES (1)"
+        assert_equal "alive", parsed(ask(path(name, "killed", write: write)))
+        locks.closed do
+          assert_equal "alive", parsed(ask(path(name, "killed", write: write, sql: locks.sql(1))))
+        end
+        assert_equal 0, locks.value("SELECT count(*) FROM killed").to_i, name
+      end
+    end
+  end
+
   def test_who_leaves_the_line_leaves_it_whole
     each_database do |name, locks|
       answers = nil

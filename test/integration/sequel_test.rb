@@ -229,23 +229,23 @@ class SequelPostgresqlTest < SequelDriversCase
   end
 
   def test_a_transaction_goes_on_after_a_timeout
-    @db.run("create table if not exists went_on (id int)")
+    @db.run("create table if not exists sequel_went_on (id int)")
     in_loop do
       @db.transaction do
-        @db[:went_on].insert(id: 1)
+        @db[:sequel_went_on].insert(id: 1)
         assert_raises(Timeout::Error) { Timeout.timeout(0.01) { @db.get(Sequel.lit("pg_sleep(0.3)")) } }
         assert_raises(Timeout::Error) do
           @db.transaction(savepoint: true) do
-            @db[:went_on].insert(id: 2)
+            @db[:sequel_went_on].insert(id: 2)
             Timeout.timeout(0.01) { @db.get(Sequel.lit("pg_sleep(0.3)")) }
           end
         end
-        @db[:went_on].insert(id: 3)
+        @db[:sequel_went_on].insert(id: 3)
       end
-      assert_equal [1, 3], @db[:went_on].select_order_map(:id)
+      assert_equal [1, 3], @db[:sequel_went_on].select_order_map(:id)
     end
   ensure
-    @db.run("drop table if exists went_on")
+    @db.run("drop table if exists sequel_went_on")
   end
 
   def test_a_connection_that_its_holder_gives_back_in_the_middle_of_an_answer_is_closed

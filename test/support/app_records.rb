@@ -127,6 +127,22 @@ class RecordsApp
     end
   end
 
+  # The fiber is killed in a query, or where it waits for something else.
+  def killed(model, query)
+    waits = Queue.new
+    fiber = Fiber.schedule do
+      model.transaction do
+        model.connection.execute(query.fetch("write"))
+        waits << true
+        query["sql"] ? model.connection.select_value(query["sql"]) : sleep
+      end
+    end
+    waits.pop
+    fiber.kill
+    sleep(0.001) while fiber.alive?
+    model.connection.select_value("SELECT 'alive'")
+  end
+
   # What is raised where a limit ends a query, in a transaction and without one.
   def over(model, query)
     query = query.fetch("sql")

@@ -95,6 +95,11 @@ module NeverBlock
       scheduler ? scheduler.shield(&block) : block.call
     end
 
+    # @return [Boolean] whether the fiber that calls is being ended by Fiber#kill
+    def self.killed?
+      Fiber.current.instance_variable_defined?(:@neverblock_killed)
+    end
+
     # Calls the block with the mutex held. The wait for the mutex is not ended from outside.
     def self.locked(mutex, &block)
       return mutex.synchronize(&block) unless scheduler

@@ -8,6 +8,7 @@
 #   pool.rb        what ConnectionPool gets: that wait queue and its size
 #   bookkeeping.rb no connection and no place is lost where a fiber is interrupted
 #   pool_size.rb   how many connections a pool may have, from the database server's limit
+#   transactions.rb rolls back what a killed fiber leaves
 #   guard.rb       closes a connection whose query was interrupted
 #   async_queries.rb load_async and its like, in fibers
 #   release.rb     gives back a request's connections at its end, where Rails does not
@@ -19,6 +20,7 @@ require "neverblock/db/active_record/adapters"
 require "neverblock/db/active_record/guard"
 require "neverblock/db/active_record/pool"
 require "neverblock/db/active_record/release"
+require "neverblock/db/active_record/transactions"
 
 module NeverBlock
   module DB
@@ -73,7 +75,10 @@ module NeverBlock
             next if @installed
 
             @installed = true
-            ::ActiveSupport.on_load(:active_record) { Pool.install }
+            ::ActiveSupport.on_load(:active_record) do
+              Pool.install
+              Transactions.install
+            end
             Guard.install
           end
         end

@@ -92,7 +92,7 @@ module NeverBlock
       end
 
       def query_of(env)
-        env["QUERY_STRING"].to_s.split("&").to_h { |pair| pair.split("=", 2).push("").first(2) }
+        env["QUERY_STRING"].to_s.split("&").to_h { |pair| pair.partition("=").values_at(0, 2) }
       end
 
       # @return [Array(String, String)] content type and body

@@ -56,8 +56,7 @@ module NeverBlock
       # A killed fiber leaves the block as a `throw` does, for which Sequel commits. Its work is
       # incomplete, so it is rolled back, as Sequel does for killed threads.
       def rollback_on_transaction_exit?(connection, *)
-        Discarded.discarded?(connection) ||
-          Fiber.current.instance_variable_defined?(:@neverblock_killed) || super
+        Discarded.discarded?(connection) || Compat.killed? || super
       end
     end
   end

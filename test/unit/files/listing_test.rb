@@ -69,7 +69,7 @@ class FilesListingTest < Minitest::Test
 
   def test_what_a_query_says_otherwise_is_passed_over
     queries = [
-      "sort=", "sort", "sort=-", "sort=colour", "=", "&&",
+      "sort=", "sort", "sort=-", "sort=colour", "=", "&&", "&a=1", "a=1&&b=2",
       "page=-1", "page=x", "page=99999999999999999999", "page", "%zz"
     ]
     queries.each { |query| assert_equal %w[sub A.txt b.txt], names(query), query }

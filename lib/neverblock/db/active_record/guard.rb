@@ -54,6 +54,7 @@ module NeverBlock
           outside = FromOutside === e
           raise
         ensure
+          outside ||= !whole && Compat.killed?
           neverblock_abandon unless whole || (neverblock_reads_on? && !outside)
         end
 
