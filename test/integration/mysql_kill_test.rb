@@ -58,6 +58,25 @@ class MysqlKillTest < Minitest::Test
       gone
     end
 
+    named = "test_another_session_that_runs_the_same_query_of_#{driver}_on_a_unix_socket_goes_on"
+    define_method(named) do
+      path = @watcher.query("select @@socket path").first["path"]
+      NB.run do
+        first = connect.call(socket: path)
+        other = Fiber.schedule { first.query(LONG) }
+        Patience.await("the other is at work") { sessions.size == 1 }
+        others = sessions
+        leave(connect.call(socket: path), beside: 1) { |client| client.query(LONG) }
+        Patience.await("one is left", -> { sessions }) { sessions.size == 1 }
+        assert_equal others, sessions
+        @watcher.query("rollback")
+        sleep(0.001) while other.alive?
+        assert_equal [1], first.query("select 1").to_a.first.then { |row| row.to_a.flatten.last(1) }
+      end
+
+      assert_equal 1, kills
+    end
+
     named = "test_a_query_of_#{driver}_whose_connection_the_server_sees_coming_from_elsewhere_" \
             "is_left_to_itself"
     define_method(named) do
@@ -113,13 +132,15 @@ class MysqlKillTest < Minitest::Test
   end
 
   # Calls the block in a fiber, and takes it out of there when the server is at work for it.
-  def leave(client)
+  def leave(client, beside: 0)
     fiber = Fiber.schedule do
       yield client
     rescue NB::Cancelled
       nil
     end
-    Patience.await("the server is at work", -> { sessions }) { sessions.any? }
+    Patience.await("the server is at work", -> { sessions }) do
+      sessions.size > beside
+    end
     fiber.raise(NB::Cancelled, "enough")
   end
 

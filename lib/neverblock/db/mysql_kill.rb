@@ -6,8 +6,8 @@
 # That takes another connection and the session's number. Behind a proxy or a balancer another
 # server may get the request, or the number may be another session's. So the server is asked for its
 # sessions. A session is killed when it comes from this host and from the port of the closed
-# connection, and has the number that the driver knows (mysql2) or runs the same query (trilogy).
-# Where none fits, nothing is killed.
+# connection, has the number and runs the query, as far as the driver knows them. A UNIX socket has
+# no port, so that only the number tells its sessions apart. Where none fits, nothing is killed.
 
 module NeverBlock
   module DB
@@ -28,12 +28,14 @@ module NeverBlock
         # Does it in a fiber of its own. Never parks the caller.
         # @param address [Addrinfo] our end of the connection that was closed
         # @param id [Integer, nil] the session's number, where the driver knows it
-        # @param sql [String, nil] the query, where it does not
+        # @param sql [String, nil] the query, where the driver knows it
         # @yieldreturn [#query, #close] another connection to the same server; its results' #to_a
         #   has an Array for each row
         # @return [void]
         def later(address, id: nil, sql: nil, &connect)
-          Fiber.schedule { kill(address, id, sql, &connect) } if Fiber.current_scheduler
+          return unless Fiber.current_scheduler && (id || address.ip?)
+
+          Fiber.schedule { kill(address, id, sql, &connect) }
         rescue StandardError # the loop accepts no fiber any more
           nil
         end
@@ -47,7 +49,7 @@ module NeverBlock
             host = client.query("SELECT USER()").to_a.first.first[/@(.*)\z/, 1]
             origin = address.ip? ? "#{host}:#{address.ip_port}" : host
             session = at_work(client, origin).find do |row|
-              id ? row[ID] == id : row[INFO]&.b == sql.b
+              (id.nil? || row[ID] == id) && (sql.nil? || row[INFO]&.b == sql.b)
             end
             client.query("KILL #{session[ID]}") if session
           ensure

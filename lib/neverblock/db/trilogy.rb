@@ -26,6 +26,11 @@ module NeverBlock
 
       # Prepended to Trilogy.
       module Client
+        def initialize(...)
+          super
+          @neverblock_id = neverblock_ask_for_id unless @neverblock_address.ip?
+        end
+
         def query(sql)
           finished = false
           result = super
@@ -50,7 +55,16 @@ module NeverBlock
 
           seconds = MysqlKill.seconds
           options = connection_options.merge(connect_timeout: seconds, read_timeout: seconds)
-          MysqlKill.later(@neverblock_address, sql: sql) { ::Trilogy.new(options) }
+          MysqlKill.later(@neverblock_address, id: @neverblock_id, sql: sql) do
+            ::Trilogy.new(options)
+          end
+        end
+
+        # The session's number, by which alone sessions of a UNIX socket differ.
+        def neverblock_ask_for_id
+          query("SELECT CONNECTION_ID()").rows.first.first
+        rescue ::Trilogy::QueryError
+          nil
         end
       end
     end
