@@ -127,13 +127,14 @@ module NeverBlock
         # Time limit, in seconds, for the cancel request.
         CANCEL_S = 1
 
-        # Asks the server to end the query that is under way, if there is one. May park.
+        # Asks the server to end the query that is under way, if there is one. Parks for CANCEL_S
+        # at most, also in a shield.
         # @return [void]
         def neverblock_cancel
-          active = !finished? && transaction_status == ::PG::PQTRANS_ACTIVE
-          NeverBlock.deadline(CANCEL_S) { cancel } if active
-        rescue StandardError
-          nil # the query ends by itself
+          return if finished? || transaction_status != ::PG::PQTRANS_ACTIVE
+          return neverblock_try_to_cancel unless Compat.scheduler
+
+          neverblock_try_in_a_fiber&.pop
         end
 
         # Closes a connection, perhaps in the middle of a query. The server would run the query to
@@ -145,6 +146,28 @@ module NeverBlock
         end
 
         private
+
+        # @return [Thread::Queue, nil] given an element when it was tried; nil: the loop accepts no
+        #   fiber any more
+        def neverblock_try_in_a_fiber
+          tried = Thread::Queue.new
+          Fiber.schedule do
+            neverblock_try_to_cancel
+          ensure
+            tried << true
+          end
+          tried
+        rescue StandardError
+          nil
+        end
+
+        # libpq's cancel has no limit of its own: a server that is stopped, or out of reach, would
+        # be waited for until TCP gives up.
+        def neverblock_try_to_cancel
+          NeverBlock.deadline(CANCEL_S) { cancel }
+        rescue StandardError
+          nil # the query ends by itself
+        end
 
         # An interrupted connect closes its connection, which would otherwise use one of the
         # server's until it is collected.

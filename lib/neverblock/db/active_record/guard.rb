@@ -73,7 +73,9 @@ module NeverBlock
           @verified = false
           @last_activity = nil
           neverblock_close(raw) unless closed
-        rescue StandardError
+        rescue StandardError => e
+          raise if FromOutside === e
+
           nil # it was lost already
         end
 
