@@ -28,7 +28,7 @@ module NeverBlock
       module Client
         def initialize(...)
           super
-          @neverblock_id = neverblock_ask_for_id unless @neverblock_address.ip?
+          @neverblock_id = neverblock_ask_for_id if @neverblock_address&.unix?
         end
 
         def query(sql)

@@ -6,6 +6,8 @@ require "neverblock/db/trilogy"
 # Tests which releases of trilogy are given the KILL of a query. The real ones are in
 # test/integration/trilogy_test.rb and mysql_kill_test.rb.
 class TrilogyTest < Minitest::Test
+  HERE = Addrinfo.tcp("127.0.0.1", 3306)
+
   Socket = Struct.new(:local_address)
 
   class Old
@@ -37,9 +39,9 @@ class TrilogyTest < Minitest::Test
   def test_one_that_is_given_a_socket_keeps_its_address
     2.times { NeverBlock::DB::Trilogy.apply(New) }
     assert_equal 1, New.ancestors.count(NeverBlock::DB::Trilogy::Client)
-    client = New.new(Socket.new(:here), :encoding, 33, {})
-    assert_equal [Socket.new(:here), :encoding, 33, {}], client.connected
-    assert_equal :here, client.instance_variable_get(:@neverblock_address)
+    client = New.new(Socket.new(HERE), :encoding, 33, {})
+    assert_equal [Socket.new(HERE), :encoding, 33, {}], client.connected
+    assert_equal HERE, client.instance_variable_get(:@neverblock_address)
   end
 
   def test_another_constant_of_that_name_is_none
