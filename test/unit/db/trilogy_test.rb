@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "socket"
 require "test_helper"
 require "neverblock/db/trilogy"
 
