@@ -7,6 +7,7 @@
 require "neverblock/errors/causes"
 require "neverblock/errors"
 require "neverblock/server/serving"
+require "neverblock/verbs/deadline"
 
 module NeverBlock
   module DB
@@ -52,23 +53,29 @@ module NeverBlock
           owner.name == PASSING
         end
 
+        # Seconds after which a database that could not be reached is asked again.
+        AGAIN_S = 1
+
         # @param pool [ActiveRecord::ConnectionAdapters::ConnectionPool]
         def initialize(pool)
           @pool = pool
           @lock = Thread::Mutex.new
+          @answered = Thread::ConditionVariable.new
+          @again_at = 0
         end
 
-        # Sets the pool's size, once, when a server runs in this process. Parks the fiber, and
-        # others that come meanwhile. When the database does not answer, the size stays as it is,
-        # and the next connect raises the error.
+        # Sets the pool's size, once, when a server runs in this process. Parks the fiber; others
+        # that come meanwhile wait with it, at most checkout_timeout. When the database does not
+        # answer, the size stays as it is, and the next connect raises the error.
         # @return [void]
         def settle
           return if @settled
 
           serving = NeverBlock.serving
           return if serving.nil? || self.class.passing?(@pool)
+          return if @pool.mon_owned? # who asks may need that lock
 
-          @lock.synchronize { @settled ||= settle_for(serving) }
+          settle_by_asking(serving) if begin_asking
         end
 
         # @return [Boolean] whether the size is ours to choose: database.yml has no number, or an
@@ -78,6 +85,37 @@ module NeverBlock
         end
 
         private
+
+        # @return [Boolean] whether this fiber is to ask; it waits for another that does
+        def begin_asking
+          @lock.synchronize do
+            next wait_for_answer if @asking
+            next if @settled || Deadline.now < @again_at
+
+            @asking = true
+          end
+        end
+
+        def wait_for_answer
+          @answered.wait(@lock, @pool.checkout_timeout)
+          false
+        ensure
+          # Ruby 3.1 to 3.3 return without the lock when the wait was interrupted (Bug #20907).
+          @lock.lock unless @lock.owned?
+        end
+
+        def settle_by_asking(serving)
+          settled = settle_for(serving)
+        ensure
+          Compat.shielded do
+            @lock.synchronize do
+              @asking = false
+              @settled = settled
+              @again_at = Deadline.now + AGAIN_S
+              @answered.broadcast
+            end
+          end
+        end
 
         # Whether database.yml has a size that is no number of at least 1. In 8.1 a number below 0
         # is no limit, and the pool has no size.

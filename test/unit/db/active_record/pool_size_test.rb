@@ -2,6 +2,8 @@
 
 # How many connections a pool may have: of what database.yml says and what the database takes.
 
+require "monitor"
+require_relative "../../../support/clock"
 require_relative "../../../support/unit"
 require "neverblock"
 require "active_record"
@@ -29,8 +31,12 @@ class PoolSizeTest < Minitest::Test
   Described = Struct.new(:connection_descriptor)
 
   Pool = Struct.new(:db_config, :size) do
+    include MonitorMixin
+
     alias_method :neverblock_size=, :size=
     attr_writer :pool_config
+
+    def checkout_timeout = 5
 
     def pool_config
       @pool_config ||= Owned.new(ActiveRecord::Base)
@@ -93,12 +99,58 @@ class PoolSizeTest < Minitest::Test
     )
   end
 
-  def test_a_database_that_is_down_leaves_it_for_the_next_connection
-    pool = settled({}, limit: :down)
+  def test_a_database_that_is_down_leaves_it_for_a_later_connection
+    Clock.rule do |clock|
+      pool = settled({}, limit: :down)
 
-    assert_equal 5, pool.size
-    pool.db_config.limit = 97
-    @size.settle
+      assert_equal 5, pool.size
+      pool.db_config.limit = 97
+      @size.settle
+      assert_equal 5, pool.size
+      clock.now += 1
+      @size.settle
+
+      assert_equal 48, pool.size
+    end
+  end
+
+  def test_one_asks_and_the_others_wait_for_the_answer
+    NeverBlock.serving = @serving = Serving.new(fibers: 1024)
+    slow = Configuration.new({ adapter: "postgresql" }, 97, "primary")
+    gate = Thread::Queue.new
+    slow.define_singleton_method(:select_value) { |*| gate.pop && limit }
+    pool = Pool.new(slow, 5)
+    size = NeverBlock::DB::ActiveRecord::PoolSize.new(pool)
+    sizes = []
+    NB.run do
+      3.times do
+        Fiber.schedule do
+          size.settle
+          sizes << pool.size
+        end
+      end
+      assert_empty sizes
+      pool.synchronize { size.settle } # never waits for one that may wait for the pool's lock
+      gate << true
+    end
+
+    assert_equal [48, 48, 48], sizes
+    assert_equal 1, slow.asked.size
+  end
+
+  def test_who_is_ended_while_he_asks_leaves_it_to_another
+    NeverBlock.serving = @serving = Serving.new(fibers: 1024)
+    slow = Configuration.new({ adapter: "postgresql" }, 97, "primary")
+    waits = true
+    slow.define_singleton_method(:select_value) { |*| waits ? sleep : limit }
+    pool = Pool.new(slow, 5)
+    size = NeverBlock::DB::ActiveRecord::PoolSize.new(pool)
+    Clock.rule do |clock|
+      NB.run { assert_raises(NB::DeadlineExceeded) { NB.deadline(0.001) { size.settle } } }
+      waits = false
+      clock.now += 1
+      size.settle
+    end
 
     assert_equal 48, pool.size
   end
