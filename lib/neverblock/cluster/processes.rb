@@ -6,10 +6,12 @@
 # so no one else waits for its children. If rackup has loaded an application into it, it leaves
 # unknown children alone.
 
+require "etc"
+
 module NeverBlock
   module Cluster
     class Processes
-      PAGE_BYTES = 4_096
+      PAGE_BYTES = Etc.sysconf(Etc::SC_PAGESIZE)
       # Index in /proc/PID/stat after the name: field 52, exit_code (proc_pid_stat(5)).
       EXIT_CODE = 49
 

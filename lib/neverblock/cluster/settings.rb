@@ -2,7 +2,8 @@
 
 # The front's settings as text, so that it can compare them with those a new mold has read. Settings
 # of the front (addresses, timeouts, limits, routes, number of workers) do not change until the
-# server is started again. All others belong to the workers.
+# server is started again. All others belong to the workers. stall_ms is both: the front learns
+# lanes by it.
 
 require "neverblock/config/catalog"
 
@@ -12,6 +13,7 @@ module NeverBlock
       WORKERS_OWN = %i[
         config environment fibers preload_app before_fork after_fork on_download scheduler
         cooperative yjit log_format log_requests server_timing port host
+        executor.offload_threads executor.slice_ms executor.stall_trace executor.spares
       ].freeze
 
       module_function
@@ -33,13 +35,15 @@ module NeverBlock
       end
 
       def workers_own?(row)
-        WORKERS_OWN.include?(row.key) || row.section == Config::Catalog::EXECUTOR
+        WORKERS_OWN.include?(row.key)
       end
 
       def text(value)
         case value
         when Array then value.map { |part| text(part) }.join(" ")
         when Config::Route then route_text(value)
+        when Config::Bind then value.identity.inspect
+        when Config::Acme then acme_text(value)
         else value.to_s
         end
       end
@@ -48,7 +52,11 @@ module NeverBlock
         values = Config::Route::WORDS.map { |word| route.public_send(word.name) }
         [route.pattern, *values, route.in_fibers].inspect
       end
-      private_class_method :workers_own?, :text, :route_text
+
+      def acme_text(acme)
+        [acme.names, *Config::Acme::WORDS.keys.map { |word| acme.public_send(word) }].inspect
+      end
+      private_class_method :workers_own?, :text, :route_text, :acme_text
     end
   end
 end

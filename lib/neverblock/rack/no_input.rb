@@ -15,8 +15,21 @@ module NeverBlock
       length.to_i.positive? ? nil : buffer || "".b
     end
 
+    # @return [String] empty
+    def string = +""
+
     # @return [nil]
     def gets(*) = nil
+    alias getc gets
+    alias getbyte gets
+
+    # @raise [EOFError]
+    def readpartial(*) = raise(EOFError, "end of file reached")
+    alias sysread readpartial
+    alias readline readpartial
+
+    # @return [Array] empty
+    def readlines(*) = []
 
     # @return [self, Enumerator]
     def each(*) = block_given? ? self : [].each
@@ -43,6 +56,19 @@ module NeverBlock
 
     # @return [self]
     def binmode = self
+
+    # @return [true]
+    def binmode? = true
+    alias sync binmode?
+
+    # @param value [Boolean] kept by nobody
+    def sync=(value); end
+
+    # @return [self]
+    def flush = self
+
+    # @return [nil]
+    def fsync = nil
 
     # @return [self]
     def set_encoding(*) = self

@@ -340,6 +340,23 @@ class InputTest < BindingCase
     end
   end
 
+  # What a StringIO that is at its end says.
+  def test_a_request_without_a_body_has_an_input_like_any_other
+    serve do |env|
+      input = env["rack.input"]
+      failed = %i[readpartial sysread readline].map do |name|
+        input.public_send(name, *(1 unless name == :readline))
+      rescue EOFError
+        name
+      end
+      [200, {}, [[input.string, input.getc, input.getbyte, input.readlines, failed, input.binmode?,
+                  input.sync, input.flush.equal?(input), input.fsync].inspect]]
+    end
+
+    assert_equal '["", nil, nil, [], [:readpartial, :sysread, :readline], true, true, true, nil]',
+                 ask.body
+  end
+
   private
 
   def serve_input(**settings)
