@@ -230,6 +230,14 @@ class CheckTest < Minitest::Test
     assert_includes(serious.map { |finding| finding["rule"] }, "railtie")
   end
 
+  def test_the_application_is_looked_for_in_the_directory_of_the_file
+    files = { "config/neverblock.rb" => "directory \"app\"\n",
+              "app/config.ru" => "run ->(_) { [200, {}, []] }\n" }
+    out, err, status = check(nil, files: files)
+
+    assert_equal 0, status, out + err
+  end
+
   private
 
   # @return [Array(Hash, Integer)] what --json prints, and the status

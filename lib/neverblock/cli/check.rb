@@ -6,6 +6,7 @@ require "neverblock/boot/application"
 require "neverblock/check"
 require "neverblock/cli/check_options"
 require "neverblock/cli/output"
+require "neverblock/config/directory"
 require "neverblock/config/environment"
 
 module NeverBlock
@@ -38,6 +39,7 @@ module NeverBlock
       def look
         settings = @options.settings
         settings.config
+        Config::Directory.enter(settings[:directory])
         name = environment_name(settings)
         run = run_check(settings)
         report = NeverBlock::Check::Report.new(

@@ -70,16 +70,18 @@ module NeverBlock
         super
       end
 
-      # Reads the configuration file only if neither the command line nor the environment names the
-      # pidfile.
+      # A relative path starts at the file's `directory`, as for the server. What the command line or
+      # the environment names needs no file that can be read.
       # @param env [Hash, ENV]
       # @return [String] absolute path
       # @raise [ConfigError]
       def pidfile(env)
         environment = Config::Environment.new(env)
         named = Config::Settings.new(command: @values, environment: environment)[:pidfile]
-        named ||= file[:pidfile]
-        named ? File.expand_path(named) : raise(ConfigError, nowhere)
+        return File.expand_path(named, folder) if named
+
+        named = file[:pidfile] or raise ConfigError, nowhere
+        File.expand_path(named, file[:directory] || ".")
       end
 
       # @return [Numeric] seconds the server gives running requests, as far as this command knows
@@ -99,6 +101,12 @@ module NeverBlock
 
       def file
         @file ||= Config::UserFile.read(@config)
+      end
+
+      def folder
+        file[:directory] || "."
+      rescue ConfigError
+        "."
       end
 
       def nowhere

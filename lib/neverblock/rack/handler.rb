@@ -115,8 +115,15 @@ module NeverBlock
       Config::Settings.new(command: given, environment: environment, file: file)
     end
 
-    # @return [Array<String>] one line for each unknown option whose name is close to one of ours
+    # @return [Array<String>] one line for each unknown option whose name is close to one of ours,
+    #   and one for a `directory` that is not followed
     def warnings
+      [*misspelt, *elsewhere]
+    end
+
+    private
+
+    def misspelt
       strange = @options.keys.map(&:to_s) - self.class.rows.keys
       strange.reject { |name| FOREIGN.include?(name.downcase) }.filter_map do |name|
         hint = Suggestion.for(name.downcase.tr("-", "_"), self.class.rows.keys)
@@ -124,7 +131,13 @@ module NeverBlock
       end
     end
 
-    private
+    def elsewhere
+      folder = settings[:directory]
+      return [] if folder.nil? || (File.directory?(folder) && File.identical?(folder, "."))
+
+      ["directory #{folder.inspect} is not followed: the application was loaded in #{Dir.pwd}; " \
+       "start rackup or rails server there, or start with `neverblock`"]
+    end
 
     # `rails server` tells the command that restarts it.
     def again

@@ -93,6 +93,19 @@ class ProcessCommandsTest < Minitest::Test
     assert_nil Process.wait(pid, Process::WNOHANG)
   end
 
+  def test_a_relative_pidfile_starts_at_the_directory_of_the_file
+    config = File.join(@directory, "c.rb")
+    File.write(config, "directory \"/srv/app\"\npidfile \"tmp/of_the_file\"\n")
+    { [] => "/srv/app/tmp/of_the_file", %w[--pidfile x] => "/srv/app/x",
+      %w[--pidfile /run/x] => "/run/x" }.each do |words, path|
+      assert_equal path, CLI::ProcessOptions.new("stop", ["-C", config, *words]).pidfile({})
+    end
+    File.write(config, "fibers :many\n")
+
+    assert_equal "/run/x",
+                 CLI::ProcessOptions.new("stop", ["-C", config, "--pidfile", "/run/x"]).pidfile({})
+  end
+
   def test_the_pidfile_is_found_where_the_server_finds_it
     File.write(File.join(@directory, "named"), "#{Process.pid}\n")
     FileUtils.mkdir_p(File.join(@directory, "config"))

@@ -65,6 +65,14 @@ class RackHandlerTest < Minitest::Test
                  handler(RACKUP.merge(RAILS, Fibrs: "3")).warnings
   end
 
+  def test_a_directory_that_is_not_followed_is_told
+    { "/" => 1, "." => 0, "/missing" => 1 }.each do |folder, count|
+      told = with_file("directory #{folder.inspect}\n") { handler({}).warnings }
+      assert_equal count, told.size, folder
+      assert_match(/\Adirectory "#{folder}" is not followed: /, told.first) if count == 1
+    end
+  end
+
   def test_a_failure_is_one_line_and_status_1
     err = StringIO.new
     error = assert_raises(SystemExit) do
