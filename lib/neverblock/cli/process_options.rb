@@ -70,8 +70,8 @@ module NeverBlock
         super
       end
 
-      # A relative path starts at the file's `directory`, as for the server. What the command line or
-      # the environment names needs no file that can be read.
+      # A relative path starts at the file's `directory`, as for the server. What the command line
+      # or the environment names needs no file that can be read.
       # @param env [Hash, ENV]
       # @return [String] absolute path
       # @raise [ConfigError]

@@ -19,9 +19,8 @@ module NeverBlock
   # What ends this fiber's own wait (a deadline, a Timeout, Cancelled) cancels the tasks too. It has
   # precedence over a task's error, and each new one cancels the remaining tasks again.
   #
-  # A cancel does not end a wait in a fiber that a task itself has resumed (Fiber.new): it is raised
-  # in the task's own next wait. Tasks have the caller's deadline and its Fiber storage (Ruby 3.2
-  # and later).
+  # A cancel also ends a wait in a fiber that a task itself has resumed (Fiber.new). Tasks have the
+  # caller's deadline and its Fiber storage (Ruby 3.2 and later).
   #
   #   user, orders = NB.all(-> { api.user(id) }, -> { api.orders(id) })
   #   pages = NB.all(*urls, limit: 10) { |url| Net::HTTP.get(URI(url)) }
