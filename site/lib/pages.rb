@@ -16,8 +16,7 @@ class Pages
   TITLES = {
     "/README.md" => "What it is", "/docs/ARCHITECTURE.md" => "Architecture",
     "/docs/METRICS.md" => "Metrics", "/docs/HOOKS.md" => "Waiting methods",
-    "/docs/COMPATIBILITY.md" => "Libraries",
-    "/docs/guides/blocking-calls.md" => "Blocking calls of gems"
+    "/docs/COMPATIBILITY.md" => "Libraries"
   }.freeze
   LINK = /\]\(([^)\s]+)\)/
 

@@ -28,9 +28,10 @@ module NeverBlock
               --now             abort running requests
           -h, --help            show this help
 
-          Exit status: 0 when the server has ended and every request was answered (with --now:
-          when it has ended); 1 when not, or when there is no such server. Requests have
-          `timeouts shutdown` to end (30 s unless set); then the server aborts them.
+          Exit status: 0 when the server has ended by itself (with --now: when it has ended); 1
+          when it was killed or told twice, when requests do not end, or when there is no such
+          server. Requests have `timeouts shutdown` to end (30 s unless set); then the server
+          closes their connections, which is no failure.
 
           Examples:
               neverblock --pidfile tmp/app.pid        start a server with a pidfile

@@ -434,7 +434,7 @@ module NeverBlock
                help: "threads that send files, or read them ahead; 0: the I/O loop does all of it"),
         option(:rate, SERVING_FILES, RATE,
                group: :sendfile, default: 0, unit: "bytes a second", engine: :send_rate,
-               help: "for files to one connection, unless its route sets another; 0: no limit"),
+               help: "for each download, unless its route sets another; 0: no limit"),
         option(:address_rate, SERVING_FILES, RATE,
                group: :sendfile, default: 0, unit: "bytes a second", engine: :address_rate,
                help: "for files to all connections of one client address together; 0: no limit"),
@@ -472,8 +472,8 @@ module NeverBlock
         option(:admin, ROUTES, ADMIN_ADDRESS,
                flags: %w[--admin], argument: "URL",
                help: "where the live page, /health, /ready, /metrics, /status.json, " \
-                     "/fibers.json, /slowest.json and /observed.json are answered, even while " \
-                     "the application does not respond; off unless given"),
+                     "/fibers.json, /slowest.json, /observed.json and /events are answered, even " \
+                     "while the application does not respond, and /advice.json; off unless given"),
         option(:admin_token, ROUTES, TOKEN,
                env: %w[NEVERBLOCK_ADMIN_TOKEN],
                help: "who has it may cancel requests, reload and change the number of workers at " \

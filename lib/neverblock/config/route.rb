@@ -46,7 +46,7 @@ module NeverBlock
         Option.new(name: :algorithm, type: Type::Algorithm.new,
                    help: "how files are sent, as `sendfile { algorithm }`"),
         Option.new(name: :rate, type: Type::Whole.new(1..10_000_000_000),
-                   help: "bytes a second of files to each connection"),
+                   help: "bytes a second of each download"),
         Option.new(name: :compress, type: COMPRESS,
                    help: "as the setting of this name, for these paths")
       ].freeze
