@@ -39,10 +39,11 @@ module NeverBlock
       def become
         @oom_kills = @cgroup.oom_kills
         previous = FORWARDED.to_h { |name| [name, Signal.trap(name) { forward(name) }] }
+        before = @early.size
         server = fork or return serve(previous)
 
         @server = server
-        @early.each { |name| forward(name) }
+        @early.drop(before).each { |name| forward(name) }
         ::Process.setproctitle("neverblock: init")
         status = await
         report(status)

@@ -27,11 +27,6 @@ module NeverBlock
       # Seconds an idle connection is kept open.
       KEPT_S = 30
 
-      TROUBLE = [
-        SystemCallError, SocketError, IOError, Timeout::Error, OpenSSL::SSL::SSLError,
-        Net::HTTPBadResponse, Net::HTTPHeaderSyntaxError, Net::ProtocolError
-      ].freeze
-
       # @param url [String] http:// or https://
       # @param log [Log]
       # @param count [#call] called with :posted, :refused or :lost and a number
@@ -118,6 +113,7 @@ module NeverBlock
         sleep(FIRST_S) if @closing
       end
 
+      # Whatever goes wrong, the report is kept and tried again.
       # @return [Boolean] whether the report is done with
       def attempt(report)
         response = connection.request(request(report))
@@ -125,7 +121,7 @@ module NeverBlock
         return refused(response) unless response.is_a?(Net::HTTPServerError)
 
         failed("answers #{response.code}")
-      rescue *TROUBLE => e
+      rescue StandardError => e
         leave
         failed("cannot be reached (#{e.message.lines.first.to_s.strip})")
       end
@@ -150,7 +146,8 @@ module NeverBlock
       end
 
       def request(report)
-        headers = { "content-type" => "application/json", "user-agent" => "neverblock/#{VERSION}" }
+        headers = { "content-type" => "application/json", "accept-encoding" => "identity",
+                    "user-agent" => "neverblock/#{VERSION}" }
         post = Net::HTTP::Post.new(@uri.request_uri, headers)
         authorize(post) if @uri.user
         post.body = report.to_json

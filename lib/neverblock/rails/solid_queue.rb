@@ -5,6 +5,7 @@
 # When it ends by itself it is started again, after a growing delay.
 
 require "rbconfig"
+require "neverblock/verbs/deadline"
 
 module NeverBlock
   class SolidQueueProcess
@@ -55,9 +56,11 @@ module NeverBlock
       @thread = Thread.new do
         Thread.current.name = "nb-solid-queue"
         until @stopping
+          began = Deadline.now
           run
           break if @stopping
 
+          @wait_s = AGAIN_S if Deadline.now - began > AGAIN_S_MAX
           @log.warn("Solid Queue (#{COMMAND}) has ended; it is started again in #{@wait_s} s")
           sleep(@wait_s)
           @wait_s = [@wait_s * 2, AGAIN_S_MAX].min

@@ -16,6 +16,7 @@ class DownloadsPostTest < Minitest::Test
   # Answers each POST with the next of `answers`, and with the last one for ever.
   # :hang_up closes without a word. A hold makes it wait before each answer.
   class Application
+    NO_BODY = "Content-Length: 0\r\n\r\n"
     attr_reader :bodies, :connections, :heads
 
     def initialize(*answers, port: 0, tls: nil)
@@ -62,7 +63,9 @@ class DownloadsPostTest < Minitest::Test
       reply = @answers.size > 1 ? @answers.shift : @answers.first
       return socket.close if reply == :hang_up
 
-      socket.write("HTTP/1.1 #{reply} Whatever\r\nContent-Length: 0\r\n\r\n")
+      rest = reply == :broken ? "Content-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx" : NO_BODY
+      reply = 200 if reply == :broken
+      socket.write("HTTP/1.1 #{reply} Whatever\r\n#{rest}")
       @bodies << [reply, JSON.parse(body)]
     end
   end
@@ -122,6 +125,13 @@ class DownloadsPostTest < Minitest::Test
     assert_match(/^content-type: application\/json\r$/i, @application.heads.first)
     assert_match(/^authorization: Basic #{["me:se cret"].pack("m0")}\r$/i, @application.heads.first)
     assert_empty @log.to_a
+  end
+
+  def test_an_answer_that_says_gzip_and_is_none_ends_nothing
+    @application = Application.new(:broken)
+    post.offer([report("a"), report("b")])
+    counted(:posted, 2)
+    assert_match(/^accept-encoding: identity\r$/i, @application.heads.first)
   end
 
   def test_with_https_they_are_posted_on_one_connection_to_whom_the_system_trusts
