@@ -7,8 +7,8 @@
 module NeverBlock
   module Isolation
     # Notice for an application that chooses threads.
-    THREAD = "config.active_support.isolation_level = :thread is not followed: requests " \
-             "run at once in fibers of one thread, and would share CurrentAttributes " \
+    THREAD = "config.active_support.isolation_level = :thread is not followed by the server: " \
+             "requests run at once in fibers of one thread, and would share CurrentAttributes " \
              "and database connections; " \
              "remove the line (NeverBlock sets :fiber, in all of Rails' commands)"
     # Notice for an application without the railtie.
