@@ -5,6 +5,7 @@
 
 require_relative "../unit/verbs/verbs_case"
 require_relative "../support/gem_bundle"
+require_relative "../support/held_relay"
 require_relative "../support/services"
 require "open3"
 require "sequel"
@@ -290,6 +291,32 @@ class SequelPostgresqlTest < SequelDriversCase
         assert_equal 1, @db["select 1"].get
       end
     end
+  end
+
+  # The cancel request of a rollback waits at the relay.
+  def test_what_ends_a_fiber_while_it_rolls_back_is_raised
+    relay = HeldRelay.new(Services.postgresql.port)
+    db = Sequel.connect(url.sub(/:\d+\//, ":#{relay.port}/"), keep_reference: false)
+    seen = nil
+    in_loop do
+      victim = Fiber.schedule do
+        db.transaction { db.get(Sequel.lit("pg_sleep(600)")) }
+      rescue Failure, NB::ClientGone => e
+        seen = e
+      end
+      busy = "select count(*) from pg_stat_activity where query like '%pg_sleep(600)%' " \
+             "and state = 'active' and pid <> pg_backend_pid()"
+      sleep(0.001) until @db[busy].get == 1
+      held = relay.hold(from: :client)
+      victim.raise(Failure)
+      held.pop
+      victim.raise(NB::ClientGone)
+      sleep(0.001) while victim.alive?
+    end
+    assert_kind_of NB::ClientGone, seen
+  ensure
+    relay&.close
+    db&.disconnect
   end
 
   def test_a_timeout_does_as_a_deadline_does

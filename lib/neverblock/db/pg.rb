@@ -157,7 +157,9 @@ module NeverBlock
             tried << true
           end
           tried
-        rescue StandardError
+        rescue StandardError => e
+          raise if FromOutside === e
+
           nil
         end
 
@@ -165,7 +167,7 @@ module NeverBlock
         # be waited for until TCP gives up.
         def neverblock_try_to_cancel
           NeverBlock.deadline(CANCEL_S) { cancel }
-        rescue StandardError
+        rescue ::PG::Error, SystemCallError, IOError, DeadlineExceeded
           nil # the query ends by itself
         end
 

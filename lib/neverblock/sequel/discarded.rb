@@ -119,8 +119,9 @@ module NeverBlock
           return db.disconnect_connection(connection) unless told
 
           Fiber.schedule { connection.neverblock_abandon }
-        rescue StandardError # the loop accepts no fiber any more
+        rescue StandardError => e # the loop accepts no fiber any more
           db.disconnect_connection(connection)
+          raise if FromOutside === e
         end
       end
     end

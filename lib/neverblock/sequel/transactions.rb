@@ -8,6 +8,10 @@ require "neverblock/sequel/discarded"
 module NeverBlock
   module Sequel
     module Transactions
+      # The fiber-local with what has ended the fiber while it rolled back.
+      ENDED = :__neverblock_sequel_ended
+      private_constant :ENDED
+
       # @return [#call] the hook with time slices, also inside a stretch without
       def self.sliced(hook)
         scheduler = Compat.scheduler
@@ -26,6 +30,7 @@ module NeverBlock
       # Sequel's record of the transaction on a connection must be complete. Otherwise the next
       # holder would take an old transaction for its own.
       def add_transaction(*)
+        Thread.current[ENDED] = nil
         Compat.unsliced { super }
       end
 
@@ -50,6 +55,19 @@ module NeverBlock
 
         cancels = connection.respond_to?(:neverblock_cancel) && !in_savepoint?(connection)
         connection.neverblock_cancel if cancels
+        super
+      rescue FromOutside => e
+        Thread.current[ENDED] = e
+        raise
+      end
+
+      # Raises the error for which a transaction is rolled back. Sequel drops what is raised while
+      # it rolls back; what ends the fiber from outside has precedence here.
+      def transaction_error(*)
+        ended = Thread.current[ENDED]
+        Thread.current[ENDED] = nil
+        raise ended if ended
+
         super
       end
 

@@ -101,7 +101,7 @@ module NeverBlock
           false
         ensure
           # Ruby 3.1 to 3.3 return without the lock when the wait was interrupted (Bug #20907).
-          @lock.lock unless @lock.owned?
+          Compat.shielded { @lock.lock } unless @lock.owned?
         end
 
         def settle_by_asking(serving)
