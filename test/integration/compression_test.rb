@@ -88,10 +88,11 @@ class CompressionTest < ServerProcessCase
 
   def self.app = APP
 
+  CERTIFICATE = SelfSignedCertificate.new
+  File.write(File.join(FILES, "cert.pem"), CERTIFICATE.pem)
+  File.write(File.join(FILES, "key.pem"), CERTIFICATE.key_pem)
+
   def self.server_options
-    made = SelfSignedCertificate.new
-    File.write(File.join(FILES, "cert.pem"), made.pem)
-    File.write(File.join(FILES, "key.pem"), made.key_pem)
     { binds: ["http://127.0.0.1:0", "https://127.0.0.1:0?cert=#{FILES}/cert.pem&key=#{FILES}/key.pem"],
       options: ["-C", CONFIG, "--sendfile-root", FILES, "--public", FILES,
                 "--admin", "http://127.0.0.1:0"],

@@ -78,15 +78,11 @@ class Http2Test < ServerProcessCase
     APP
   end
 
-  def self.certificate
-    @certificate ||= SelfSignedCertificate.new.tap do |made|
-      File.write(File.join(FILES, "cert.pem"), made.pem)
-      File.write(File.join(FILES, "key.pem"), made.key_pem)
-    end
-  end
+  CERTIFICATE = SelfSignedCertificate.new
+  File.write(File.join(FILES, "cert.pem"), CERTIFICATE.pem)
+  File.write(File.join(FILES, "key.pem"), CERTIFICATE.key_pem)
 
   def self.server_options
-    certificate
     tls = "https://127.0.0.1:0?cert=#{FILES}/cert.pem&key=#{FILES}/key.pem"
     { binds: ["http://127.0.0.1:0", tls], options: ["-C", CONFIG, "--sendfile-root", FILES] }
   end

@@ -55,6 +55,7 @@ class RackHabitsTest < ServerProcessCase
             parts = ["3\\r\\nabc\\r\\n2\\r\\n", "de\\r\\n0\\r\\n\\r\\n"]
             [200, { "transfer-encoding" => "chunked" }, parts]
           when "unframed" then [200, { "transfer-encoding" => "chunked" }, ["abc", "de"]]
+          when "mixed" then [200, { "transfer-encoding" => "chunked" }, [[252].pack("U"), [255].pack("C")]]
           else FAULTS.fetch(name).call(env)
           end
         end)
@@ -97,6 +98,7 @@ class RackHabitsTest < ServerProcessCase
     response = ask("/chunks")
     assert_equal ["abcde", "5"], [response.body, response["content-length"]]
     assert_equal "abcde", ask("/unframed").body, "the field alone makes no chunks"
+    assert_equal "\u00fc\xff".b, ask("/mixed").body.b, "of any encodings"
   end
 
   private

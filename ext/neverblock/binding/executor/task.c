@@ -494,14 +494,18 @@ static VALUE new_fiber(nb_task *task) {
     return nb_fiber_make(body, options);
 }
 
+/* A signal handler may look at the list at any instruction: it is never one that was freed. */
 static nb_task *new_task(nb_executor *executor) {
     nb_task *task = nb_alloc_zero(1, sizeof(*task));
-    nb_task **tasks = nb_realloc(executor->tasks, (executor->task_count + 1) * sizeof(*tasks));
-    if (tasks) executor->tasks = tasks;
+    nb_task **before = executor->tasks, **tasks = nb_alloc((executor->task_count + 1) * sizeof(*tasks));
     if (!task || !tasks) {
         nb_free(task);
+        nb_free(tasks);
         rb_memerror();
     }
+    if (before) memcpy(tasks, before, executor->task_count * sizeof(*tasks));
+    executor->tasks = tasks;
+    nb_free(before);
     task->executor = executor;
     task->throttle_slot = NB_THROTTLE_NO_SLOT;
     task->record = NB_FIBER_NONE;

@@ -107,11 +107,14 @@ static void send_large_array(nb_task *task, nb_response_head *gathered, VALUE bo
 /* The content of a body that the application has put into chunks itself (Transfer-Encoding:
    chunked), which is the server's business. Qnil: the body is not in chunks. */
 static VALUE without_chunks(VALUE body) {
-    VALUE joined = rb_ary_join(body, Qnil);
+    VALUE joined = rb_str_buf_new(0); /* of bytes, whatever the encodings are */
+    for (long i = 0; i < RARRAY_LEN(body); i++) {
+        VALUE part = rb_ary_entry(body, i);
+        rb_str_cat(joined, RSTRING_PTR(part), RSTRING_LEN(part));
+    }
     nb_chunked chunked;
     nb_refusal refusal;
     size_t used, decoded, size = (size_t)RSTRING_LEN(joined);
-    rb_str_modify(joined);
     nb_chunked_init(&chunked, UINT64_MAX);
     nb_status status = nb_chunked_decode(&chunked, RSTRING_PTR(joined), size, &used, &decoded, &refusal);
     if (status != NB_OK || used != size) return Qnil;

@@ -27,6 +27,7 @@ static void scheduler_mark(void *data) {
     for (const nb_list *link = scheduler->blocks.next; link != &scheduler->blocks; link = link->next)
         rb_gc_mark(NB_LIST_ENTRY(link, nb_late, block)->fiber);
     rb_gc_mark(scheduler->loop_fiber);
+    rb_gc_mark(scheduler->root); /* it may have ended, and is asked whether it has */
     rb_gc_mark(scheduler->deferred);
     rb_gc_mark(scheduler->expecting);
     nb_children_mark(scheduler);

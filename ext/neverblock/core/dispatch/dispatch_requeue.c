@@ -248,7 +248,9 @@ static void drop_notices(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
         nb_exchange *exchange = channel->notices;
         channel->notices = exchange->notice_next;
         exchange->in_notices = exchange->drained_due = exchange->gone_due = false;
-        if (exchange->ended && !exchange->connection) nb_exchange_destroy(dispatch->exchanges, exchange);
+        /* Its response waits for a file, or for a compressor. */
+        bool over = exchange->ended || exchange->channel == NB_CHANNEL_NONE;
+        if (over && !exchange->connection) nb_exchange_destroy(dispatch->exchanges, exchange);
     }
 }
 
