@@ -101,6 +101,27 @@ static void chunks_that_fill_blocks_go_out_whole(void **state) {
     }
 }
 
+/* Every room behind the memory around a full block, and ranges around the largest. (A block has a
+ * few bytes of its own.) */
+static void a_small_range_is_gathered_where_it_fits_and_is_sent_as_a_file_where_not(void **state) {
+    fixture *f = *state;
+    unsigned gathered = 0, left = 0;
+    for (size_t memory = 16300; memory <= 16384; memory++) {
+        for (size_t range = 16330; range <= 16385; range += range < 16383 ? 7 : 1) {
+            add_memory(f, 0, memory);
+            add_file(f, memory + range, memory, range);
+            nb_status status = nb_send_queue_gather(&f->send_queue, &f->pool, false);
+            if (status != NB_OK) assert_status(NB_NOT_FOUND, status);
+            *(status == NB_OK ? &gathered : &left) += 1;
+            nb_test_sink *s = nb_test_sink_create(1u << 20, 1000, memory + range);
+            send_all(f, s, UINT64_MAX);
+            nb_test_sink_expect_pattern(s, memory + range);
+            nb_test_sink_free(s);
+        }
+    }
+    assert_true(gathered > 0 && left > 0);
+}
+
 static void a_budget_ends_a_turn_soon_after_it_is_spent(void **state) {
     fixture *f = *state;
     size_t total = 3000000;
@@ -267,6 +288,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(every_short_write_keeps_bytes_and_order),
         CASE(chunks_that_fill_blocks_go_out_whole),
+        CASE(a_small_range_is_gathered_where_it_fits_and_is_sent_as_a_file_where_not),
         CASE(a_budget_ends_a_turn_soon_after_it_is_spent),
         CASE(a_budget_spent_with_the_last_byte_is_no_reason_to_come_again),
         CASE(a_file_that_shrank_ends_the_send_queue_with_eof),

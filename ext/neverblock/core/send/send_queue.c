@@ -320,14 +320,17 @@ nb_status nb_send_queue_send(nb_send_queue *queue, nb_pool *pool, nb_transport *
     return NB_OK;
 }
 
-/* The memory chunk before the first file range, when that is small. NULL: there is none. */
+/* The memory chunk before the first file range, when that is small, and fits behind the chunk's
+ * bytes and into one block more. NULL: there is none. */
 static nb_chunk *before_small_file(const nb_send_queue *queue) {
     nb_chunk *chunk = queue->files ? queue->first : NULL;
     while (chunk && chunk->capacity && chunk->next && chunk->next->capacity) {
         chunk = chunk->next;
     }
     if (!chunk || !chunk->capacity || !chunk->next) return NULL;
-    return chunk->next->end - chunk->next->offset <= NB_SEND_QUEUE_GATHER_MAX ? chunk : NULL;
+    uint64_t bytes = (uint64_t)(chunk->next->end - chunk->next->offset),
+             room = (uint64_t)(chunk->capacity - chunk->end);
+    return bytes <= NB_SEND_QUEUE_GATHER_MAX && bytes <= room + CHUNK_BYTES ? chunk : NULL;
 }
 
 /* Reads the range into the room behind `head`, and what does not fit there into `more`. */
