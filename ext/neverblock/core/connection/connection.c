@@ -324,6 +324,8 @@ nb_exchange *nb_connection_replace_exchange(nb_connections *connections, nb_exch
     uint64_t state[sizeof(exchange->protocol_state) / sizeof(uint64_t)];
     memcpy(state, exchange->protocol_state, sizeof(state));
     exchange->gone_reason = (uint16_t)reason;
+    nb_stages_dropped(connections->responses->stages, exchange);
+    nb_downloads_dropped(connections->downloads, &connection->downloads, exchange);
     if (exchange->in_notices) exchange->gone_due = true;
     part_with(connections, exchange);
     nb_exchange *instead = nb_connection_add_exchange(connections, connection);

@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "os/clock.h"
 
@@ -18,12 +19,16 @@
 #define NB_STAT_CHANGED st_ctim
 #endif
 
-static inline int64_t nb_file_modified_ns(const struct stat *found) {
-    return found->NB_STAT_MODIFIED.tv_sec * NB_NS_PER_S + found->NB_STAT_MODIFIED.tv_nsec;
+/* A time that 64 bits cannot hold, of 1677 or 2262, becomes the nearest that they can. */
+static inline int64_t nb_file_time_ns(struct timespec time) {
+    const int64_t most = INT64_MAX / NB_NS_PER_S;
+    if (time.tv_sec >= most) return INT64_MAX;
+    if (time.tv_sec <= -most) return INT64_MIN;
+    return (int64_t)time.tv_sec * NB_NS_PER_S + time.tv_nsec;
 }
 
-static inline int64_t nb_file_changed_ns(const struct stat *found) {
-    return found->NB_STAT_CHANGED.tv_sec * NB_NS_PER_S + found->NB_STAT_CHANGED.tv_nsec;
-}
+static inline int64_t nb_file_modified_ns(const struct stat *found) { return nb_file_time_ns(found->NB_STAT_MODIFIED); }
+
+static inline int64_t nb_file_changed_ns(const struct stat *found) { return nb_file_time_ns(found->NB_STAT_CHANGED); }
 
 #endif
