@@ -88,12 +88,10 @@ class CompressionTest < ServerProcessCase
 
   def self.app = APP
 
-  CERTIFICATE = SelfSignedCertificate.new
-  File.write(File.join(FILES, "cert.pem"), CERTIFICATE.pem)
-  File.write(File.join(FILES, "key.pem"), CERTIFICATE.key_pem)
+  CERTIFICATE = SelfSignedCertificate.new.write(FILES)
 
   def self.server_options
-    { binds: ["http://127.0.0.1:0", "https://127.0.0.1:0?cert=#{FILES}/cert.pem&key=#{FILES}/key.pem"],
+    { binds: ["http://127.0.0.1:0", "https://127.0.0.1:0?#{CERTIFICATE}"],
       options: ["-C", CONFIG, "--sendfile-root", FILES, "--public", FILES,
                 "--admin", "http://127.0.0.1:0"],
       env: { "NB_TEST_SUPPORT" => File.expand_path("../support", __dir__),

@@ -78,12 +78,10 @@ class Http2Test < ServerProcessCase
     APP
   end
 
-  CERTIFICATE = SelfSignedCertificate.new
-  File.write(File.join(FILES, "cert.pem"), CERTIFICATE.pem)
-  File.write(File.join(FILES, "key.pem"), CERTIFICATE.key_pem)
+  CERTIFICATE = SelfSignedCertificate.new.write(FILES)
 
   def self.server_options
-    tls = "https://127.0.0.1:0?cert=#{FILES}/cert.pem&key=#{FILES}/key.pem"
+    tls = "https://127.0.0.1:0?#{CERTIFICATE}"
     { binds: ["http://127.0.0.1:0", tls], options: ["-C", CONFIG, "--sendfile-root", FILES] }
   end
 

@@ -16,7 +16,8 @@ class HTTP2ReloadsTest < Minitest::Test
   def test_no_request_fails_while_the_server_is_reloaded_again_and_again
     skip "h2load is not installed" unless system("which h2load > /dev/null 2>&1")
     Dir.mktmpdir do |folder|
-      ServerProcess.run(APP, binds: [bind(folder)], options: ["-w", "2"]) do |server|
+      bind = "https://127.0.0.1:0?#{SelfSignedCertificate.new.write(folder)}"
+      ServerProcess.run(APP, binds: [bind], options: ["-w", "2"]) do |server|
         reloaded = false
         loading = Thread.new { load_until(server.url) { reloaded } }
         reload(server)
@@ -30,13 +31,6 @@ class HTTP2ReloadsTest < Minitest::Test
   end
 
   private
-
-  def bind(folder)
-    certificate = SelfSignedCertificate.new
-    File.write("#{folder}/cert.pem", certificate.pem)
-    File.write("#{folder}/key.pem", certificate.key_pem)
-    "https://127.0.0.1:0?cert=#{folder}/cert.pem&key=#{folder}/key.pem"
-  end
 
   def load_until(url)
     summaries = []

@@ -21,6 +21,15 @@ class SelfSignedCertificate
     @certificate = sign(unsigned)
   end
 
+  # Writes cert.pem and key.pem.
+  # @param folder [String]
+  # @return [String] what a bind of https has behind its `?`
+  def write(folder)
+    File.write(File.join(folder, "cert.pem"), pem)
+    File.write(File.join(folder, "key.pem"), key_pem)
+    "cert=#{folder}/cert.pem&key=#{folder}/key.pem"
+  end
+
   # @return [String] for a client's `ca_file`
   def pem
     @certificate.to_pem

@@ -79,10 +79,8 @@ module NeverBlock
       def pidfile(env)
         environment = Config::Environment.new(env)
         named = Config::Settings.new(command: @values, environment: environment)[:pidfile]
-        return File.expand_path(named, folder) if named
-
-        named = file[:pidfile] or raise ConfigError, nowhere
-        File.expand_path(named, file[:directory] || ".")
+        named ||= file[:pidfile] or raise ConfigError, nowhere
+        File.expand_path(named, folder)
       end
 
       # @return [Numeric] seconds the server gives running requests, as far as this command knows

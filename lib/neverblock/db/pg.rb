@@ -157,9 +157,9 @@ module NeverBlock
             tried << true
           end
           tried
-        rescue StandardError => e
-          raise if FromOutside === e
-
+        rescue FromOutside
+          raise
+        rescue StandardError
           nil
         end
 

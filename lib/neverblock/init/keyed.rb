@@ -76,17 +76,23 @@ module NeverBlock
       def address(keys, line)
         return unknown(keys) if variable?(*@values.values_at(*keys))
 
-        text = keys.filter_map { |key| "#{key}: #{@values[key]}" if @values.key?(key) }.join(", ")
-        [Entry.new(place: @name, text: text, indent: 0, translation: Checked.translation(line))]
+        [entry_of(keys, Checked.translation(line))]
+      end
+
+      # @return [String] as a URL has it
+      def host
+        host = @values.fetch("address", "0.0.0.0").to_s
+        host.match?(/\A[^\[].*:/) ? "[#{host}]" : host
       end
 
       # Whether a shell or a builder puts something else there.
       def variable?(*_values) = false
 
-      def unknown(keys)
-        keys = keys.select { |key| @values.key?(key) }
-        text = keys.map { |key| "#{key}: #{@values[key]}" }.join(", ")
-        [Entry.new(place: @name, text: text, indent: 0, translation: Translation.missing(UNKNOWN))]
+      def unknown(keys) = [entry_of(keys, Translation.missing(UNKNOWN))]
+
+      def entry_of(keys, translation)
+        text = keys.filter_map { |key| "#{key}: #{@values[key]}" if @values.key?(key) }.join(", ")
+        Entry.new(place: @name, text: text, indent: 0, translation: translation)
       end
     end
 
@@ -141,9 +147,7 @@ module NeverBlock
         return address(ADDRESS, "bind #{"unix://#{file}".dump}") if file
         return [] unless @values.keys.intersect?(ADDRESS)
 
-        host = @values.fetch("address", "0.0.0.0")
         port = @values.fetch("port", 3000)
-        host = "[#{host}]" if host.to_s.match?(/\A[^\[].*:/)
         scheme = @values["ssl"] ? "https" : "http"
         address(ADDRESS, "bind #{"#{scheme}://#{host}:#{port}#{files}".dump}")
       end
@@ -202,8 +206,6 @@ module NeverBlock
         end
         return [] unless @values.keys.intersect?(ADDRESS)
 
-        host = @values.fetch("address", "0.0.0.0")
-        host = "[#{host}]" if host.to_s.match?(/\A[^\[].*:/)
         address(ADDRESS, "bind #{"http://#{host}:#{@values.fetch("port", 3000)}".dump}")
       end
     end

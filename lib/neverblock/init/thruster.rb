@@ -101,9 +101,7 @@ module NeverBlock
       end
 
       def entry(keys, *lines, note: nil)
-        text = keys.filter_map { |key| "#{key}: #{@values[key]}" if @values.key?(key) }.join(", ")
-        Entry.new(place: @name, text: text, indent: 0,
-                  translation: Translation.carried(*lines, note: note))
+        entry_of(keys, Translation.carried(*lines, note: note))
       end
 
       def compress = @values.key?("GZIP_COMPRESSION_ENABLED") ? [] : ["compress true"]

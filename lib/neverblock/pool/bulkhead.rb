@@ -9,7 +9,6 @@
 require "neverblock/errors"
 require "neverblock/pool/gauge"
 require "neverblock/pool/holders"
-require "neverblock/pool/holder"
 require "neverblock/pool/waiter"
 require "neverblock/verbs/deadline"
 
@@ -169,10 +168,8 @@ module NeverBlock
       search(weaken: true) unless waiter.granted?
     end
 
-    # A fiber that cannot park blocks its thread, and with it the fibers that hold the places.
     def refuse_to_wait_for_ever
-      return unless Fiber.scheduler && !Fiber.current_scheduler
-      return unless @holders.all_of?(Thread.current)
+      return unless @holders.hopeless?
 
       refuse("fibers of this thread hold them, and a blocking fiber would wait for ever")
     end

@@ -298,11 +298,8 @@ module NeverBlock
           "hold connections for less time, or wait longer (`timeout:`)"
       end
 
-      # A fiber that cannot park blocks its thread, and with it the fibers that could give a
-      # connection back.
       def refuse_to_wait_for_ever
-        return unless Fiber.scheduler && !Fiber.current_scheduler
-        return unless @leases.all_of?(Thread.current)
+        return unless @leases.hopeless?
 
         raise Error, "NB::Pool: fibers of this thread hold all #{@size} connections, and waiting " \
                      "in a blocking fiber would keep them from ever giving one back: " \

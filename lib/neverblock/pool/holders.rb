@@ -2,6 +2,8 @@
 
 # Who has the places of a pool. Called with the pool's lock held.
 
+require "neverblock/pool/holder"
+
 module NeverBlock
   module Pool
     class Holders
@@ -34,9 +36,12 @@ module NeverBlock
         !@all.delete(holder).nil?
       end
 
-      # @return [Boolean] whether all came on this thread
-      def all_of?(thread)
-        @all.each_key.all? { |holder| holder.thread.equal?(thread) }
+      # @return [Boolean] whether the caller, if it waited, would wait for ever: it cannot park, and
+      #   would block the thread whose fibers have all the places
+      def hopeless?
+        return false unless Fiber.scheduler && !Fiber.current_scheduler
+
+        @all.each_key.all? { |holder| holder.thread.equal?(Thread.current) }
       end
 
       # Takes the places of holders whose fiber has ended, or can never go on.

@@ -20,8 +20,6 @@ static nb_raw raw;
 static nb_raw_frame frame;
 
 #define CASE(name) cmocka_unit_test_setup(name, nb_test_world_setup)
-#define REQUEST(path) ":method", "GET", ":scheme", "http", ":authority", "test", ":path", path
-#define WHOLE (NB_RAW_END_HEADERS | NB_RAW_END_STREAM)
 
 static const char *const no_routes[] = {NULL};
 
@@ -126,39 +124,39 @@ static void send_raw(nb_test_client *client) {
 /* RFC 9113 sections 8.1.1, 8.2, 8.3. */
 static void a_malformed_request_resets_its_stream(void **state) {
     static const char *const requests[][16] = {
-        {REQUEST("/"), "Upper", "1"},
-        {REQUEST("/"), "a b", "1"},
-        {REQUEST("/"), "", "1"},
-        {REQUEST("/"), "x-a", "1\r\n"},
-        {REQUEST("/"), "x-a", " 1"},
-        {REQUEST("/"), "x-a", "1\t"},
-        {REQUEST("/"), "connection", "close"},
-        {REQUEST("/"), "transfer-encoding", "chunked"},
-        {REQUEST("/"), "upgrade", "h2c"},
-        {REQUEST("/"), "te", "gzip"},
-        {REQUEST("/"), ":method", "GET"},
-        {REQUEST("/"), ":status", "200"},
-        {REQUEST("/"), ":other", "1"},
-        {REQUEST("/"), "content-length", "5"},
-        {REQUEST("/"), "content-length", "x"},
-        {REQUEST("")},
+        {NB_RAW_GET("/"), "Upper", "1"},
+        {NB_RAW_GET("/"), "a b", "1"},
+        {NB_RAW_GET("/"), "", "1"},
+        {NB_RAW_GET("/"), "x-a", "1\r\n"},
+        {NB_RAW_GET("/"), "x-a", " 1"},
+        {NB_RAW_GET("/"), "x-a", "1\t"},
+        {NB_RAW_GET("/"), "connection", "close"},
+        {NB_RAW_GET("/"), "transfer-encoding", "chunked"},
+        {NB_RAW_GET("/"), "upgrade", "h2c"},
+        {NB_RAW_GET("/"), "te", "gzip"},
+        {NB_RAW_GET("/"), ":method", "GET"},
+        {NB_RAW_GET("/"), ":status", "200"},
+        {NB_RAW_GET("/"), ":other", "1"},
+        {NB_RAW_GET("/"), "content-length", "5"},
+        {NB_RAW_GET("/"), "content-length", "x"},
+        {NB_RAW_GET("")},
         {":method", "GET", ":scheme", "http", ":authority", "test"},
         {":method", "GET", ":path", "/", ":authority", "test"},
         {":scheme", "http", ":path", "/", ":authority", "test"},
-        {"x-a", "1", REQUEST("/")},
+        {"x-a", "1", NB_RAW_GET("/")},
     };
     nb_test_world *w = *state;
     nb_test_world_open(w, 1);
     nb_test_client *client = raw_client(w);
     uint32_t stream = 1;
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++, stream += 2) {
-        nb_raw_headers(&raw, WHOLE, stream, requests[i]);
+        nb_raw_headers(&raw, NB_RAW_WHOLE, stream, requests[i]);
         send_raw(client);
         assert_true(nb_raw_await(client, NB_RAW_RST_STREAM, &frame));
         if (frame.stream != stream || nb_raw_code(&frame) != NGHTTP2_PROTOCOL_ERROR)
             fail_msg("request %zu: stream %u, code %u", i, frame.stream, nb_raw_code(&frame));
     }
-    nb_raw_headers(&raw, WHOLE, stream, (const char *const[]){REQUEST("/hello"), NULL});
+    nb_raw_headers(&raw, NB_RAW_WHOLE, stream, (const char *const[]){NB_RAW_GET("/hello"), NULL});
     send_raw(client);
     assert_true(nb_raw_await(client, NB_RAW_DATA, &frame));
     assert_int_equal(stream, frame.stream);
@@ -173,10 +171,10 @@ static void trailers_are_read(void **state) {
     nb_test_client *client = raw_client(w);
     nb_raw_headers(&raw, NB_RAW_END_HEADERS, 1, post);
     nb_raw_add(&raw, NB_RAW_DATA, 0, 1, "body", 4);
-    nb_raw_headers(&raw, WHOLE, 1, (const char *const[]){"x-sum", "1", NULL});
+    nb_raw_headers(&raw, NB_RAW_WHOLE, 1, (const char *const[]){"x-sum", "1", NULL});
     nb_raw_headers(&raw, NB_RAW_END_HEADERS, 3, post);
     nb_raw_add(&raw, NB_RAW_DATA, 0, 3, "body", 4);
-    nb_raw_headers(&raw, WHOLE, 3, (const char *const[]){":path", "/", NULL});
+    nb_raw_headers(&raw, NB_RAW_WHOLE, 3, (const char *const[]){":path", "/", NULL});
     send_raw(client);
     bool answered = false, reset = false;
     while (!answered || !reset) {
@@ -200,7 +198,7 @@ static void streams_beyond_the_limit_are_refused(void **state) {
     nb_test_world_open(w, 1);
     nb_test_client *client = raw_client(w);
     for (uint32_t i = 0; i <= w->config.http2_streams_max; i++)
-        nb_raw_headers(&raw, WHOLE, 2 * i + 1, (const char *const[]){REQUEST("/hold"), NULL});
+        nb_raw_headers(&raw, NB_RAW_WHOLE, 2 * i + 1, (const char *const[]){NB_RAW_GET("/hold"), NULL});
     send_raw(client);
     assert_true(nb_raw_await(client, NB_RAW_RST_STREAM, &frame));
     assert_int_equal(2 * w->config.http2_streams_max + 1, frame.stream);
@@ -278,7 +276,7 @@ static void an_error_of_the_connection_ends_it(void **state) {
         if (i == 1) nb_raw_add(&raw, NB_RAW_WINDOW_UPDATE, 0, 0, "\0\0\0\0", 4);
         if (i == 2) nb_raw_add(&raw, NB_RAW_HEADERS, NB_RAW_END_HEADERS, 1, "\xff\xff\xff\xff\xff\xff\xff", 7);
         if (i == 3) nb_raw_add(&raw, NB_RAW_CONTINUATION, 0, 1, "abc", 3);
-        nb_raw_headers(&raw, WHOLE, 3, (const char *const[]){REQUEST("/hello"), NULL});
+        nb_raw_headers(&raw, NB_RAW_WHOLE, 3, (const char *const[]){NB_RAW_GET("/hello"), NULL});
         send_raw(client);
         assert_true(nb_raw_await(client, NB_RAW_GOAWAY, &frame));
         assert_int_not_equal(NGHTTP2_NO_ERROR, nb_raw_code(&frame));
@@ -294,7 +292,7 @@ static void the_preface_may_come_in_pieces(void **state) {
     for (size_t at = 1; at < 60; at++) {
         nb_test_client client = nb_test_connect(w->port);
         nb_raw_begin(&raw);
-        nb_raw_headers(&raw, WHOLE, 1, (const char *const[]){REQUEST("/hello"), NULL});
+        nb_raw_headers(&raw, NB_RAW_WHOLE, 1, (const char *const[]){NB_RAW_GET("/hello"), NULL});
         assert_true(nb_test_send(&client, raw.bytes, at));
         nb_test_world_settle(w);
         assert_true(nb_test_send(&client, raw.bytes + at, raw.size - at));
@@ -447,15 +445,12 @@ static void a_download_that_is_not_read_ends_alone(void **state) {
  * to be ignored (RFC 9113 section 5.5). */
 static void a_client_that_takes_nothing_is_cut_off_whatever_it_sends(void **state) {
     nb_test_world *w = *state;
-    static const char window[] = "\0\4\x7f\xff\xff\xff", more[] = "\x7f\0\0\0", ignored[1000];
+    static const char ignored[1000];
     w->config.body_timeout_ms = 80;
     nb_test_world_open(w, 1);
     nb_test_client *client = nb_test_world_adopt(w, nb_test_connect_narrow(w->port, 4096));
-    assert_true(nb_test_send_text(client, NB_RAW_PREFACE));
-    raw.size = 0;
-    nb_raw_add(&raw, NB_RAW_SETTINGS, 0, 0, window, sizeof(window) - 1);
-    nb_raw_add(&raw, NB_RAW_WINDOW_UPDATE, 0, 0, more, sizeof(more) - 1);
-    nb_raw_headers(&raw, WHOLE, 1, (const char *const[]){REQUEST("/big/50000000"), NULL});
+    nb_raw_begin_wide(&raw);
+    nb_raw_headers(&raw, NB_RAW_WHOLE, 1, (const char *const[]){NB_RAW_GET("/big/50000000"), NULL});
     assert_true(nb_test_send(client, raw.bytes, raw.size));
     raw.size = 0;
     nb_raw_add(&raw, 0xfa, 0, 0, ignored, sizeof(ignored));

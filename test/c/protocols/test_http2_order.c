@@ -12,7 +12,6 @@
 #ifdef NB_HAVE_HTTP2
 
 #define CASE(name) cmocka_unit_test_setup(name, nb_test_world_setup)
-#define WHOLE (NB_RAW_END_HEADERS | NB_RAW_END_STREAM)
 #define PRIORITY_UPDATE 0x10
 
 /* Of each response: three frames. */
@@ -35,7 +34,7 @@ static uint32_t ask(const char *path, const char *field) {
     const char *const fields[] = {
         ":method", "GET", ":scheme", "http", ":authority", "test", ":path", path, field ? "priority" : NULL,
         field,     NULL};
-    nb_raw_headers(&raw, WHOLE, stream, fields);
+    nb_raw_headers(&raw, NB_RAW_WHOLE, stream, fields);
     return stream;
 }
 

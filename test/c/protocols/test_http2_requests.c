@@ -17,8 +17,6 @@ static nb_test_h2 h2;
 static nb_raw raw;
 static nb_raw_frame frame;
 
-#define REQUEST(path) ":method", "GET", ":scheme", "http", ":authority", "test", ":path", path
-#define WHOLE (NB_RAW_END_HEADERS | NB_RAW_END_STREAM)
 #define CASE(name) cmocka_unit_test_setup(name, nb_test_world_setup)
 
 static void open_world(nb_test_world *w, unsigned executors, const char *const patterns[], bool by_hand) {
@@ -135,18 +133,14 @@ static uint64_t read_until(nb_test_client *client, uint32_t stream) {
 /* The client's windows are open, and it does not read: the kernel would take megabytes. */
 static void a_small_response_waits_behind_few_bytes_of_a_large_one(void **state) {
     nb_test_world *w = *state;
-    static const char window[] = "\0\4\x7f\xff\xff\xff", more[] = "\x7f\0\0\0";
     nb_test_world_open(w, 2);
     nb_test_client *client = nb_test_world_adopt(w, nb_test_connect_narrow(w->port, 65536));
-    assert_true(nb_test_send_text(client, NB_RAW_PREFACE));
-    raw.size = 0;
-    nb_raw_add(&raw, NB_RAW_SETTINGS, 0, 0, window, sizeof(window) - 1);
-    nb_raw_add(&raw, NB_RAW_WINDOW_UPDATE, 0, 0, more, sizeof(more) - 1);
-    nb_raw_headers(&raw, WHOLE, 1, (const char *const[]){REQUEST("/big/50000000"), NULL});
+    nb_raw_begin_wide(&raw);
+    nb_raw_headers(&raw, NB_RAW_WHOLE, 1, (const char *const[]){NB_RAW_GET("/big/50000000"), NULL});
     assert_true(nb_test_send(client, raw.bytes, raw.size));
     usleep(100000); /* the server sends what it can */
     raw.size = 0;
-    nb_raw_headers(&raw, WHOLE, 3, (const char *const[]){REQUEST("/hello"), NULL});
+    nb_raw_headers(&raw, NB_RAW_WHOLE, 3, (const char *const[]){NB_RAW_GET("/hello"), NULL});
     assert_true(nb_test_send(client, raw.bytes, raw.size));
     nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, 1);
     nb_test_executor_await(w->executors[1], NB_TEST_RECEIVED, 1);

@@ -33,10 +33,18 @@ void nb_raw_headers(nb_raw *raw, uint8_t flags, uint32_t stream, const char *con
     nb_raw_add(raw, NB_RAW_HEADERS, flags, stream, block.bytes, block.size);
 }
 
-void nb_raw_begin(nb_raw *raw) {
+static void begin(nb_raw *raw, const void *settings, size_t size) {
     raw->size = 0;
     put(raw, NB_RAW_PREFACE, sizeof NB_RAW_PREFACE - 1);
-    nb_raw_add(raw, NB_RAW_SETTINGS, 0, 0, NULL, 0);
+    nb_raw_add(raw, NB_RAW_SETTINGS, 0, 0, settings, size);
+}
+
+void nb_raw_begin(nb_raw *raw) { begin(raw, NULL, 0); }
+
+void nb_raw_begin_wide(nb_raw *raw) {
+    static const char window[] = "\0\4\x7f\xff\xff\xff", more[] = "\x7f\0\0\0";
+    begin(raw, window, sizeof window - 1);
+    nb_raw_add(raw, NB_RAW_WINDOW_UPDATE, 0, 0, more, sizeof more - 1);
 }
 
 static bool receive(nb_test_client *client, void *bytes, size_t size) {

@@ -22,6 +22,11 @@ enum {
 };
 enum { NB_RAW_END_STREAM = 1, NB_RAW_ACK = 1, NB_RAW_END_HEADERS = 4 };
 
+enum { NB_RAW_WHOLE = NB_RAW_END_HEADERS | NB_RAW_END_STREAM };
+
+/* The fields of a GET, for nb_raw_headers. */
+#define NB_RAW_GET(path) ":method", "GET", ":scheme", "http", ":authority", "test", ":path", path
+
 #define NB_RAW_PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 typedef struct nb_raw_frame {
@@ -40,6 +45,8 @@ void nb_raw_add(nb_raw *raw, uint8_t type, uint8_t flags, uint32_t stream, const
 /* name, value, name, value ..., NULL; each at most 126 bytes. */
 void nb_raw_headers(nb_raw *raw, uint8_t flags, uint32_t stream, const char *const fields[]);
 void nb_raw_begin(nb_raw *raw); /* the preface and SETTINGS */
+/* The same with the widest windows, of the connection and of each stream. */
+void nb_raw_begin_wide(nb_raw *raw);
 /* Takes the next frame. False: the connection has ended, or nothing came in time. */
 bool nb_raw_next(nb_test_client *client, nb_raw_frame *frame);
 /* The next frame of that type; others are passed over. */

@@ -303,13 +303,18 @@ void nb_connection_drop_exchange(nb_connections *connections, nb_exchange *excha
     part_with(connections, exchange);
 }
 
-void nb_connection_abort_exchange(nb_connections *connections, nb_exchange *exchange) {
-    if (exchange->channel == NB_CHANNEL_NONE) nb_connection_release_spool(connections, exchange);
-    if (!exchange->ended) NB_COUNT(connections->counters, aborted, 1);
+/* What it has of a response is not sent. */
+static void part_unanswered(nb_connections *connections, nb_exchange *exchange) {
     nb_stages_dropped(connections->responses->stages, exchange);
     nb_downloads_dropped(connections->downloads, &exchange->connection->downloads, exchange);
     if (exchange->in_notices) exchange->gone_due = true;
     part_with(connections, exchange);
+}
+
+void nb_connection_abort_exchange(nb_connections *connections, nb_exchange *exchange) {
+    if (exchange->channel == NB_CHANNEL_NONE) nb_connection_release_spool(connections, exchange);
+    if (!exchange->ended) NB_COUNT(connections->counters, aborted, 1);
+    part_unanswered(connections, exchange);
 }
 
 void nb_connection_abort_exchanges(nb_connections *connections, nb_connection *connection) {
@@ -324,10 +329,7 @@ nb_exchange *nb_connection_replace_exchange(nb_connections *connections, nb_exch
     uint64_t state[sizeof(exchange->protocol_state) / sizeof(uint64_t)];
     memcpy(state, exchange->protocol_state, sizeof(state));
     exchange->gone_reason = (uint16_t)reason;
-    nb_stages_dropped(connections->responses->stages, exchange);
-    nb_downloads_dropped(connections->downloads, &connection->downloads, exchange);
-    if (exchange->in_notices) exchange->gone_due = true;
-    part_with(connections, exchange);
+    part_unanswered(connections, exchange);
     nb_exchange *instead = nb_connection_add_exchange(connections, connection);
     if (!instead) return NULL;
     instead->response = response;

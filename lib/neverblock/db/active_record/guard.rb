@@ -73,9 +73,9 @@ module NeverBlock
           @verified = false
           @last_activity = nil
           neverblock_close(raw) unless closed
-        rescue StandardError => e
-          raise if FromOutside === e
-
+        rescue FromOutside
+          raise
+        rescue StandardError
           nil # it was lost already
         end
 

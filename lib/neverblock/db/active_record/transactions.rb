@@ -10,8 +10,7 @@ module NeverBlock
       module Transactions
         # @return [void]
         def self.install
-          manager = ::ActiveRecord::ConnectionAdapters::TransactionManager
-          manager.prepend(self) unless manager.include?(self)
+          ::ActiveRecord::ConnectionAdapters::TransactionManager.prepend(self)
         end
 
         def commit_transaction
