@@ -287,7 +287,7 @@ static void part_with(nb_connections *connections, nb_exchange *exchange) {
     nb_compression_drop(exchange);
     nb_dispatch_forget(nb_dispatch_of(connections->dispatch, exchange), exchange);
     if (exchange->in_notices) return;
-    if (exchange->ended || exchange->channel == NB_CHANNEL_NONE) {
+    if (nb_exchange_is_left_alone(exchange)) {
         nb_exchange_destroy(&connections->exchanges, exchange);
     } else {
         nb_dispatch_tell_gone(nb_dispatch_of(connections->dispatch, exchange), exchange);

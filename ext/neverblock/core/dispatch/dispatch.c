@@ -509,9 +509,8 @@ static void pump_notices(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
         if (!exchange->ended && !tell_due(channel, exchange)) return;
         channel->notices = exchange->notice_next;
         exchange->in_notices = false;
-        /* Its response waits for a file. */
-        bool over = exchange->ended || exchange->channel == NB_CHANNEL_NONE;
-        if (over && !exchange->connection) nb_exchange_destroy(dispatch->exchanges, exchange);
+        if (nb_exchange_is_left_alone(exchange) && !exchange->connection)
+            nb_exchange_destroy(dispatch->exchanges, exchange);
     }
     if (channel->retire_due && !channel->retired) channel->retired = tell(channel, NB_MESSAGE_RETIRE, 0, 0);
     if (channel->stop_due && !channel->stopped && dispatch->waiting.count == 0) {

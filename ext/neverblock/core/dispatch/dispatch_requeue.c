@@ -248,9 +248,8 @@ static void drop_notices(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
         nb_exchange *exchange = channel->notices;
         channel->notices = exchange->notice_next;
         exchange->in_notices = exchange->drained_due = exchange->gone_due = false;
-        /* Its response waits for a file, or for a compressor. */
-        bool over = exchange->ended || exchange->channel == NB_CHANNEL_NONE;
-        if (over && !exchange->connection) nb_exchange_destroy(dispatch->exchanges, exchange);
+        if (nb_exchange_is_left_alone(exchange) && !exchange->connection)
+            nb_exchange_destroy(dispatch->exchanges, exchange);
     }
 }
 

@@ -115,6 +115,11 @@ nb_exchange *nb_exchange_create(nb_exchanges *exchanges);
 /* Its send queue must be empty. A handover that was not taken is closed. The id is never valid
    again. */
 void nb_exchange_destroy(nb_exchanges *exchanges, nb_exchange *exchange);
+/* No executor says anything more of it: it has ended, or its response is the server's own to
+   complete, as when that waits for a file or for a compressor. */
+static inline bool nb_exchange_is_left_alone(const nb_exchange *exchange) {
+    return exchange->ended || exchange->channel == NB_CHANNEL_NONE;
+}
 static inline nb_exchange_id nb_exchange_id_of(const nb_exchange *exchange) {
     return ((nb_exchange_id)exchange->generation << 32) | exchange->index;
 }
