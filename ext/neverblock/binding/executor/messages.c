@@ -81,6 +81,15 @@ static void answer_refused(nb_port *port) {
     }
 }
 
+/* The fiber has parked before it began: what waits in a finalizer of Ruby may run in any fiber that
+   is switched to. */
+static void keep_request(nb_port *port, nb_task *task) {
+    size_t bytes;
+    const void *record = nb_ring_peek(&port->requests, &bytes);
+    NB_ASSERT(record == task->request);
+    nb_task_own_request(task, bytes);
+}
+
 static void start(nb_port *port, nb_request_message *request) {
     nb_executor *executor = port->executor;
     /* where it raises, the message stays in the ring for the next turn */
@@ -112,9 +121,10 @@ static void start(nb_port *port, nb_request_message *request) {
         nb_task_drop(task);
         refuse(port, request);
         run_fewer(executor, take_error());
-    } else if (executor->crowded) {
-        keep_room(executor);
+        return;
     }
+    if (nb_task_not_begun(task, request)) keep_request(port, task);
+    if (executor->crowded) keep_room(executor);
 }
 
 static void wake_task(nb_executor *executor, nb_task *task) {

@@ -132,9 +132,17 @@ static VALUE dropped_name(const nb_env_builder *builder) {
     return builder->dropped_size ? rb_str_new(builder->dropped, (long)builder->dropped_size) : Qnil;
 }
 
-/* The request's record in the ring is not needed any more. Returns as dropped_name does. */
+static void let_go_of_record(nb_task *task) {
+    if (task->owns_request) nb_free(task->request);
+    task->owns_request = false;
+    task->request = NULL;
+}
+
+/* Lets go of the request's record in the ring before anything is called that may park the fiber.
+   Returns as dropped_name does. */
 static VALUE build_env(nb_task *task) {
-    const nb_request_message *request = task->request;
+    nb_request_message *request = task->request;
+    nb_env_rest rest;
     task->taken_ns = nb_executor_switched_ns(task->executor);
     task->collections = rb_gc_count();
     int64_t arrived_ns = request->arrived_ns, deadline_ns = request->deadline_ns;
@@ -146,11 +154,13 @@ static VALUE build_env(nb_task *task) {
     bool streams = (request->message.flags & NB_REQUEST_STREAMS) != 0;
     bool revocable = (request->message.flags & NB_REQUEST_REVOCABLE) != 0;
     note(task, request);
-    task->env = nb_env_build(task->executor->env, request);
+    task->env = nb_env_build(task->executor->env, request, &rest);
     strcpy(task->words.id, task->executor->env->request_id);
-    if (task->executor->figures) nb_fiber_request_name(task->executor->link->fibers, task->record, task->words.id);
     VALUE dropped = dropped_name(task->executor->env);
-    task->request = NULL;
+    nb_request_begin(request);
+    let_go_of_record(task);
+    if (task->executor->figures) nb_fiber_request_name(task->executor->link->fibers, task->record, task->words.id);
+    nb_env_complete(task->executor->env, task->env, &rest);
     if (task->executor->accounts) nb_timing_begin(task);
     if (streams) {
         task->input = nb_input_open(task);
@@ -164,9 +174,7 @@ static VALUE build_env(nb_task *task) {
 
 static VALUE run_application(VALUE argument) {
     nb_task *task = (nb_task *)argument;
-    nb_request_message *request = task->request;
     VALUE dropped = build_env(task);
-    nb_request_begin(request);
     if (!NIL_P(dropped)) rb_funcall(task->executor->self, id_dropped, 2, dropped, task->env);
     VALUE response = rb_funcallv(task->executor->app, id_call, 1, &task->env);
     end_deadline(task);
@@ -180,7 +188,7 @@ static bool too_late(nb_task *task) {
     if (request->deadline_ns == 0 || request->deadline_ns > nb_executor_switched_ns(task->executor)) return false;
     if (request->body_fd >= 0) close((int)request->body_fd);
     task->head_request = request->method == NB_METHOD_HEAD;
-    task->request = NULL;
+    let_go_of_record(task);
     return task->unbegun = task->expired = true;
 }
 
@@ -378,7 +386,7 @@ static void forget(nb_task *task) {
         Qnil;
     task->deadline = Qnil;
     nb_hijack_drop(task);
-    task->request = NULL;
+    let_go_of_record(task);
     task->unacknowledged = 0;
     task->step = 0;
     nb_executor_leave(task);
@@ -544,6 +552,15 @@ void nb_task_give_back(nb_task *task) {
 
 bool nb_task_not_begun(const nb_task *task, const nb_request_message *request) {
     return task->busy && task->step == 0 && task->request == request;
+}
+
+void nb_task_own_request(nb_task *task, size_t bytes) {
+    nb_request_message *copy = nb_alloc(bytes);
+    if (!copy) rb_memerror();
+    memcpy(copy, task->request, bytes);
+    nb_request_begin(task->request);
+    task->request = copy;
+    task->owns_request = true;
 }
 
 void nb_task_drop(nb_task *task) { forget_with_fiber(task); }

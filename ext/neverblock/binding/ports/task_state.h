@@ -37,7 +37,8 @@ struct nb_task {
     VALUE deadline;
     /* what ends the request from outside, while the application answers */
     nb_limit limit;
-    nb_request_message *request; /* in the ring; valid until the fiber first parks */
+    /* In the ring, or a copy that the task owns; NULL from the time when its words were taken. */
+    nb_request_message *request;
     nb_stall_request words;      /* of the request, for reports */
     uint32_t record;             /* of the request (intake/fiber_table.h); NB_FIBER_NONE */
     nb_account account;          /* of the request, where the executor keeps accounts */
@@ -47,6 +48,7 @@ struct nb_task {
     size_t collections;      /* rb_gc_count() then */
     unsigned step;           /* the next step of the request (executor/task.c) */
     bool busy;
+    bool owns_request;
     bool head_request;
     bool http2;       /* its request came by HTTP/2 */
     bool upgrades;    /* its request asks for another protocol */

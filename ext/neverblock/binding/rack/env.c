@@ -312,7 +312,8 @@ static void set_streamed(VALUE env, const nb_request_message *request) {
     }
 }
 
-static void set_body(nb_env_builder *builder, VALUE env, const nb_request_message *request) {
+/* The body's bytes come with the record; the object that reads them is made later. */
+static void note_body(VALUE env, const nb_request_message *request, nb_env_rest *rest) {
     if (!request->has_body) {
         for (uint32_t i = 0; i < request->header_count; i++) { /* Content-Length: 0 is passed on */
             if (request->headers[i].field != NB_FIELD_CONTENT_LENGTH) continue;
@@ -324,15 +325,21 @@ static void set_body(nb_env_builder *builder, VALUE env, const nb_request_messag
         set_streamed(env, request);
         return;
     }
+    rest->body_fd = (int)request->body_fd;
+    if (rest->body_fd < 0) rest->body = text(request, request->body);
+    rb_hash_aset(env, nb_env_keys.content_length, decimal(request->body_bytes));
+}
+
+static void set_input(nb_env_builder *builder, VALUE env, nb_env_rest *rest) {
     VALUE input;
-    if (request->body_fd >= 0) {
-        input = spooled_input(builder, (int)request->body_fd);
+    if (rest->body_fd >= 0) {
+        input = spooled_input(builder, rest->body_fd);
+    } else if (!NIL_P(rest->body)) {
+        input = rb_class_new_instance(1, &rest->body, builder->string_io);
     } else {
-        VALUE bytes = text(request, request->body);
-        input = rb_class_new_instance(1, &bytes, builder->string_io);
+        return;
     }
     rb_hash_aset(env, nb_env_keys.rack_input, input);
-    rb_hash_aset(env, nb_env_keys.content_length, decimal(request->body_bytes));
 }
 
 static bool is_request_id(const char *bytes, size_t size) {
@@ -398,7 +405,7 @@ static VALUE next_text(const char **at, const char *end) {
 
 /* The client's certificate, by the names of Apache's mod_ssl, which Passenger has too. Puma's key
    has an object; NeverBlock::TLS.peer makes it. */
-static void set_client(VALUE env, const nb_request_message *request) {
+static void set_client(VALUE env, const nb_request_message *request, nb_env_rest *rest) {
     const char *next = at(request, request->client), *end = next + request->client.size;
     bool shown = *next++ == 'V';
     rb_hash_aset(env, nb_env_keys.ssl_client_verify, rb_str_new_cstr(shown ? "SUCCESS" : "NONE"));
@@ -406,19 +413,23 @@ static void set_client(VALUE env, const nb_request_message *request) {
     rb_hash_aset(env, nb_env_keys.ssl_client_s_dn, next_text(&next, end));
     rb_hash_aset(env, nb_env_keys.ssl_client_i_dn, next_text(&next, end));
     rb_hash_aset(env, nb_env_keys.ssl_client_m_serial, next_text(&next, end));
-    VALUE pem = next_text(&next, end);
-    rb_hash_aset(env, nb_env_keys.ssl_client_cert, pem);
-    VALUE peer = rb_funcall(rb_path2class("NeverBlock::TLS"), rb_intern("peer"), 1, pem);
+    rest->certificate = next_text(&next, end);
+    rb_hash_aset(env, nb_env_keys.ssl_client_cert, rest->certificate);
+}
+
+static void set_certificate(VALUE env, VALUE certificate) {
+    VALUE peer = rb_funcall(rb_path2class("NeverBlock::TLS"), rb_intern("peer"), 1, certificate);
     if (!NIL_P(peer)) rb_hash_aset(env, nb_env_keys.puma_peercert, peer);
 }
 
-VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request) {
+VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request, nb_env_rest *rest) {
+    *rest = (nb_env_rest){.body = Qnil, .certificate = Qnil, .body_fd = -1};
     update_template(builder, request);
     VALUE env = rb_hash_dup(builder->template);
     set_line(env, request);
     set_headers(builder, env, request);
-    set_body(builder, env, request);
-    if (request->client.size) set_client(env, request);
+    note_body(env, request, rest);
+    if (request->client.size) set_client(env, request, rest);
     if (request->tls.size) rb_hash_aset(env, nb_env_keys.tls, text(request, request->tls));
     rb_hash_aset(env, nb_env_keys.request_id, request_id(builder, request));
     rb_hash_aset(env, nb_env_keys.rack_response_finished, rb_ary_new());
@@ -433,4 +444,9 @@ VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request) {
     if (builder->early_hints && request->minor_version > 0) /* RFC 9110 section 15.2 */
         rb_hash_aset(env, nb_env_keys.rack_early_hints, nb_hints_new(request->message.exchange));
     return env;
+}
+
+void nb_env_complete(nb_env_builder *builder, VALUE env, nb_env_rest *rest) {
+    set_input(builder, env, rest);
+    if (!NIL_P(rest->certificate)) set_certificate(env, rest->certificate);
 }

@@ -62,8 +62,18 @@ void nb_env_builder_add_listener(nb_env_builder *builder, const char *address, u
    "/folder/=/prefix/,...". */
 void nb_env_builder_add_accel(nb_env_builder *builder, VALUE mapping);
 void nb_env_builder_mark(const nb_env_builder *builder);
-/* Builds the environment. The descriptor of a spooled body is the environment's from now on. Raises
-   only NoMemoryError and what StringIO.new raises. */
-VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request);
+/* What methods of Ruby have to make of a request. It stands on the fiber's stack. */
+typedef struct nb_env_rest {
+    VALUE body;        /* a String for rack.input, or nil */
+    VALUE certificate; /* of the client, as PEM, or nil */
+    int body_fd;       /* of a spooled body; -1: none */
+} nb_env_rest;
+
+/* Builds all of the environment that needs the request's record. No method of Ruby is called, so
+   that the fiber cannot park meanwhile. Raises only NoMemoryError. */
+VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request, nb_env_rest *rest);
+/* Adds the rest. The fiber may park. The descriptor of a spooled body is the environment's from now
+   on. Raises what StringIO.new and File.for_fd raise. */
+void nb_env_complete(nb_env_builder *builder, VALUE env, nb_env_rest *rest);
 
 #endif
