@@ -10,7 +10,7 @@ require "neverblock"
 require "neverblock/cluster/front"
 
 class FakeCluster
-  Channel = Struct.new(:number, :calls, :cost, :figures, :running, :pid, :pipes) do
+  Channel = Struct.new(:number, :calls, :cost, :figures, :running, :pid, :pipes, :refusal) do
     def descriptors
       pipes.map(&:fileno)
     end
@@ -21,7 +21,12 @@ class FakeCluster
       pipes.each(&:close)
     end
 
-    def serve = calls << :serve
+    def serve
+      raise refusal if refusal
+
+      calls << :serve
+    end
+
     def retire = calls << :retire
 
     def end
@@ -32,7 +37,7 @@ class FakeCluster
 
   class Engine
     attr_reader :channels, :calls
-    attr_accessor :unavailable, :running, :failures
+    attr_accessor :unavailable, :running, :failures, :refusal
 
     def initialize
       @channels = []
@@ -46,7 +51,7 @@ class FakeCluster
 
       cost = { failed: 0, cut: 0, again: 0, lines: [] }
       figures = { running: 0, taken: 0, busy_ns: 0 }
-      channel = Channel.new(number, [], cost, figures, [], nil, IO.pipe + IO.pipe)
+      channel = Channel.new(number, [], cost, figures, [], nil, IO.pipe + IO.pipe, @refusal)
       @channels << channel
       channel
     end

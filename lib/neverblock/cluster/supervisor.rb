@@ -173,12 +173,17 @@ module NeverBlock
         theirs&.close
       end
 
-      # Gives the worker requests from now on, and drains the workers it replaces.
+      # Gives the worker requests from now on, and drains the workers it replaces. A worker for
+      # which there is no place, as too many still end, is given up and started again later.
       def serve(worker)
-        worker.enter(:serving, now)
         worker.channel.serve
+        worker.enter(:serving, now)
         log.info("#{worker} serves") if @served && !@switching
         roster.succeeded_by(worker).each { |other| drain_worker(other) }
+      rescue Error => e
+        @back_off.failed
+        trouble("#{worker} cannot serve: #{e.message}")
+        discard_worker(worker)
       end
 
       # Gives the worker no further requests.
@@ -227,7 +232,7 @@ module NeverBlock
         @switching = true
         fresh.each { |worker| serve(worker) }
         old.each { |worker| drain_or_discard(worker) unless worker.state == :retiring }
-        [fresh.size, old.size]
+        [fresh.count { |worker| worker.state == :serving }, old.size]
       ensure
         @switching = false
       end

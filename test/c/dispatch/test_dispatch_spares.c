@@ -318,6 +318,39 @@ static void its_channel_goes_with_that_of_its_executor(void **state) {
     assert_int_equal(1, f.dispatch.count);
 }
 
+/* A link of the same process; its spare is `spare`. */
+static nb_link *link_with(nb_link *spare) {
+    const nb_wake *wake = &f.wake;
+    nb_link *link;
+    assert_status(NB_OK, nb_link_create(&wake, 1, &link));
+    link->spare = spare;
+    return link;
+}
+
+static void called_spares_leave_the_places_of_workers_free(void **state) {
+    (void)state;
+    nb_dispatch_channel *last;
+    nb_link *first = NULL;
+    for (unsigned i = 0; i <= NB_SPARES_MAX + 1; i++)
+        first = link_with(first);
+    assert_status(NB_OK, nb_dispatch_channel_add(&f.dispatch, &first->channels[0]));
+    last = nb_dispatch_find(&f.dispatch, &first->channels[0]);
+    for (unsigned i = 0; i < NB_SPARES_MAX; i++) {
+        assert_status(NB_OK, nb_dispatch_spare_add(&f.dispatch, last));
+        last = nb_dispatch_spare_of(&f.dispatch, last);
+    }
+    assert_status(NB_FULL, nb_dispatch_spare_add(&f.dispatch, last));
+    assert_non_null(last->uncalled_spare);
+    for (unsigned left = nb_dispatch_free_places(&f.dispatch); left > 0; left--) {
+        assert_int_equal(left, nb_dispatch_free_places(&f.dispatch));
+        assert_status(NB_OK, nb_dispatch_channel_add(&f.dispatch, &link_with(NULL)->channels[0]));
+    }
+    nb_link *more = link_with(NULL);
+    assert_status(NB_FULL, nb_dispatch_channel_add(&f.dispatch, &more->channels[0]));
+    nb_link_destroy_all(more);
+    assert_int_equal(NB_CHANNELS_MAX, f.dispatch.count);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(one_whose_executor_has_nothing_that_waits_is_not_called),
@@ -339,6 +372,7 @@ int main(void) {
         CASE(when_its_executor_is_retired_it_is_too_and_none_is_called),
         CASE(its_channel_goes_with_that_of_its_executor),
         SHARED_CASE(its_channel_goes_with_that_of_its_executor),
+        CASE(called_spares_leave_the_places_of_workers_free),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -536,6 +536,25 @@ class ClusterSupervisorTest < Minitest::Test
     assert_equal 3, cluster.molds.size
   end
 
+  def test_a_new_worker_for_which_there_is_no_place_is_started_again_later
+    cluster = FakeCluster.new
+    old = cluster.serving
+    answers, = reload(cluster)
+    cluster.engine.refusal = NeverBlock::Error.new("there is no place")
+    cluster.mold.loaded
+    refused, served = cluster.mold.obey
+    served.channel.refusal = nil
+    [refused, served].each(&:ready)
+    assert_match(/1 new worker serves/, answers.first.last)
+    assert_match(/worker 0 \(process #{refused.pid}\) cannot serve: there is no place/,
+                 cluster.log.text)
+    assert_equal [%i[serve retire]] * 2, old.map { |worker| worker.channel.calls }
+    cluster.engine.refusal = nil
+    refused.ends(signal: 9)
+    cluster.pass(5)
+    assert_equal [0], cluster.mold.obey.map(&:number)
+  end
+
   def test_an_old_worker_that_dies_meanwhile_is_replaced_by_one_of_the_old_version
     cluster = FakeCluster.new
     old = cluster.serving

@@ -313,7 +313,7 @@ static uint8_t choice(VALUE value) {
    threads run its requests, each thread one at a time; so many requests wait at most. Raises
    NeverBlock::Error after start, and when there are too many lanes. */
 static VALUE engine_lane(VALUE self, VALUE threads, VALUE queue) {
-    uint16_t made = 0, count = (uint16_t)nb_engine_number(threads, NB_CHANNELS_MAX, "threads");
+    uint16_t made = 0, count = (uint16_t)nb_engine_number(threads, NB_PLACES_MAX, "threads");
     uint32_t waiting_max = (uint32_t)nb_engine_number(queue, UINT32_MAX, "queue");
     nb_status status = nb_server_lane_add(nb_engine_server(self), count ? count : 1, waiting_max, &made);
     if (status == NB_FULL)

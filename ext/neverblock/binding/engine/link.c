@@ -74,7 +74,7 @@ static VALUE channel_new(VALUE engine, uint16_t number, uint16_t spares) {
 static VALUE engine_channel(int argc, VALUE *argv, VALUE self) {
     VALUE wanted, spares;
     rb_scan_args(argc, argv, "11", &wanted, &spares);
-    uint16_t links = NIL_P(spares) ? 0 : (uint16_t)nb_engine_number(spares, NB_CHANNELS_MAX, "spares");
+    uint16_t links = NIL_P(spares) ? 0 : (uint16_t)nb_engine_number(spares, NB_SPARES_MAX, "spares");
     return channel_new(self, (uint16_t)nb_engine_number(wanted, UINT16_MAX, "number"), links);
 }
 
@@ -136,6 +136,7 @@ static loop_call call_of(VALUE self) {
 static void *without_lock_serve(void *argument) {
     loop_call *call = argument;
     call->status = nb_server_channel_serve(call->server, call->end->channel, call->end->number, call->end->pid);
+    call->end->serves = call->status == NB_OK; /* here, as what is raised into the thread comes after the call */
     return NULL;
 }
 
@@ -145,9 +146,11 @@ static VALUE channel_serve(VALUE self) {
     loop_call call = call_of(self);
     if (call.end->serves) return self;
     rb_thread_call_without_gvl(without_lock_serve, &call, NULL, NULL);
-    if (call.status == NB_FULL) rb_raise(nb_error_class, "there are %u worker processes already", NB_CHANNELS_MAX);
+    if (call.status == NB_FULL) {
+        rb_raise(nb_error_class, "there is no place for another worker process: %u serve or still end",
+                 NB_PLACES_MAX);
+    }
     if (call.status != NB_OK) nb_raise_status(call.status, "a worker could not be given requests");
-    call.end->serves = true;
     return self;
 }
 
@@ -175,6 +178,7 @@ static VALUE lines_of(const nb_channel_report *report) {
 static void *without_lock_end(void *argument) {
     loop_call *call = argument;
     nb_server_channel_end(call->server, call->end->channel, &call->report);
+    call->end->channel = NULL;
     return NULL;
 }
 
@@ -184,7 +188,6 @@ static void *without_lock_end(void *argument) {
 static VALUE channel_end(VALUE self) {
     loop_call call = call_of(self);
     rb_thread_call_without_gvl(without_lock_end, &call, NULL, NULL);
-    call.end->channel = NULL;
     VALUE report = rb_hash_new();
     rb_hash_aset(report, ID2SYM(rb_intern("failed")), UINT2NUM(call.report.failed));
     rb_hash_aset(report, ID2SYM(rb_intern("cut")), UINT2NUM(call.report.cut));

@@ -89,8 +89,11 @@
 /* Listeners of one server, the admin ones included. */
 #define NB_LISTENERS_MAX 32u
 
-/* Channels of one I/O loop: workers, and as many again while new ones take over from old ones. */
-#define NB_CHANNELS_MAX 256u
+/* Channels of one I/O loop: those of workers, as many again while new workers take over from old
+   ones, and those of called spares. Spares never take the places of workers. */
+#define NB_PLACES_MAX 256u
+#define NB_SPARES_MAX 256u
+#define NB_CHANNELS_MAX (NB_PLACES_MAX + NB_SPARES_MAX)
 
 /* Lanes of one server. Each has a queue in each I/O loop, and threads in each process. */
 #define NB_LANES_MAX 32u

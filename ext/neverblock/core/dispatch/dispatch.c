@@ -71,12 +71,26 @@ static void deinit_one(nb_dispatch *dispatch) {
     dispatch->count = 0;
 }
 
-nb_status nb_dispatch_channel_add(nb_dispatch *dispatch, nb_channel *channel) {
+/* Channels that are called spares, or those that are none. */
+static uint16_t count_channels(const nb_dispatch *dispatch, bool spares) {
+    uint16_t count = 0;
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        const nb_dispatch_channel *channel = &dispatch->channels[i];
+        if (channel->channel && (channel->helped != NB_CHANNEL_NONE) == spares) count++;
+    }
+    return count;
+}
+
+uint16_t nb_dispatch_free_places(const nb_dispatch *dispatch) {
+    return (uint16_t)(NB_PLACES_MAX - count_channels(dispatch, false));
+}
+
+static nb_dispatch_channel *add(nb_dispatch *dispatch, nb_channel *channel) {
     uint16_t place = 0;
     while (place < dispatch->count && dispatch->channels[place].channel) {
         place++;
     }
-    if (place == NB_CHANNELS_MAX) return NB_FULL;
+    NB_ASSERT(place < NB_CHANNELS_MAX);
     if (place == dispatch->count) dispatch->count++;
     nb_dispatch_channel *added = &dispatch->channels[place];
     memset(added, 0, sizeof(*added));
@@ -91,6 +105,23 @@ nb_status nb_dispatch_channel_add(nb_dispatch *dispatch, nb_channel *channel) {
                           memory_order_relaxed);
     dispatch->has_choice = dispatch->has_choice || dispatch->count > 1 || added->uncalled_spare ||
                            nb_channel_is_shared(channel);
+    return added;
+}
+
+nb_status nb_dispatch_channel_add(nb_dispatch *dispatch, nb_channel *channel) {
+    if (nb_dispatch_free_places(dispatch) == 0) return NB_FULL;
+    add(dispatch, channel);
+    return NB_OK;
+}
+
+nb_status nb_dispatch_spare_add(nb_dispatch *dispatch, nb_dispatch_channel *helped) {
+    if (count_channels(dispatch, true) == NB_SPARES_MAX) return NB_FULL;
+    nb_dispatch_channel *spare = add(dispatch, helped->uncalled_spare);
+    spare->helped = (uint16_t)(helped - dispatch->channels);
+    spare->number = helped->number;
+    spare->pid = helped->pid;
+    helped->spare_place = (uint16_t)(spare - dispatch->channels);
+    helped->uncalled_spare = NULL;
     return NB_OK;
 }
 

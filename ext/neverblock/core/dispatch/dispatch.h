@@ -143,9 +143,14 @@ uint32_t nb_dispatch_waiting_here(const nb_dispatch *dispatch);
 uint32_t nb_dispatch_waiting_in_all(const nb_dispatch *dispatch);
 /* While no channel serves, requests are refused with this Retry-After in seconds; 0: they wait. */
 void nb_dispatch_set_unavailable(nb_dispatch *dispatch, uint32_t seconds);
+/* How many more channels may be added, called spares aside. It is the same on all loops. */
+uint16_t nb_dispatch_free_places(const nb_dispatch *dispatch);
 /* Takes ownership of the channel and of those of its spares; it serves from here on. NB_FULL: there
-   are NB_CHANNELS_MAX already. */
+   is no free place. */
 nb_status nb_dispatch_channel_add(nb_dispatch *dispatch, nb_channel *channel);
+/* The same for the uncalled spare of `helped`, which a dispatch calls itself. NB_FULL: there are
+   NB_SPARES_MAX already. */
+nb_status nb_dispatch_spare_add(nb_dispatch *dispatch, nb_dispatch_channel *helped);
 /* NULL: the channel is not in this dispatch. */
 nb_dispatch_channel *nb_dispatch_find(nb_dispatch *dispatch, const nb_channel *channel);
 /* Its spare, when that was called once; NULL. */

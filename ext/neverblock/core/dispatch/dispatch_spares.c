@@ -54,18 +54,12 @@ bool nb_dispatch_is_paused(const nb_dispatch *dispatch, const nb_dispatch_channe
     return !first || is_full(dispatch, first);
 }
 
-/* Its spare, which joins the dispatch at the first call. NULL: it has none, or there is no slot. */
+/* Its spare, which joins the dispatch at the first call. NULL: it has none, or there is no place. */
 static nb_dispatch_channel *ready_spare(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
-    if (!channel->uncalled_spare) return nb_dispatch_spare_of(dispatch, channel);
-    if (channel->retire_due || channel->stop_due || nb_dispatch_channel_add(dispatch, channel->uncalled_spare) != NB_OK)
-        return NULL;
-    nb_dispatch_channel *spare = nb_dispatch_find(dispatch, channel->uncalled_spare);
-    spare->helped = (uint16_t)(channel - dispatch->channels);
-    spare->number = channel->number;
-    spare->pid = channel->pid;
-    channel->spare_place = (uint16_t)(spare - dispatch->channels);
-    channel->uncalled_spare = NULL;
-    return spare;
+    if (channel->uncalled_spare) {
+        if (channel->retire_due || channel->stop_due || nb_dispatch_spare_add(dispatch, channel) != NB_OK) return NULL;
+    }
+    return nb_dispatch_spare_of(dispatch, channel);
 }
 
 /* True: requests wait in the queue, or were handed to it or to those it helps and not begun

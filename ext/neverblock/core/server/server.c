@@ -335,13 +335,9 @@ static nb_status make_link(nb_server *server, bool shared, nb_link **link) {
                   : nb_link_create(wakes, server->loops.count, link);
 }
 
-/* True: there is no slot for another channel. All loops have the same channels at the same
-   places. */
-static bool channels_full(nb_server *server) { return first(server)->dispatch.count == NB_CHANNELS_MAX; }
-
 nb_status nb_server_channel_add(nb_server *server, nb_channel **result) {
     nb_link *link;
-    if (server->started || channels_full(server)) return NB_FULL;
+    if (server->started || nb_dispatch_free_places(&first(server)->dispatch) == 0) return NB_FULL;
     nb_status status = make_link(server, false, &link);
     if (status != NB_OK) return status;
     for (uint16_t i = 0; i < server->loops.count; i++) {
@@ -417,7 +413,7 @@ nb_status nb_server_lane_rules(nb_server *server, const nb_lane_rules *rules) {
 nb_status nb_server_lane_channel_add(nb_server *server, uint16_t lane, nb_channel **result) {
     nb_link *link;
     if (server->started || lane == 0 || lane > server->loops.lane_count) return NB_FULL;
-    if (lane_of(first(server), lane)->count == NB_CHANNELS_MAX) return NB_FULL;
+    if (nb_dispatch_free_places(lane_of(first(server), lane)) == 0) return NB_FULL;
     nb_status status = make_link(server, false, &link);
     if (status != NB_OK) return status;
     link->lane = link->board->lane = lane;
@@ -756,7 +752,7 @@ static void serve_channel(nb_loop *loop, nb_channel *channel, const channel_call
     added->pid = args->pid;
 }
 
-/* Adds the channels of a process. There is a slot for each: they come and go on one thread, the
+/* Adds the channels of a process. There is a place for each: they come and go on one thread, the
    caller's, and all loops have as many. */
 static void serve(nb_loop *loop, void *argument) {
     const channel_call *args = argument;
@@ -765,20 +761,12 @@ static void serve(nb_loop *loop, void *argument) {
     }
 }
 
-static uint16_t places(const nb_dispatch *dispatch) {
-    uint16_t count = 0;
-    for (uint16_t i = 0; i < NB_CHANNELS_MAX; i++) {
-        if (i >= dispatch->count || !dispatch->channels[i].channel) count++;
-    }
-    return count;
-}
-
-/* Counts how many more processes fit, by the lane with the fewest free slots. */
+/* Counts how many more processes fit, by the lane with the fewest free places. */
 static void count_free(nb_loop *loop, void *argument) {
     uint16_t *least = argument;
-    *least = places(&loop->dispatch);
+    *least = nb_dispatch_free_places(&loop->dispatch);
     for (const nb_dispatch *lane = loop->dispatch.next_lane; lane; lane = lane->next_lane) {
-        uint16_t processes = (uint16_t)(places(lane) / loop->all->lane_threads[lane->lane - 1]);
+        uint16_t processes = (uint16_t)(nb_dispatch_free_places(lane) / loop->all->lane_threads[lane->lane - 1]);
         if (processes < *least) *least = processes;
     }
 }
