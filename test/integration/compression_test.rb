@@ -72,6 +72,7 @@ class CompressionTest < ServerProcessCase
       when "/open" then AppProcesses.say(fields["tag"]) && [200, {}, []]
       when "/deflated" then DEFLATED.call(env)
       when "/conditional" then CONDITIONAL.call(env)
+      when "/unchanged" then [304, { "etag" => '"one"' }, []]
       when "/short" then [200, PLAIN.merge("content-length" => "20000"), Parts.new(TEXT, 5_000)]
       when "/named" then [200, PLAIN.merge("x-sendfile" => "#{ENV.fetch("NB_TEST_FILES")}/page.html"), []]
       else [200, PLAIN, ["hello"]]
@@ -247,6 +248,11 @@ class CompressionTest < ServerProcessCase
     response = ask("/conditional", GZIP, "If-None-Match: #{tag}")
     assert_equal [304, tag, "Accept-Encoding"],
                  [response.status, response["etag"], response["vary"]]
+  end
+
+  def test_a_304_has_the_tag_that_the_client_knows
+    assert_equal '"one"', ask("/unchanged", GZIP, 'If-None-Match: "one"')["etag"]
+    assert_equal 'W/"one"', ask("/unchanged", GZIP, 'If-None-Match: W/"one"')["etag"]
   end
 
   # A large body whose client has it already is dropped as it comes, and the connection goes on.

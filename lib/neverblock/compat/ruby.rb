@@ -100,6 +100,12 @@ module NeverBlock
       Fiber.current.instance_variable_defined?(:@neverblock_killed)
     end
 
+    # Called after a wait that releases the mutex. Ruby 3.1 to 3.3 return without it when the wait of
+    # another library's scheduler was interrupted (Bug #20907).
+    def self.relock(mutex)
+      shielded { mutex.lock } unless mutex.owned?
+    end
+
     # Calls the block with the mutex held. The wait for the mutex is not ended from outside.
     def self.locked(mutex, &block)
       return mutex.synchronize(&block) unless scheduler

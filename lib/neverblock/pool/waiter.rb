@@ -35,8 +35,7 @@ module NeverBlock
         @gauge ? @gauge.next_wait : Scheduler.next_wait(:pool)
         @condition.wait(lock, seconds)
       ensure
-        # Ruby 3.1 to 3.3 return without the lock when the wait was interrupted (Bug #20907).
-        lock.lock unless lock.owned?
+        Compat.relock(lock)
       end
     end
   end

@@ -219,6 +219,41 @@ static void an_opening_under_an_older_root_is_not_kept(void **state) {
     expect_error("a.html", ENOENT);
 }
 
+static void replace_root(void) {
+    assert_int_equal(0, rename(nb_test_in(f.base, "public"), nb_test_in(f.base, "old")));
+    nb_test_make_folder(f.base, "public");
+    nb_test_write(f.base, "public/new", "new root");
+}
+
+static void what_an_older_root_lacks_is_not_remembered(void **state) {
+    (void)state;
+    nb_opening opening;
+    nb_file *file = NULL;
+    f.never_ready = true;
+    begin_opening("new", &opening);
+    nb_opening_run(&opening);
+    replace_root();
+    f.now_ns += SECOND_NS;
+    expect_error("b.txt", ENOENT);
+    assert_status(NB_SYSTEM, enter_opening(&opening, &file));
+    f.now_ns += TURN_NS;
+    assert_status(NB_AGAIN, find_only("new", &file));
+    expect_found("new", "new root");
+}
+
+static void what_a_root_lacks_is_forgotten_with_it(void **state) {
+    (void)state;
+    nb_file *file = NULL;
+    f.never_ready = true;
+    expect_found("a.html", "one"); /* the root was looked at */
+    f.now_ns += SECOND_NS - TURN_NS;
+    expect_error("new", ENOENT);
+    replace_root();
+    f.now_ns += 2 * TURN_NS;
+    assert_status(NB_AGAIN, find_only("new", &file));
+    expect_found("new", "new root");
+}
+
 /* --- memory --- */
 
 static void without_memory_one_answer_fails_and_the_cache_is_whole(void **state) {
@@ -275,6 +310,8 @@ int main(void) {
         BOTH(an_opening_that_was_not_run_says_so),
         BOTH(two_openings_of_one_file_become_one),
         BOTH(an_opening_under_an_older_root_is_not_kept),
+        BOTH(what_an_older_root_lacks_is_not_remembered),
+        BOTH(what_a_root_lacks_is_forgotten_with_it),
         BOTH(without_memory_one_answer_fails_and_the_cache_is_whole),
         BOTH(without_memory_there_is_no_cache_and_no_root),
     };

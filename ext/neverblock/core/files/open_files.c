@@ -262,9 +262,17 @@ static void put_missing(nb_open_files *files, uint32_t hash, uint16_t root, nb_s
     if (path.size > 0) memcpy(slot->path, path.data, path.size);
 }
 
+/* The number means another folder from now on. */
+static void forget_missing(nb_open_files *files, uint16_t root) {
+    for (size_t i = 0; i < MISSING; i++) {
+        if (files->missing[i].root == root) files->missing[i].error = 0;
+    }
+}
+
 /* --- roots --- */
 
-static void root_look(root_slot *slot) {
+static void root_look(nb_open_files *files, uint16_t number) {
+    root_slot *slot = &files->roots[number];
     nb_root *root;
     if (slot->root && nb_root_check(slot->root) == NB_OK) return;
     nb_status status = nb_root_open(slot->path, slot->symlinks, &root);
@@ -273,6 +281,7 @@ static void root_look(root_slot *slot) {
     nb_root_release(slot->root);
     slot->root = status == NB_OK ? root : NULL;
     nb_top_names_forget(slot->names);
+    forget_missing(files, number);
 }
 
 static nb_root *root_now(nb_open_files *files, uint16_t number, int64_t now_ns) {
@@ -280,7 +289,7 @@ static nb_root *root_now(nb_open_files *files, uint16_t number, int64_t now_ns) 
     root_slot *slot = &files->roots[number];
     if (now_ns - slot->looked_ns >= NB_OPEN_FILES_SECOND_NS) {
         slot->looked_ns = now_ns;
-        root_look(slot);
+        root_look(files, number);
     }
     return slot->root;
 }
@@ -483,12 +492,12 @@ nb_status nb_open_files_enter(nb_open_files *files, nb_opening *opening, int64_t
         status = open_with_room(files, opening);
         error = errno;
     }
+    bool current = opening->root == files->roots[opening->number].root;
     if (status == NB_OK) {
-        bool current = opening->root == files->roots[opening->number].root;
         *file = current ? entry_put(files, hash, opening->number, name, opening->file, now_ns) : opening->file;
         opening->file = NULL;
     }
-    if (status == NB_SYSTEM) put_missing(files, hash, opening->number, name, now_ns, error, true);
+    if (status == NB_SYSTEM && current) put_missing(files, hash, opening->number, name, now_ns, error, true);
     nb_opening_drop(opening);
     errno = error;
     return status;

@@ -208,9 +208,8 @@ static nb_status respond_head(nb_responses *responses, nb_exchange *exchange, co
 }
 
 /* True: the client has the response, under the weak tag that it was sent with. */
-static bool is_known(const nb_responses *responses, const nb_exchange *exchange, const nb_response_message *message,
-                     const nb_response_fields *fields) {
-    if (!exchange->weak_tags || message->status != 200 || !nb_compress_is_strong(fields->etag)) return false;
+static bool is_known(const nb_responses *responses, const nb_exchange *exchange, const nb_response_fields *fields) {
+    if (!exchange->weak_tags || !nb_compress_is_strong(fields->etag)) return false;
     nb_file_request request = {.method = NB_METHOD_GET,
                                .if_none_match = nb_slice_of(exchange->weak_tags, strlen(exchange->weak_tags))};
     nb_validators validators = {.etag = fields->etag, .modified_s = NB_NO_DATE};
@@ -305,14 +304,14 @@ static nb_status decide(nb_responses *responses, nb_exchange *exchange, const nb
     uint64_t bytes_min = responses->compressions.bytes_min;
     nb_response_fields_read(&fields, lines);
     if (message->status == 304 && !fields.fixed) {
-        unsigned changes = exchange->accepts == NB_ENCODING_IDENTITY ? NB_COMPRESS_VARY
-                                                                     : NB_COMPRESS_VARY | NB_COMPRESS_WEAKEN;
+        unsigned changes = NB_COMPRESS_VARY;
+        if (is_known(responses, exchange, &fields)) changes |= NB_COMPRESS_WEAKEN;
         return respond(responses, exchange, message, lines, &fields, changes, content);
     }
     if ((message->message.flags & NB_RESPONSE_HANDOVER) ||
         !nb_compress_may(responses->compressions.types, message->status, &fields))
         return nb_compose_response(responses, exchange, message, lines, content);
-    if (encodes(responses, exchange, &fields) && is_known(responses, exchange, message, &fields))
+    if (message->status == 200 && encodes(responses, exchange, &fields) && is_known(responses, exchange, &fields))
         return respond_known(responses, exchange, message, lines, &fields);
     if (exchange->response.head_request) return respond_head(responses, exchange, message, lines, &fields);
     if (message->content_length < bytes_min) return nb_compose_response(responses, exchange, message, lines, content);

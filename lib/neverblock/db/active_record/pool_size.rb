@@ -100,8 +100,7 @@ module NeverBlock
           @answered.wait(@lock, @pool.checkout_timeout)
           false
         ensure
-          # Ruby 3.1 to 3.3 return without the lock when the wait was interrupted (Bug #20907).
-          Compat.shielded { @lock.lock } unless @lock.owned?
+          Compat.relock(@lock)
         end
 
         def settle_by_asking(serving)
