@@ -429,6 +429,21 @@ static void no_released_index_makes_a_producer_write_outside(void **state) {
     free(p.memory);
 }
 
+static void nothing_written_over_the_ring_ends_its_producer(void **state) {
+    (void)state;
+    nb_test_random random = {7};
+    pair p = new_pair(CAPACITY);
+    for (int round = 0; round < 20000; round++) {
+        size_t bytes = 1 + nb_test_random_below(&random, CAPACITY / 2);
+        void *place = nb_ring_reserve(&p.producer, bytes);
+        memset(p.producer.data, round % 2 ? 0 : 0xff, CAPACITY);
+        if (place) nb_ring_commit(&p.producer, bytes);
+        nb_ring_publish(&p.producer);
+        atomic_store(&((nb_ring_memory *)p.memory)->released, p.producer.published);
+    }
+    free(p.memory);
+}
+
 static void reserve_nothing(void *p) { nb_ring_reserve(&((pair *)p)->producer, 0); }
 static void reserve_too_much(void *p) { nb_ring_reserve(&((pair *)p)->producer, CAPACITY / 2 + 1); }
 static void advance_nothing(void *p) { nb_ring_advance(&((pair *)p)->consumer); }
@@ -493,6 +508,7 @@ int main(void) {
         cmocka_unit_test(no_size_makes_a_consumer_read_outside_wherever_it_stands),
         cmocka_unit_test(no_garbage_of_a_whole_ring_makes_a_consumer_read_outside),
         cmocka_unit_test(no_released_index_makes_a_producer_write_outside),
+        cmocka_unit_test(nothing_written_over_the_ring_ends_its_producer),
         cmocka_unit_test(another_thread_sees_whether_there_is_more),
         cmocka_unit_test(misuse_is_an_assertion),
     };

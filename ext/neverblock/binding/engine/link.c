@@ -147,8 +147,7 @@ static VALUE channel_serve(VALUE self) {
     if (call.end->serves) return self;
     rb_thread_call_without_gvl(without_lock_serve, &call, NULL, NULL);
     if (call.status == NB_FULL) {
-        rb_raise(nb_error_class, "there is no place for another worker process: %u serve or still end",
-                 NB_PLACES_MAX);
+        rb_raise(nb_error_class, "there is no place for another worker process: %u serve or still end", NB_PLACES_MAX);
     }
     if (call.status != NB_OK) nb_raise_status(call.status, "a worker could not be given requests");
     return self;

@@ -39,9 +39,9 @@ struct nb_task {
     nb_limit limit;
     /* In the ring, or a copy that the task owns; NULL from the time when its words were taken. */
     nb_request_message *request;
-    nb_stall_request words;      /* of the request, for reports */
-    uint32_t record;             /* of the request (intake/fiber_table.h); NB_FIBER_NONE */
-    nb_account account;          /* of the request, where the executor keeps accounts */
+    nb_stall_request words; /* of the request, for reports */
+    uint32_t record;        /* of the request (intake/fiber_table.h); NB_FIBER_NONE */
+    nb_account account;     /* of the request, where the executor keeps accounts */
     nb_exchange_id exchange;
     uint64_t unacknowledged; /* body bytes sent since the backlog was last known to be low */
     int64_t taken_ns;        /* when its fiber began with it */

@@ -12,6 +12,9 @@
 #include "binding/scheduler/limit.h"
 #include "binding/scheduler/scheduler.h"
 
+/* Seconds after which a descriptor that could not be sent is sent again. */
+#define SEND_AGAIN_S 0.005
+
 void nb_executor_tell_gone(nb_task *task) {
     if (nb_scheduler_root(task->executor->scheduler) == task->fiber) nb_limit_spend(&task->limit);
 }
@@ -106,6 +109,18 @@ void *nb_executor_reserve(nb_task *task, size_t bytes) {
     return nb_ring_reserve(&task->port->responses, bytes);
 }
 
+/* The descriptor cannot be sent now. The loop wakes the fiber when it takes what is before it. If
+   that is nothing, other processes' descriptors are in transit (ETOOMANYREFS, unix(7)), of whose
+   arrival nobody is told. */
+static void wait_to_send_fd(nb_task *task) {
+    nb_ring_producer *responses = &task->port->responses;
+    if (nb_ring_given_back(responses, nb_ring_end(responses))) {
+        rb_funcall(rb_mKernel, rb_intern("sleep"), 1, DBL2NUM(SEND_AGAIN_S));
+    } else {
+        wait_for_room(task);
+    }
+}
+
 void *nb_executor_reserve_with(nb_task *task, size_t bytes, int fd) {
     nb_port *port = task->port;
     for (;;) {
@@ -117,7 +132,7 @@ void *nb_executor_reserve_with(nb_task *task, size_t bytes, int fd) {
         }
         if (status == NB_SYSTEM) rb_raise(nb_client_gone_class, "the server has ended");
         if (status == NB_OK) return place;
-        wait_for_room(task);
+        wait_to_send_fd(task);
     }
 }
 

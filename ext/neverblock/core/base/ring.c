@@ -83,10 +83,9 @@ static bool has_room(nb_ring_producer *producer, uint64_t bytes) {
     return producer->committed + bytes - producer->released_seen <= capacity;
 }
 
-/* The header written here lies beyond what is committed. It keeps the reserved size until commit,
-   which writes it again. */
+/* What commit has to know is kept in the handle: the consumer may have damaged the memory. */
 void *nb_ring_reserve(nb_ring_producer *producer, size_t bytes) {
-    uint64_t capacity = producer->mask + 1;
+    uint64_t capacity = producer->mask + 1, padding = 0;
     NB_ASSERT(bytes > 0 && bytes <= capacity / 2);
     uint64_t place = producer->committed & producer->mask, to_end = capacity - place, needed = record_bytes(bytes);
     if (needed <= to_end + HEADER) {
@@ -94,21 +93,20 @@ void *nb_ring_reserve(nb_ring_producer *producer, size_t bytes) {
     } else {
         if (!has_room(producer, to_end + needed)) return NULL;
         store_header(producer->data + place, PADDING);
+        padding = to_end;
         place = 0;
     }
-    store_header(producer->data + place, bytes);
+    producer->padding = padding;
+    producer->reserved = bytes;
     return producer->data + place + HEADER;
 }
 
 void nb_ring_commit(nb_ring_producer *producer, size_t bytes) {
-    uint64_t place = producer->committed & producer->mask;
-    if (load_header(producer->data + place) == PADDING) {
-        producer->committed += producer->mask + 1 - place;
-        place = 0;
-    }
-    NB_ASSERT(bytes > 0 && bytes <= load_header(producer->data + place));
-    store_header(producer->data + place, bytes);
+    NB_ASSERT(bytes > 0 && bytes <= producer->reserved);
+    producer->committed += producer->padding;
+    store_header(producer->data + (producer->committed & producer->mask), bytes);
     producer->committed += record_bytes(bytes);
+    producer->padding = producer->reserved = 0;
 }
 
 bool nb_ring_publish(nb_ring_producer *producer) {

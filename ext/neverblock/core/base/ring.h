@@ -36,6 +36,8 @@ typedef struct nb_ring_producer {
     uint64_t committed;
     uint64_t published;
     uint64_t released_seen; /* the consumer's position at the last look */
+    /* Of the record that is reserved: its bytes, and those left out before it. */
+    uint64_t reserved, padding;
 } nb_ring_producer;
 
 typedef struct nb_ring_consumer {

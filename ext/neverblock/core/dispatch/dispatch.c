@@ -261,7 +261,7 @@ static void commit(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_excha
     channel->backlog++;
     channel->dirty = true;
     exchange->channel = (uint16_t)(channel - dispatch->channels);
-    if (dispatch->has_choice) nb_dispatch_list_handed(dispatch, channel, exchange, place);
+    if (dispatch->has_choice) nb_dispatch_list_handed(dispatch, channel, exchange, place, bytes);
     if (exchange->left_due) tell_or_list(dispatch, exchange);
 }
 
@@ -409,12 +409,13 @@ static void input_retry(nb_dispatch *dispatch) {
 void nb_dispatch_input_send(nb_dispatch *dispatch, const nb_exchange *exchange, size_t bytes, bool last) {
     nb_dispatch_channel *channel = &dispatch->channels[exchange->channel];
     nb_message *message = nb_ring_reserve(&channel->requests, INPUT_MESSAGE_BYTES);
+    size_t message_bytes = sizeof(*message) + bytes;
     NB_ASSERT(message && bytes <= NB_INPUT_PART_BYTES);
     *message = (nb_message){.type = NB_MESSAGE_INPUT,
                             .flags = last ? NB_INPUT_LAST : 0,
-                            .bytes = (uint32_t)(sizeof(*message) + bytes),
+                            .bytes = (uint32_t)message_bytes,
                             .exchange = nb_exchange_id_of(exchange)};
-    nb_ring_commit(&channel->requests, message->bytes);
+    nb_ring_commit(&channel->requests, message_bytes);
     channel->dirty = true;
 }
 

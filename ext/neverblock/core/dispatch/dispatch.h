@@ -242,8 +242,10 @@ bool nb_dispatch_hand(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_ex
 void nb_dispatch_queue_first(nb_dispatch *dispatch, nb_exchange *exchange, nb_waiting *waiting, int body_fd);
 /* Moves what waits into rings, as far as credit and room allow. */
 void nb_dispatch_pump_waiting(nb_dispatch *dispatch);
-/* Lists the exchange as handed. `record`: its record in the channel's ring, committed last. */
-void nb_dispatch_list_handed(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange, void *record);
+/* Lists the exchange as handed. `record`: its record of `bytes` in the channel's ring, committed
+   last. */
+void nb_dispatch_list_handed(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange, void *record,
+                             size_t bytes);
 /* Clears the list of handed exchanges of a lost executor, and closes the files of requests that it
    had not begun with. */
 void nb_dispatch_drop_handed(nb_dispatch_channel *channel);

@@ -23,10 +23,11 @@
    requests, within little more than STUCK_NS. */
 #define QUICK_NS (NB_NS_PER_MS / 20)
 
-void nb_dispatch_list_handed(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange, void *record) {
+void nb_dispatch_list_handed(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_exchange *exchange, void *record,
+                             size_t bytes) {
     exchange->record = record;
     exchange->record_end = nb_ring_end(&channel->requests);
-    exchange->record_bytes = ((const nb_request_message *)record)->message.bytes;
+    exchange->record_bytes = (uint32_t)bytes;
     exchange->handed_ns = dispatch->now_ns;
     exchange->handed_previous = channel->handed_last;
     exchange->handed_next = NULL;
