@@ -214,6 +214,9 @@ class AdminTest < Minitest::Test
       Wire::Client.open(server.admin_url) do |client|
         client.write("HEAD /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
         assert_operator client.response(method: "HEAD")["content-length"].to_i, :>, 1_000
+        client.write("HEAD /events HTTP/1.1\r\nHost: a\r\n\r\n")
+        stream = client.response(method: "HEAD")
+        assert_equal ["text/event-stream", nil], %w[content-type content-length].map { |name| stream[name] }
         client.write("GET /nope?x HTTP/1.1\r\nHost: a\r\n\r\n" \
                      "DELETE /health HTTP/1.1\r\nHost: a\r\n\r\n")
         assert_equal 404, client.response.status

@@ -300,6 +300,7 @@ class FilesNamedTest < ServerProcessCase
     [
       "/other/text.txt", "/internal", "/internal/../secret.txt", "/internal/%2e%2e/secret.txt",
       "/internal/outside.txt", "/internal/none", "/internal/sub", "//internal/text.txt",
+      "/internal/text.txt/", "/internal/text%2Etxt/",
       "http://other.example/x"
     ].each { |name| assert_equal 404, say({ "X-Accel-Redirect" => name }).status, name }
     server.await_stderr(/X-Accel-Redirect: .* no `accel` maps/)

@@ -57,9 +57,18 @@ static void bytes_go_and_come(void **state) {
     close_pair(&p);
 }
 
+static void asks_for_keys(pair *p) {
+    char byte;
+    size_t moved;
+    if (SSL_key_update(p->client.ssl, SSL_KEY_UPDATE_REQUESTED) != 1) return;
+    (void)SSL_do_handshake(p->client.ssl);
+    assert_status(NB_AGAIN, p->near.kind->read(&p->near, &byte, 1, &moved));
+}
+
 /* Sends `size` bytes of a pattern through a socket that is often full, with limits that change from
- * call to call, and checks that the client gets each byte once. */
-static void sends_through_a_narrow_socket(pair *p, uint8_t *bytes, size_t size, int file) {
+ * call to call, and checks that the client gets each byte once. rekeys: the client asks for new keys
+ * (RFC 8446 section 4.6.3), which are told before the next record. */
+static void sends_through_a_narrow_socket(pair *p, uint8_t *bytes, size_t size, int file, bool rekeys) {
     int small = 4096;
     nb_test_random random = {7};
     size_t sent = 0, seen = 0;
@@ -78,6 +87,7 @@ static void sends_through_a_narrow_socket(pair *p, uint8_t *bytes, size_t size, 
             assert_true(status == NB_OK || status == NB_AGAIN);
             assert_true(moved <= most);
             sent += moved;
+            if (rekeys && status == NB_OK) asks_for_keys(p);
         }
         int read = SSL_read(p->client.ssl, got, (int)nb_test_random_below(&random, sizeof(got)) + 1);
         if (read <= 0) continue;
@@ -99,8 +109,10 @@ static void every_byte_leaves_once(void **state) {
     assert_status(NB_OK, nb_file_temporary("/tmp", &file));
     assert_status(NB_OK, nb_file_write_all(file, (const char *)bytes, size));
     open_to(&p, tls_identity_context(&identity), NULL);
-    sends_through_a_narrow_socket(&p, bytes, size, -1);
-    sends_through_a_narrow_socket(&p, bytes, size, file);
+    for (int rekeys = 0; rekeys < 2; rekeys++) {
+        sends_through_a_narrow_socket(&p, bytes, size, -1, rekeys);
+        sends_through_a_narrow_socket(&p, bytes, size, file, rekeys);
+    }
     close_pair(&p);
     free(bytes);
     close(file);

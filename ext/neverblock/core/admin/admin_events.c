@@ -53,6 +53,21 @@ static void send_events(nb_loop *loop, nb_exchange *exchange, nb_slice events) {
     nb_respond_part(&loop->connections, exchange, &part, events.data);
 }
 
+/* The exchange of a stream, while its client is there; else NULL. */
+static nb_exchange *exchange_of(nb_loop *loop, nb_exchange_id id) {
+    nb_exchange *exchange = nb_exchange_find(&loop->connections.exchanges, id);
+    return exchange && exchange->connection ? exchange : NULL;
+}
+
+static void forget_ended(nb_loop *loop) {
+    nb_event_streams *streams = &loop->event_streams;
+    uint16_t kept = 0;
+    for (uint16_t i = 0; i < streams->count; i++) {
+        if (exchange_of(loop, streams->exchanges[i])) streams->exchanges[kept++] = streams->exchanges[i];
+    }
+    streams->count = kept;
+}
+
 void nb_admin_tell(nb_loop *loop) {
     nb_event_streams *streams = &loop->event_streams;
     uint16_t kept = 0;
@@ -60,8 +75,8 @@ void nb_admin_tell(nb_loop *loop) {
     nb_text_init(&text, NB_ADMIN_BODY_BYTES_MAX);
     for (uint16_t i = 0; i < streams->count; i++) {
         nb_exchange_id id = streams->exchanges[i];
-        nb_exchange *exchange = nb_exchange_find(&loop->connections.exchanges, id);
-        if (!exchange || !exchange->connection) continue;
+        nb_exchange *exchange = exchange_of(loop, id);
+        if (!exchange) continue;
         streams->exchanges[kept++] = id;
         if (!has_taken_the_last(exchange)) continue;
         if (text.size == 0) write_events(loop, &text);
@@ -79,9 +94,8 @@ nb_status nb_admin_follow(nb_loop *loop, nb_exchange *exchange) {
     static const char fields[] = "Content-Type: text/event-stream\r\nCache-Control: no-store\r\n"
                                  "X-Accel-Buffering: no\r\n";
     nb_event_streams *streams = &loop->event_streams;
-    if (exchange->response.head_request)
-        return nb_compose_whole(&loop->responses, exchange, 200, NB_SLICE(fields), NB_SLICE(""));
-    if (streams->count == NB_ADMIN_STREAMS_MAX) nb_admin_tell(loop); /* some may have ended */
+    if (exchange->response.head_request) return nb_compose_open(&loop->responses, exchange, 200, NB_SLICE(fields));
+    if (streams->count == NB_ADMIN_STREAMS_MAX) forget_ended(loop);
     if (streams->count == NB_ADMIN_STREAMS_MAX)
         return nb_compose_own(&loop->responses, exchange, 503, full, "Retry-After: 5\r\n");
     nb_status status = nb_compose_open(&loop->responses, exchange, 200, NB_SLICE(fields));

@@ -122,5 +122,6 @@ nb_status nb_compose_whole(nb_responses *responses, nb_exchange *exchange, uint1
 nb_status nb_compose_open(nb_responses *responses, nb_exchange *exchange, uint16_t http_status, nb_slice fields) {
     exchange->response.status = http_status;
     exchange->response.content_length = NB_CONTENT_LENGTH_UNKNOWN;
-    return nb_compose_head(responses, exchange, fields, false, 0);
+    nb_status status = nb_compose_head(responses, exchange, fields, false, 0);
+    return status == NB_OK && !exchange->response.has_content ? finish(responses, exchange, false) : status;
 }

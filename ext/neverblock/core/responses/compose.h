@@ -38,7 +38,8 @@ nb_status nb_compose_own(nb_responses *responses, nb_exchange *exchange, uint16_
 /* The same with given field lines and a body of any length. Both are copied. */
 nb_status nb_compose_whole(nb_responses *responses, nb_exchange *exchange, uint16_t http_status, nb_slice fields,
                            nb_slice body);
-/* Begins an answer of the server itself whose length is not known. nb_compose_part adds to it. */
+/* Begins an answer of the server itself whose length is not known. nb_compose_part adds to it. One
+   to HEAD has ended. */
 nb_status nb_compose_open(nb_responses *responses, nb_exchange *exchange, uint16_t http_status, nb_slice fields);
 
 #endif

@@ -160,6 +160,8 @@ static bool find_root(const nb_responses *responses, nb_slice path, uint16_t *nu
     return name->data != NULL;
 }
 
+static const char no_path[] = "that is no path of a file";
+
 /* Finds the document root and the path under it. NULL: *number and *path are set. Else the reason
  * why not. */
 static const char *resolve(const nb_responses *responses, const nb_named_message *named, nb_slice text,
@@ -170,14 +172,14 @@ static const char *resolve(const nb_responses *responses, const nb_named_message
         if (!accel) return "no `accel` maps the beginning of its path";
         nb_slice rest = {text.data + accel->prefix.size - 1, text.size - accel->prefix.size + 1};
         *number = accel->root;
-        if (nb_file_path_decode(rest, path) == NB_OK) return NULL;
+        if (nb_file_path_decode(rest, path) == NB_OK) return path->folder ? no_path : NULL;
         bool plain = !memchr(rest.data, '%', rest.size); /* nginx also takes unencoded paths */
         nb_slice name = {rest.data + 1, rest.size - 1};
-        return plain && nb_file_path_take(name, path) == NB_OK ? NULL : "that is no path of a file";
+        return plain && nb_file_path_take(name, path) == NB_OK ? NULL : no_path;
     }
     nb_slice name;
     if (!find_root(responses, text, number, &name)) return "it lies in none of the folders of `sendfile { roots }`";
-    return nb_file_path_take(name, path) == NB_OK ? NULL : "that is no path of a file";
+    return nb_file_path_take(name, path) == NB_OK ? NULL : no_path;
 }
 
 /* --- the disk --- */

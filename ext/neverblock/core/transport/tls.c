@@ -61,7 +61,10 @@ typedef struct nb_tls_session {
     size_t client_bytes;
     pthread_mutex_t lock;
     int socket_error; /* errno of the last call of the socket; 0: none */
-    size_t pending;   /* the sender's: plain bytes of a record that is sealed and not sent */
+    /* The sender's: plain bytes that OpenSSL was offered and has not taken, to be offered again. It
+     * may or may not have sealed them: a message of its own goes first (KeyUpdate, an alert). */
+    char *pending; /* owned; NULL: none */
+    size_t pending_bytes;
     size_t ahead;     /* the sender's: plain bytes that were sent and not reported as moved yet */
     bool heard;       /* the client has sent something */
     bool ended;       /* the socket has: the client sends nothing more */
@@ -229,18 +232,35 @@ static nb_status tls_read(nb_transport *transport, void *buffer, size_t bytes, s
     return status;
 }
 
-/* Sends one record. A record that OpenSSL has kept is sent first: it has the bytes, so what is
- * passed does not matter. */
-static nb_status send_record(session *tls, const void *bytes, size_t size) {
-    size_t offered = tls->pending ? tls->pending : size;
-    int sent = SSL_write(tls->ssl, bytes, (int)offered);
+static void drop_pending(session *tls) {
+    nb_free(tls->pending);
+    tls->pending = NULL;
+    tls->pending_bytes = 0;
+}
+
+static nb_status keep_pending(session *tls, const char *bytes, size_t size) {
+    tls->pending = nb_alloc(size);
+    if (!tls->pending) { /* a part of the record may have left */
+        tls->broken = true;
+        errno = ENOMEM;
+        return NB_SYSTEM;
+    }
+    memcpy(tls->pending, bytes, size);
+    tls->pending_bytes = size;
+    return NB_AGAIN;
+}
+
+/* Sends one record: what is pending, or else `bytes`. */
+static nb_status send_record(session *tls, const char *bytes, size_t size) {
+    int sent = tls->pending ? SSL_write(tls->ssl, tls->pending, (int)tls->pending_bytes)
+                            : SSL_write(tls->ssl, bytes, (int)size);
     if (sent > 0) {
-        tls->pending = 0;
+        drop_pending(tls);
         tls->ahead += (size_t)sent;
         return NB_OK;
     }
     nb_status status = status_of(tls, sent);
-    if (status == NB_AGAIN) tls->pending = offered;
+    if (status == NB_AGAIN && !tls->pending) status = keep_pending(tls, bytes, size);
     return status == NB_EOF ? NB_SYSTEM : status;
 }
 
@@ -406,6 +426,7 @@ static void tls_finish(nb_transport *transport) {
 static void tls_abort(nb_transport *transport, int reset) { nb_net_abort(transport->fd, reset != 0); }
 
 static void free_session(session *tls) {
+    drop_pending(tls);
     nb_free(tls->client);
     SSL_free(tls->ssl);
     BIO_free(tls->kernel);
