@@ -100,8 +100,8 @@ module NeverBlock
       Fiber.current.instance_variable_defined?(:@neverblock_killed)
     end
 
-    # Called after a wait that releases the mutex. Ruby 3.1 to 3.3 return without it when the wait of
-    # another library's scheduler was interrupted (Bug #20907).
+    # Called after a wait that releases the mutex. Ruby 3.1 to 3.3 return without it when the wait
+    # of another library's scheduler was interrupted (Bug #20907).
     def self.relock(mutex)
       shielded { mutex.lock } unless mutex.owned?
     end

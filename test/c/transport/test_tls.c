@@ -66,8 +66,8 @@ static void asks_for_keys(pair *p) {
 }
 
 /* Sends `size` bytes of a pattern through a socket that is often full, with limits that change from
- * call to call, and checks that the client gets each byte once. rekeys: the client asks for new keys
- * (RFC 8446 section 4.6.3), which are told before the next record. */
+ * call to call, and checks that the client gets each byte once. rekeys: the client asks for new
+ * keys (RFC 8446 section 4.6.3), which are told before the next record. */
 static void sends_through_a_narrow_socket(pair *p, uint8_t *bytes, size_t size, int file, bool rekeys) {
     int small = 4096;
     nb_test_random random = {7};

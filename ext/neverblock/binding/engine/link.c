@@ -136,7 +136,7 @@ static loop_call call_of(VALUE self) {
 static void *without_lock_serve(void *argument) {
     loop_call *call = argument;
     call->status = nb_server_channel_serve(call->server, call->end->channel, call->end->number, call->end->pid);
-    call->end->serves = call->status == NB_OK; /* here, as what is raised into the thread comes after the call */
+    call->end->serves = call->status == NB_OK;
     return NULL;
 }
 

@@ -28,8 +28,8 @@ nb_task *nb_task_take(nb_executor *executor);
 void nb_task_give_back(nb_task *task);
 /* Has the task's fiber not begun with the request that it was switched to for? */
 bool nb_task_not_begun(const nb_task *task, const nb_request_message *request);
-/* Copies the record of a request that has not begun, of `bytes`, as its space goes back to the ring.
-   From then on no other process may run the request. Raises NoMemoryError. */
+/* Copies the record of a request that has not begun, of `bytes`, as its space goes back to the
+   ring. From then on no other process may run the request. Raises NoMemoryError. */
 void nb_task_own_request(nb_task *task, size_t bytes);
 /* Puts a task whose fiber could not begin back into the pool, without that fiber and its
    request. */

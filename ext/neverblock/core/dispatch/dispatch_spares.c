@@ -54,7 +54,8 @@ bool nb_dispatch_is_paused(const nb_dispatch *dispatch, const nb_dispatch_channe
     return !first || is_full(dispatch, first);
 }
 
-/* Its spare, which joins the dispatch at the first call. NULL: it has none, or there is no place. */
+/* Its spare, which joins the dispatch at the first call. NULL: it has none, or there is no
+   place. */
 static nb_dispatch_channel *ready_spare(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     if (channel->uncalled_spare) {
         if (channel->retire_due || channel->stop_due || nb_dispatch_spare_add(dispatch, channel) != NB_OK) return NULL;

@@ -65,13 +65,13 @@ typedef struct nb_tls_session {
      * may or may not have sealed them: a message of its own goes first (KeyUpdate, an alert). */
     char *pending; /* owned; NULL: none */
     size_t pending_bytes;
-    size_t ahead;     /* the sender's: plain bytes that were sent and not reported as moved yet */
-    bool heard;       /* the client has sent something */
-    bool ended;       /* the socket has: the client sends nothing more */
-    bool done;        /* the handshake is */
-    bool broken;      /* nothing more may be sent, not even an alert */
-    bool rekeyed;     /* the client has asked for keys that the kernel cannot take */
-    BIO *kernel;      /* OpenSSL's own BIO of the socket, which knows kTLS; NULL: not to be used */
+    size_t ahead; /* the sender's: plain bytes that were sent and not reported as moved yet */
+    bool heard;   /* the client has sent something */
+    bool ended;   /* the socket has: the client sends nothing more */
+    bool done;    /* the handshake is */
+    bool broken;  /* nothing more may be sent, not even an alert */
+    bool rekeyed; /* the client has asked for keys that the kernel cannot take */
+    BIO *kernel;  /* OpenSSL's own BIO of the socket, which knows kTLS; NULL: not to be used */
 } session;
 
 /* --- the socket, as OpenSSL sees it --- */
