@@ -208,6 +208,18 @@ module DownloadReports
     assert_operator told["bytes"], :<, LARGE_BYTES
   end
 
+  def test_the_bytes_of_a_client_that_leaves_are_counted
+    received = 10_000_000
+    connect do |client|
+      client.get("#{path("large.bin")}?counted_bytes")
+      client.take(received)
+      client.abort
+    end
+    told = report("counted_bytes")
+    assert_equal "aborted", told["result"] if told["bytes"] < LARGE_BYTES
+    assert_operator told["bytes"], :>=, received - 1_000, "the head of the response aside"
+  end
+
   def test_a_client_that_stops_reading_is_timed_out
     begin_large("sleeps") { assert_equal "timed_out", report("sleeps")["result"] }
   end
@@ -220,7 +232,7 @@ module DownloadReports
     get(path, "called")
     words = called("called")
     assert_equal ["called", path, "10", "Float", "Float", "complete"], words.drop(1)
-    assert_equal self.class.workers.empty?, words.first.to_i == self.class.server.pid
+    assert_equal self.class.front?, words.first.to_i != self.class.server.pid
   end
 
   def test_on_download_that_raises_is_an_entry_of_the_log_and_no_more
@@ -251,15 +263,37 @@ end
 class DownloadReportsTest < ServerProcessCase
   include DownloadReports
 
-  def self.workers
-    ServerProcess.workers?([]) ? ["-w", "2"] : []
-  end
+  def self.front? = ServerProcess.workers?([])
+  def self.workers = front? ? %w[-w 2] : []
 end
 
 class DownloadReportsWithWorkersTest < ServerProcessCase
   include DownloadReports
 
-  def self.workers
-    %w[-w 2]
+  def self.front? = true
+  def self.workers = %w[-w 2]
+end
+
+# File workers send all of it.
+class DownloadReportsBlockingTest < ServerProcessCase
+  include DownloadReports
+
+  def self.front? = ServerProcess.workers?([])
+  def self.workers = %w[--algorithm sba]
+
+  def test_the_bytes_of_a_download_that_the_server_stops_are_counted
+    received = 10_000_000
+    ServerProcess.run(self.class.app, **self.class.server_options) do |server|
+      server.connect do |client|
+        client.get("#{path("large.bin")}?stopped")
+        client.take(received)
+        Process.kill("TERM", server.pid)
+        server.await_stderr(/a second signal aborts/)
+        server.stop(expect: nil)
+      end
+    end
+    told = report("stopped")
+    assert_equal "aborted", told["result"]
+    assert_operator told["bytes"], :>=, received - 1_000, "the head of the response aside"
   end
 end

@@ -355,6 +355,7 @@ void nb_connection_leave(nb_connections *connections, nb_connection *connection)
     (void)nb_poll_remove(connections->poll, connection->transport.fd);
     nb_connection_abort_exchanges(connections, connection);
     if (opened) connection->protocol->close(connection);
+    nb_connection_count_worker(connections, connection);
     nb_stages_connection_end(connections->responses->stages, &connection->leaving);
     nb_downloads_connection_end(connections->downloads, &connection->downloads, connection->sent);
     nb_buffer_release(&connection->input, connections->pool);

@@ -23,6 +23,8 @@ void nb_connection_read(nb_connections *connections, nb_connection *connection);
 bool nb_connection_wants_read(const nb_connection *connection);
 /* Ends the transport and buries the connection. */
 void nb_connection_close(nb_connections *connections, nb_connection *connection, bool reset);
+/* Counts what a file worker has sent and was not counted. */
+void nb_connection_count_worker(nb_connections *connections, nb_connection *connection);
 /* Ends the sending and the transport of a connection that nb_connection_leave has ended. When a
  * file worker has the sending, that is done when it is returned. */
 void nb_connection_end_sending(nb_connections *connections, nb_connection *connection, bool reset);

@@ -176,9 +176,13 @@ void nb_connection_end_sending(nb_connections *connections, nb_connection *conne
     nb_connection_close(connections, connection, reset);
 }
 
+void nb_connection_count_worker(nb_connections *connections, nb_connection *connection) {
+    if (connection->sending) count_of_files(connections, connection, nb_sending_progress(connection->sending));
+}
+
 void nb_connection_returned(nb_connections *connections, nb_connection *connection) {
     (void)nb_sending_take_back(connection->sending);
-    count_of_files(connections, connection, nb_sending_progress(connection->sending));
+    nb_connection_count_worker(connections, connection);
     give_unsent(connections, connection);
     if (connection->state != NB_CONNECTION_ENDED) {
         connection->returned = true;
@@ -265,7 +269,7 @@ bool nb_connection_is_too_slow(nb_connections *connections, nb_connection *conne
     int64_t window_ns = connections->settings.body_timeout_ms * NB_NS_PER_MS;
     if (connection->waits == NB_WAITS_TURN) return false;
     if (connection->waits == NB_WAITS_WORKER) {
-        count_of_files(connections, connection, nb_sending_progress(connection->sending));
+        nb_connection_count_worker(connections, connection);
         if (!nb_sending_waits_since(connection->sending, connections->time->now_ns - window_ns)) return false;
     }
     uint64_t least = (uint64_t)connections->settings.rate_min * connections->settings.body_timeout_ms / 1000;
