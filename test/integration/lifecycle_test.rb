@@ -131,6 +131,21 @@ class LifecycleTest < Minitest::Test
     end
   end
 
+  def test_clients_that_wait_to_be_accepted_when_it_stops_are_served
+    ServerProcess.run(HELLO) do |server|
+      assert_equal "hello /", get(server.url, "/")
+      Process.kill("STOP", server.pid)
+      clients = Array.new(300) do
+        Wire::Client.new(server.url).tap { |client| client.get("/waits") }
+      end
+      Process.kill("TERM", server.pid)
+      Process.kill("CONT", server.pid)
+
+      assert_equal ["hello /waits"], clients.map { |client| client.response.body }.uniq
+      clients.each(&:close)
+    end
+  end
+
   def test_an_idle_connection_does_not_hold_up_the_end
     server = ServerProcess.new(HELLO).start
     uri = URI(server.url)

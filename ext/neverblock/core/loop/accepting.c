@@ -22,6 +22,10 @@
    served. */
 #define ACCEPT_BATCH 64
 
+/* Batches of a listener that is closed then: as many clients as may wait by default, and as many
+   again that come meanwhile. */
+#define LAST_BATCHES 32
+
 /* Nothing reports that there is a descriptor again, so accepting is tried this often. */
 #define RETRY_NS (100 * NB_NS_PER_MS)
 
@@ -282,7 +286,8 @@ static void find_no_room(nb_loop *loop, nb_listener *listener, nb_loop *idle) {
     if (over && turn_away(loop, listener)) return;
     if (idle) ask_for_room(idle);
     loop->waits_for_room = true;
-    pause_until(loop, idle ? 0 : loop->time.now_ns + (over ? RETRY_NS : left_ns));
+    /* What is idle there may be busy when that loop looks. */
+    pause_until(loop, loop->time.now_ns + (idle || over ? RETRY_NS : left_ns));
     nb_doorbell_announce(&loop->all->room_bell); /* the next turn looks again before it sleeps */
 }
 
@@ -319,10 +324,21 @@ static bool accept_one(nb_loop *loop, nb_listener *listener, bool told) {
     return false;
 }
 
-void nb_listener_accept(nb_loop *loop, nb_listener *listener) {
-    for (int i = 0; i < ACCEPT_BATCH && listener->fd >= 0; i++) {
-        bool paused = !listener->admin && loop->listening_paused;
-        if (paused || !(listener->admin ? accept_admin(loop, listener) : accept_one(loop, listener, i == 0))) return;
+bool nb_listener_accept(nb_loop *loop, nb_listener *listener) {
+    for (int i = 0; i < ACCEPT_BATCH; i++) {
+        bool paused = listener->fd < 0 || (!listener->admin && loop->listening_paused);
+        bool more = !paused && (listener->admin ? accept_admin(loop, listener) : accept_one(loop, listener, i == 0));
+        if (!more) return false;
+    }
+    return true;
+}
+
+void nb_listeners_empty(nb_loop *loop) {
+    for (uint16_t i = 0; i < loop->listener_count; i++) {
+        bool more = true;
+        for (int batch = 0; more && batch < LAST_BATCHES; batch++) {
+            more = nb_listener_accept(loop, &loop->listeners[i]);
+        }
     }
 }
 

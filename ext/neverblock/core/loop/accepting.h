@@ -29,7 +29,10 @@
 
 #include "loop/loop_state.h"
 
-void nb_listener_accept(nb_loop *loop, nb_listener *listener);
+/* Accepts some of the waiting clients. True: more may wait. */
+bool nb_listener_accept(nb_loop *loop, nb_listener *listener);
+/* Accepts all that wait, before the listeners are closed. */
+void nb_listeners_empty(nb_loop *loop);
 /* Registers or unregisters all listeners with the poller. Admin listeners are never paused. */
 void nb_listeners_pause(nb_loop *loop, bool pause);
 /* Resumes listening where it may, after a connection ended or time has passed. */

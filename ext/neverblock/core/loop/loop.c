@@ -524,9 +524,7 @@ static void start_drain(nb_loop *loop) {
     loop->connections.draining = true;
     atomic_store_explicit(&loop->drain, true, memory_order_release); /* a stop drains too */
     loop->drain_deadline_ns = loop->time.now_ns + loop->config.shutdown_timeout_ms * NB_NS_PER_MS;
-    for (uint16_t i = 0; i < loop->listener_count; i++) {
-        nb_listener_accept(loop, &loop->listeners[i]);
-    }
+    nb_listeners_empty(loop);
     nb_listeners_close(loop, false);
     nb_listeners_take_arrivals(loop); /* no more will arrive */
     for (nb_connection *connection = loop->connections.open, *next; connection; connection = next) {
@@ -622,7 +620,7 @@ static void serve(nb_loop *loop, const nb_loop_events *events) {
     for (size_t i = 0; i < events->count; i++) {
         uint64_t cookie = events->each[i].cookie;
         if (cookie < NB_LISTENERS_MAX) {
-            nb_listener_accept(loop, &loop->listeners[cookie]);
+            (void)nb_listener_accept(loop, &loop->listeners[cookie]);
         } else if (cookie == WAKE_COOKIE) {
             if (!loop->wake_is_edge) nb_wake_clear(&loop->wake);
         } else if (cookie == GUEST_COOKIE) {
