@@ -377,12 +377,13 @@ static nb_status kernel_writev(nb_transport *transport, const struct iovec *part
     return status;
 }
 
+/* The call is made without the lock, as it may wait for the disk. What a client's new keys meet
+ * meanwhile ends the connection, as it would a moment later. */
 static nb_status kernel_sendfile(nb_transport *transport, int file_fd, uint64_t offset, size_t bytes, size_t *moved) {
     lock(transport);
     nb_status status = may_send(transport->tls);
-    if (status == NB_OK) status = nb_os_sendfile(transport->fd, file_fd, offset, bytes, moved);
     unlock(transport);
-    return status;
+    return status == NB_OK ? nb_os_sendfile(transport->fd, file_fd, offset, bytes, moved) : status;
 }
 
 static nb_status kernel_read(nb_transport *transport, void *buffer, size_t bytes, size_t *moved) {
