@@ -68,7 +68,7 @@ SOURCES = {
     admin admin_actions admin_advice admin_events admin_fibers admin_metrics admin_observed
     admin_slowest admin_status fiber_choice json openmetrics shown shown_request
   ],
-  "core/server" => %w[server],
+  "core/server" => %w[server server_listen],
   "binding/base" => %w[exit_limit forks module process_watchdog protect ruby_log],
   "binding/mysql" => %w[mysql mysql_handles mysql_unlock],
   "binding/engine" => %w[engine engine_algorithms engine_files engine_reports engine_tls link],

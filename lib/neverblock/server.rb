@@ -32,10 +32,12 @@ module NeverBlock
     # @param app [#call] a Rack application
     # @param log [Log, nil] nil: a new one on config.log_fd
     # @param native [Module] the module of Engine, Executor and Log
-    def initialize(config, app, log: nil, native: NeverBlock)
+    # @param inheritance [Inheritance] sockets that addresses take
+    def initialize(config, app, log: nil, native: NeverBlock, inheritance: Inheritance.new)
       @config = config
       @app = app
       @native = native
+      @inheritance = inheritance
       @log = log || native::Log.new(config.log_fd)
       @log.format = config.log_format
       @threads = []
@@ -64,7 +66,7 @@ module NeverBlock
 
       Application.require_rack
       NeverBlock.serving = Serving.new(fibers: config.fibers, log: log)
-      @io_loop = IoLoop.new(config, log, native: @native)
+      @io_loop = IoLoop.new(config, log, native: @native, inheritance: @inheritance)
       executors = make_executors
       @io_loop.start
       @rules = LaneRules.follow(->(rules) { @io_loop.lane_rules = rules })
@@ -109,6 +111,23 @@ module NeverBlock
     # @return [Boolean] whether there are any
     def renew_certificates
       @io_loop&.renew_certificates || false
+    end
+
+    # @return [Array<Integer>] copies of the descriptors of its listening sockets, the caller's
+    # @raise [SystemCallError]
+    def copy_listeners
+      @io_loop.engine.copy_listeners
+    end
+
+    # @return [Boolean] whether its socket files are another program's to remove
+    def keeps_paths?
+      @io_loop.keeps_paths?
+    end
+
+    # Another process listens at its sockets: their files are not removed.
+    # @return [void]
+    def keep_paths
+      @io_loop.engine.keep_paths
     end
 
     # Called before the process exits without waiting for running requests.

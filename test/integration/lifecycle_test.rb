@@ -165,7 +165,6 @@ class LifecycleTest < Minitest::Test
       {
         "HUP" => "this server is one process",
         "USR1" => "HUP or `neverblock reload` loads new code",
-        "USR2" => "upgrading in place is not supported yet",
         "TTIN" => "this server is one process",
         "TTOU" => "this server is one process"
       }.each do |signal, what|

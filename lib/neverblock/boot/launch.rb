@@ -25,7 +25,7 @@ module NeverBlock
       # @param out [IO] receives "Listening on URL"
       # @param origin [Cluster::Origin, nil] how this command was started; nil: the application
       #   cannot be loaded again
-      # @param again [#call, nil] starts this process again; nil: it cannot be started again
+      # @param again [Again, nil] starts this process again; nil: it cannot be started again
       # @param greet [#call, nil] called with the server once it listens
       def initialize(settings, environment, out: $stdout, origin: nil, again: nil, greet: nil)
         @settings = settings
@@ -51,7 +51,7 @@ module NeverBlock
         lines = [*(Stacks.notice if deep), *spool, *limits.raise_descriptors,
                  *limits.tight_memory(workers), *warnings]
         status = holding_pidfile { serve(config, name, lines, &load) }
-        @again.call if @runner.again? && status.zero?
+        @again.exec if @runner.again? && status.zero?
         status
       end
 
@@ -75,8 +75,8 @@ module NeverBlock
         controlled(server) do |problem|
           banner = Notices.banner(config, name, workers)
           notices = [banner, *lines, problem].compact
-          @runner = Server::Runner.new(server, out: @out, notices: notices, greet: @greet,
-                                               abandon: method(:abandon))
+          @runner = Server::Runner.new(server, out: @out, notices: notices, again: @again,
+                                               greet: method(:greet), abandon: method(:abandon))
           accompanied(server, config) { @runner.run }
         end
       end
@@ -105,12 +105,31 @@ module NeverBlock
       # @yieldparam problem [String, nil] why the control socket could not be opened
       def controlled(server)
         if @settings[:pidfile]
-          commands = Server::Control::Commands.new(server).to_h
+          upgrade = ->(&progress) { @runner.upgrade(&progress) }
+          commands = Server::Control::Commands.new(server, upgrade: upgrade).to_h
           @control = Server::Control.new(@settings[:pidfile], commands)
         end
-        status = yield @control&.open
+        status = yield (@control&.open unless predecessor)
       ensure
         @control&.close(status)
+      end
+
+      # The server that this one replaces has pidfile and control socket until this one serves.
+      def greet(server)
+        if predecessor
+          @pidfile&.take(after: predecessor)
+          @control&.open&.then { |problem| server.log.warn(problem) }
+          @again.inheritance.ready
+        end
+        @greet&.call(server)
+      end
+
+      def predecessor
+        @again&.inheritance&.predecessor
+      end
+
+      def passed_on
+        @again ? { inheritance: @again.inheritance } : {}
       end
 
       def single(config, lines)
@@ -122,14 +141,15 @@ module NeverBlock
         NeverBlock.offload_threads = @settings[:"executor.offload_threads"]
         Heap.warm
         NeverBlock::Heap.make_room_beside_application
-        Server.new(config, app)
+        Server.new(config, app, **passed_on)
       end
 
       # Another process loads the application, unless it is loaded here already.
       def front(&load)
         require "neverblock/cluster/front"
         app = @origin ? nil : load.call
-        Cluster::Front.new(@settings, origin: @origin, environment: @environment, app: app)
+        Cluster::Front.new(@settings, origin: @origin, environment: @environment, app: app,
+                                      **passed_on)
       end
 
       def workers
@@ -138,7 +158,8 @@ module NeverBlock
 
       def holding_pidfile
         path = @settings[:pidfile]
-        @pidfile = Server::PidFile.new(path).take if path
+        @pidfile = Server::PidFile.new(path) if path
+        @pidfile&.take unless predecessor
         yield
       ensure
         @pidfile&.release

@@ -6,13 +6,12 @@
 
 require "neverblock/version"
 require "neverblock/errors"
-require "neverblock/cli/not_yet"
 require "neverblock/cli/options"
 require "neverblock/config/suggestion"
 
 module NeverBlock
   module CLI
-    COMMANDS = %w[serve init check files stop reload status fibers advise top bench].freeze
+    COMMANDS = %w[serve init check files stop reload upgrade status fibers advise top bench].freeze
     OK = 0
     FAILED = 1
     INTERRUPTED = 130 # 128 + SIGINT, as shells report it
@@ -63,12 +62,12 @@ module NeverBlock
       when "bench" then return bench(argv)
       when "stop" then return stop(argv, env, out)
       when "reload" then return reload(argv, env, out)
+      when "upgrade" then return upgrade(argv, env, out)
       when "status" then return status(argv, out)
       when "fibers" then return fibers(argv, out)
       when "advise" then return advise(argv, out)
       when "top" then return top(argv, env, out)
       end
-      NotYet.check_command(argv.first)
       options = Options.parse(argv, env)
       case options.action
       when :help then out.puts(options.help)
@@ -132,6 +131,11 @@ module NeverBlock
       Reload.new(argv, env: env, out: out).run
     end
 
+    def upgrade(argv, env, out)
+      require "neverblock/cli/upgrade"
+      Upgrade.new(argv, env: env, out: out).run
+    end
+
     def fibers(argv, out)
       require "neverblock/cli/fibers"
       Fibers.new(argv, out: out).run
@@ -171,6 +175,6 @@ module NeverBlock
     end
 
     private_class_method :dispatch, :check_surroundings, :serve, :check, :files, :bench, :stop,
-                         :reload, :status, :advise, :top, :complain, :one_line
+                         :reload, :upgrade, :status, :advise, :top, :complain, :one_line
   end
 end

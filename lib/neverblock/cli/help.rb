@@ -3,7 +3,6 @@
 # The text of `neverblock --help`, and the sample configuration file of `neverblock --help-config`.
 # Both are made from the catalog.
 
-require "neverblock/cli/not_yet"
 require "neverblock/config/catalog"
 
 module NeverBlock
@@ -31,8 +30,9 @@ module NeverBlock
         Precedence: a command-line option, then the environment ($NAME), then
         #{Catalog[:config].default}, then the default.
         Signals: TERM and INT let running requests end, then stop the server; a second one
-        aborts them. HUP reads certificates anew. With workers, HUP reloads too, TTIN and TTOU
-        add and remove a worker.
+        aborts them. HUP reads certificates anew, USR2 puts a new process in its place
+        (neverblock upgrade). With workers, HUP reloads too, TTIN and TTOU add and remove a
+        worker.
         NB_DEBUG=1 shows the trace of a failed start.
 
         Examples:
@@ -52,6 +52,8 @@ module NeverBlock
             neverblock files DIR                 serve a folder
             neverblock stop                      stop a running server
             neverblock reload                    load new code without closing a connection
+            neverblock upgrade                   put a new process in its place, at its sockets
+            neverblock upgrade                   put a new process in its place, at the same sockets
             neverblock status                    figures of a running server
             neverblock fibers                    what each of its requests does and waits for
             neverblock advise                    what they waited for and need not have
@@ -64,9 +66,8 @@ module NeverBlock
       # @return [String]
       def text
         rows = Catalog::OPTIONS.reject { |row| row.flags.empty? }
-        working, later = rows.partition { |row| row.later.nil? || row.works.any? }
-        sections = working.group_by(&:section).map { |name, list| section(name, list) }
-        "#{HEAD}#{sections.join}#{OTHER}#{not_yet(later)}"
+        sections = rows.group_by(&:section).map { |name, list| section(name, list) }
+        "#{HEAD}#{sections.join}#{OTHER}"
       end
 
       # @return [String] a configuration file in which every line is a comment
@@ -112,13 +113,6 @@ module NeverBlock
       # Whether the argument's name says what the value is.
       def plain?(row)
         row.argument.nil? || TOLD_BY_ARGUMENT.include?(row.type.class)
-      end
-
-      def not_yet(rows)
-        lines = rows.map { |row| entry(row, row.later) }.join
-        commands = NotYet::COMMANDS.keys
-        rest = "    the command#{"s" if commands.size > 1} #{commands.join(", ")}\n"
-        "\nKnown and not supported yet; each is refused:\n#{lines}#{rest}"
       end
 
       def entry(row, words)
@@ -184,7 +178,7 @@ module NeverBlock
       end
 
       private_constant :TOLD_BY_ARGUMENT
-      private_class_method :section, :about, :default, :plain?, :not_yet, :entry, :sample_group,
+      private_class_method :section, :about, :default, :plain?, :entry, :sample_group,
                            :sample_line, :example, :wrap
     end
   end

@@ -5,7 +5,6 @@
 
 require "optparse"
 require "neverblock/cli/help"
-require "neverblock/cli/not_yet"
 require "neverblock/cli/others"
 require "neverblock/config/settings"
 require "neverblock/config/user_file"
@@ -134,8 +133,7 @@ module NeverBlock
       end
 
       def refuse_word(word)
-        commands = CLI::COMMANDS + NotYet::COMMANDS.keys
-        if commands.include?(word)
+        if CLI::COMMANDS.include?(word)
           raise ConfigError, "#{word} is a command; a command comes first: neverblock #{word}"
         end
 
@@ -144,7 +142,7 @@ module NeverBlock
 
         shown = word.match?(/\A[\w.-]+\z/) ? word : word.inspect
         raise ConfigError, "there is no command and no file #{shown}" \
-                           "#{Suggestion.for(word, commands)}; " \
+                           "#{Suggestion.for(word, CLI::COMMANDS)}; " \
                            "commands are #{CLI::COMMANDS.join(", ")}"
       end
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The command lines of `neverblock stop` and `neverblock reload`, and their --help. Both find the
+# The command lines of `neverblock stop`, `reload` and `upgrade`, and their --help. They find the
 # server by its pidfile.
 
 require "neverblock/cli/command_line"
@@ -38,7 +38,7 @@ module NeverBlock
               neverblock stop --pidfile tmp/app.pid
               neverblock stop --now                   the pidfile of config/neverblock.rb
         TEXT
-        "reload" => <<~TEXT
+        "reload" => <<~TEXT,
           Usage: neverblock reload [options]
 
           Loads new code into a running server. New workers start beside the old ones and take
@@ -57,12 +57,32 @@ module NeverBlock
               neverblock -w auto --pidfile tmp/app.pid
               neverblock reload --pidfile tmp/app.pid || echo "the old version still serves"
         TEXT
+        "upgrade" => <<~TEXT
+          Usage: neverblock upgrade [options]
+
+          Starts the server's command again, beside the running one and at the same sockets: with
+          new code, new gems, another Ruby, another configuration. When the new process serves, the
+          old one lets its requests end, and ends. No connection is refused. When the new one does
+          not start, the old one goes on. Waits for that and reports the result. For code alone
+          `neverblock reload` is enough, where there are workers.
+
+          #{WHICH}
+          -h, --help            show this help
+
+          Exit status: 0 when the new process serves; 1 when it did not start (the reason is
+          printed), or when there is no such server. In a container whose first process is the
+          server, start a new container instead.
+
+          Examples:
+              neverblock --pidfile tmp/app.pid
+              neverblock upgrade --pidfile tmp/app.pid || echo "the old process still serves"
+        TEXT
       }.freeze
 
       # @return [Boolean] whether running requests are aborted
       attr_reader :now
 
-      # @param command [String] "stop" or "reload"
+      # @param command [String] "stop", "reload" or "upgrade"
       # @param argv [Array<String>] the words after it
       # @raise [ConfigError]
       def initialize(command, argv)

@@ -2,6 +2,7 @@
 
 # `neverblock serve`: runs the rackup file of the command line in this process.
 
+require "neverblock/boot/again"
 require "neverblock/boot/application"
 require "neverblock/boot/exit_limit"
 require "neverblock/boot/init"
@@ -9,6 +10,7 @@ require "neverblock/boot/launch"
 require "neverblock/cluster/origin"
 require "neverblock/config/directory"
 require "neverblock/config/environment"
+require "neverblock/server/inheritance"
 
 module NeverBlock
   module CLI
@@ -20,6 +22,7 @@ module NeverBlock
         @options = options
         @environment = Config::Environment.new(env)
         @out = out
+        @inheritance = Server::Inheritance.take(env)
         # Made first: it records the state of the process before anything changes it.
         @origin = Cluster::Origin.new(rackup: options.rackup)
       end
@@ -27,22 +30,30 @@ module NeverBlock
       # @return [Integer] exit status, when the server has ended
       # @raise [Error] when it cannot start
       def run
+        serve
+      rescue StandardError, ScriptError => e
+        @inheritance.failed(e.message)
+        raise
+      end
+
+      private
+
+      def serve
         settings = @options.settings
         settings.binds
         @origin.follow(settings[:directory])
         Config::Directory.enter(settings[:directory])
         rackup = Application.locate(@options.rackup)
         workers = Boot::Processors.workers(settings[:workers])
+        @contained = ::Process.pid == Boot::Init::FIRST
         Boot::Init.new.become if Boot::Init.needed?(workers)
         Boot::ExitLimit.prepare
         launch(settings).run { Application.load(rackup) }
       end
 
-      private
-
       def launch(settings)
-        Boot::Launch.new(settings, @environment, out: @out, origin: @origin,
-                                                 again: @origin.method(:start_again))
+        again = Boot::Again.new(@origin, inheritance: @inheritance, contained: @contained)
+        Boot::Launch.new(settings, @environment, out: @out, origin: @origin, again: again)
       end
     end
   end

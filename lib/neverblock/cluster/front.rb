@@ -32,13 +32,16 @@ module NeverBlock
       # @param environment [Config::Environment]
       # @param app [#call, nil] the application; only without origin
       # @param native [Module] the module of Engine and Log
-      def initialize(settings, origin: nil, environment: nil, app: nil, native: NeverBlock)
+      # @param inheritance [Server::Inheritance] sockets that addresses take
+      def initialize(settings, origin: nil, environment: nil, app: nil, native: NeverBlock,
+                     inheritance: Server::Inheritance.new)
         @settings = settings
         @config = settings.config
         @origin = origin
         @environment = environment
         @app = app
         @native = native
+        @inheritance = inheritance
         @log = native::Log.new(config.log_fd)
         @log.format = config.log_format
         @lock = Mutex.new
@@ -107,6 +110,23 @@ module NeverBlock
       # @return [Boolean] whether there are any
       def renew_certificates
         @io_loop&.renew_certificates || false
+      end
+
+      # @return [Array<Integer>] copies of the descriptors of its listening sockets, the caller's
+      # @raise [SystemCallError]
+      def copy_listeners
+        @io_loop.engine.copy_listeners
+      end
+
+      # @return [Boolean] whether its socket files are another program's to remove
+      def keeps_paths?
+        @io_loop.keeps_paths?
+      end
+
+      # Another process listens at its sockets: their files are not removed.
+      # @return [void]
+      def keep_paths
+        @io_loop.engine.keep_paths
       end
 
       # Adds a worker. Returns at once. Thread-safe.
@@ -195,7 +215,7 @@ module NeverBlock
       def make_io_loop(workers)
         on_download = ->(reports) { @supervisor.post(:downloads_ended, reports) }
         Server::IoLoop.new(config, log, native: @native, front: 1, processes: workers,
-                                        on_download: on_download,
+                                        on_download: on_download, inheritance: @inheritance,
                                         commands: Server::Control::Commands.new(self).to_h)
       end
 

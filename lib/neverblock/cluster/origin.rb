@@ -79,11 +79,21 @@ module NeverBlock
       end
 
       # Replaces this process by a new start of the command. Never returns.
-      # @param further [Hash{String => String}] variables of its environment
+      # @param further [Hash{String => String, nil}] variables of its environment; nil: not that one
+      # @param descriptors [Array<Integer>] that stay open
       # @raise [SystemCallError]
-      def start_again(further = {})
-        ::Process.exec({ **@environment, **further }, *command_words,
-                       unsetenv_others: true, chdir: directory)
+      def start_again(further = {}, descriptors = [])
+        ::Process.exec(again(further), *command_words, **again_options(descriptors))
+      end
+
+      # Starts the command as a further process.
+      # @param further [Hash{String => String, nil}] as of #start_again
+      # @param descriptors [Array<Integer>] that are open there
+      # @return [Integer] process id
+      # @raise [SystemCallError]
+      def spawn_again(further = {}, descriptors = [])
+        ::Process.spawn(again(further), *command_words, close_others: true,
+                                                        **again_options(descriptors))
       end
 
       # @param fd [Integer]
@@ -96,6 +106,16 @@ module NeverBlock
       end
 
       private
+
+      def again(further)
+        env = { **@environment, **further }.compact
+        env["BUNDLE_GEMFILE"] = moved(env["BUNDLE_GEMFILE"]) if env["BUNDLE_GEMFILE"]
+        env
+      end
+
+      def again_options(descriptors)
+        { unsetenv_others: true, chdir: directory, **descriptors.to_h { |fd| [fd, fd] } }
+      end
 
       def command_words
         [RbConfig.ruby, *@flags, moved(EXECUTABLE), *@words]

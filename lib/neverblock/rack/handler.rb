@@ -5,6 +5,7 @@
 # The server runs in this process. It is the same for Rack 2 (Rack::Handler) and Rack 3
 # (Rackup::Handler).
 
+require "neverblock/boot/again"
 require "neverblock/boot/launch"
 require "neverblock/cli/commands"
 require "neverblock/config/settings"
@@ -142,7 +143,7 @@ module NeverBlock
     # `rails server` tells the command that restarts it.
     def again
       command = @options[:restart_cmd]
-      command && -> { ::Process.exec(command) }
+      Boot::Again::ByCommand.new(command) if command
     end
 
     def environment

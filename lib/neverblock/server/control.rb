@@ -11,6 +11,8 @@
 #                    shutdown), workers [{ number, pid, state }]
 #   reload           the same; or an error that tells why the old version still serves
 #   workers +1, -1   the same
+#   upgrade          pid (of the process that serves from now on); or an error that tells why the
+#                    running one goes on
 #   end              answered by #close: status (the server's exit status)
 #
 # Each client has a thread of its own, so that a long reload does not delay other commands. There
@@ -34,6 +36,8 @@ module NeverBlock
       LINE_S = 5
       # Seconds to wait when descriptors are exhausted.
       FULL_S = 1
+      # Seconds a running command has when the server ends.
+      LAST_WORDS_S = 0.5
       # The command that is answered when the server ends.
       END_COMMAND = "end"
 
@@ -81,7 +85,7 @@ module NeverBlock
         waiting = @lock.synchronize { @waiting.dup }
         waiting.each { |socket| tell(socket, { ok: true, status: status }) }
         @lock.synchronize { @clients.dup }.each do |thread, socket|
-          thread.kill.join unless thread == Thread.current
+          end_client(thread) unless thread == Thread.current
           socket.close
         end
       end
@@ -113,6 +117,11 @@ module NeverBlock
       def identity
         stat = File.lstat(path)
         [stat.dev, stat.ino]
+      end
+
+      # One that has its result is about to tell it.
+      def end_client(thread)
+        thread.join(LAST_WORDS_S) || thread.kill.join
       end
 
       def stop_accepting

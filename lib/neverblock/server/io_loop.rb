@@ -10,6 +10,7 @@ require "neverblock/server/admin_commands"
 require "neverblock/server/lane_rules"
 require "neverblock/log/core_lines"
 require "neverblock/server/folders"
+require "neverblock/server/inheritance"
 require "neverblock/server/listening"
 require "neverblock/tls/acme"
 require "neverblock/tls/listeners"
@@ -41,12 +42,14 @@ module NeverBlock
       #   blocks
       # @param commands [Hash{String => #call}, nil] what clients of the admin address may ask for,
       #   with its token; see Control#initialize
+      # @param inheritance [Inheritance] sockets that addresses take
       # @param settings [Hash] further settings of the engine
       # @raise [StartError] when it cannot listen on an address; nothing is left open then
       def initialize(config, log, native: NeverBlock, on_download: nil, processes: 1, commands: nil,
-                     **settings)
+                     inheritance: Inheritance.new, **settings)
         @native = native
         @log = log
+        @inheritance = inheritance
         check_compression(config)
         @core_lines = core_lines(config)
         @engine = make_engine(config, redirect(config).merge(settings))
@@ -60,6 +63,7 @@ module NeverBlock
         @acme = TLS::Acme.new(@engine, @tls, config, @log) if TLS::Acme.wanted?(config)
         @urls = listen(config.binds, config.backlog, tls: @tls).freeze
         listen_admin(config, commands) if config.admin
+        @inheritance.close_rest.each { |line| @log.warn(line) }
         @tls.follow
       rescue StandardError
         @downloads&.close
@@ -98,6 +102,11 @@ module NeverBlock
       def renew_certificates
         @acme&.ask
         @tls.ask
+      end
+
+      # @return [Boolean] whether socket files are another program's to remove
+      def keeps_paths?
+        @inheritance.keeps_paths?
       end
 
       # Waits for the loop's end and frees it. To be called when no executor uses it any more.
@@ -154,7 +163,7 @@ module NeverBlock
       end
 
       def listen(binds, backlog, **options)
-        listening = Listening.new(@engine, backlog, **options)
+        listening = Listening.new(@engine, backlog, inheritance: @inheritance, **options)
         listening.open(binds).tap { listening.left_out.each { |line| @log.warn(line) } }
       end
 

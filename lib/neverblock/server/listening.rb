@@ -7,6 +7,7 @@
 require "socket"
 require "neverblock/errors"
 require "neverblock/server/addresses"
+require "neverblock/server/inheritance"
 require "neverblock/server/port_holder"
 require "neverblock/tls/identity"
 
@@ -29,14 +30,16 @@ module NeverBlock
       # @param port_holder [#describe]
       # @param addresses [Addresses]
       # @param tls [TLS::Listeners, nil] for https addresses
+      # @param inheritance [Inheritance] sockets that addresses take
       def initialize(engine, backlog, admin: false, port_holder: PortHolder.new,
-                     addresses: Addresses.new, tls: nil)
+                     addresses: Addresses.new, tls: nil, inheritance: Inheritance.new)
         @engine = engine
         @backlog = backlog
         @admin = admin
         @port_holder = port_holder
         @addresses = addresses
         @tls = tls
+        @inheritance = inheritance
         @left_out = []
       end
 
@@ -100,7 +103,12 @@ module NeverBlock
       end
 
       def open_one(address, port)
+        inherit(@inheritance.tcp(address, port))
         @admin ? @engine.admin_tcp(address, port) : @engine.listen_tcp(address, port, @backlog)
+      end
+
+      def inherit(socket)
+        @engine.inherit(socket, @inheritance.keeps_paths?) if socket
       end
 
       def addresses_of(bind)
@@ -157,6 +165,7 @@ module NeverBlock
       end
 
       def open_unix(bind)
+        inherit(@inheritance.unix(bind.path))
         if @admin then @engine.admin_unix(bind.path, bind.mode)
         else @engine.listen_unix(bind.path, bind.mode, @backlog)
         end

@@ -34,9 +34,11 @@ module NeverBlock
       end
 
       # Writes the file.
+      # @param after [Integer, nil] a process whose file is replaced though it runs
       # @return [self]
       # @raise [StartError] when the file of a running process is there, or it cannot be written
-      def take
+      def take(after: nil)
+        @after = after
         fresh = write_beside
         TRIES.times { return taken if place(fresh) }
         raise StartError, "cannot take the pidfile #{@path}: another process takes it at the " \
@@ -107,7 +109,8 @@ module NeverBlock
 
         pid = text.to_i
         holder = OtherProcess.new(pid, proc_root: @proc_root)
-        raise StartError, taken_by(holder) if pid.positive? && pid != ::Process.pid && holder.alive?
+        free = [0, ::Process.pid, @after].include?(pid) || !holder.alive?
+        raise StartError, taken_by(holder) unless free
       end
 
       def taken_by(holder)

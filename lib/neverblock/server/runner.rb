@@ -9,13 +9,15 @@
 #   HUP                      read certificates anew, and replace workers by new ones with new code
 #                            (Cluster::Front); if the terminal is closed: like TERM
 #   TTIN, TTOU               add a worker, remove a worker (Cluster::Front)
-#   USR1, USR2               log entry: what else there is
+#   USR2                     start a new process in its place (Upgrade)
+#   USR1                     log entry: what else there is
 #   an executor fails        log entry; exit status 1
 
 require "neverblock/errors"
 require "neverblock/server/later"
 require "neverblock/server/service_manager"
 require "neverblock/server/terminal"
+require "neverblock/server/upgrade"
 
 module NeverBlock
   class Server
@@ -25,9 +27,9 @@ module NeverBlock
       WITH_WORKERS = { "HUP" => :reload, "TTIN" => :add_worker, "TTOU" => :remove_worker }.freeze
       # Signals that do nothing, and what is said of them.
       TOLD = {
-        "USR1" => "HUP or `neverblock reload` loads new code; nothing is done",
-        "USR2" => "upgrading in place is not supported yet, HUP loads new code; nothing is done"
+        "USR1" => "HUP or `neverblock reload` loads new code; nothing is done"
       }.freeze
+      UPGRADE = "USR2"
       # An application that traps one of these keeps it.
       YIELDED = %w[QUIT USR1].freeze
       HANGUP = "HUP"
@@ -44,8 +46,9 @@ module NeverBlock
       # @param later [#call] called with seconds and a block, which it calls after that time
       # @param abandon [#call] ends the process with a status, whatever its threads do
       # @param greet [#call, nil] called with the server once it listens
+      # @param again [Boot::Again, nil] starts this command again; nil: nothing can
       # @param manager [ServiceManager]
-      def initialize(server, out: $stdout, notices: [], later: Later.new, greet: nil,
+      def initialize(server, out: $stdout, notices: [], later: Later.new, greet: nil, again: nil,
                      manager: ServiceManager.of, abandon: ::Process.method(:exit!))
         @server = server
         @out = out
@@ -53,10 +56,12 @@ module NeverBlock
         @later = later
         @abandon = abandon
         @greet = greet
+        @starter = again
         @manager = manager
         @events = Thread::Queue.new
         @terminal = Terminal.new
         @stops = 0
+        @lock = Mutex.new
       end
 
       # Serves until it is told to stop.
@@ -84,6 +89,23 @@ module NeverBlock
         @again || false
       end
 
+      # Starts a new process in place of this one, and waits until it serves; then this one drains.
+      # Thread-safe.
+      # @yieldparam line [String] progress
+      # @return [Integer] its id
+      # @raise [Error] with the reason why this process goes on alone
+      def upgrade(&progress)
+        upgrade = begin_upgrade
+        pid = upgrade.call(&progress)
+        @server.keep_paths
+        @manager.replaced_by(pid)
+        @successor = pid
+        @events << :upgraded
+        pid
+      ensure
+        @lock.synchronize { @upgrade = nil } if upgrade
+      end
+
       # Acts as if the process had received a signal. Thread-safe; allowed in signal handlers.
       # @param name [String] without SIG
       # @return [void]
@@ -94,7 +116,7 @@ module NeverBlock
       private
 
       def trap_signals
-        names = STOP + WITH_WORKERS.keys + TOLD.keys
+        names = STOP + WITH_WORKERS.keys + TOLD.keys + [UPGRADE]
         previous = names.to_h { |name| [name, Signal.trap(name) { signal(name) }] }
         YIELDED.each { |name| Signal.trap(name, previous[name]) if previous[name].is_a?(Proc) }
         @terminal.was_handled_by(previous["HUP"])
@@ -127,6 +149,8 @@ module NeverBlock
           when :ended then return ended
           when :overdue then return give_up
           when :restart then start_again
+          when :upgraded then stop("UPGRADE")
+          when UPGRADE then upgrade_beside
           when *STOP then stop(event)
           when HANGUP then @terminal.gone? ? hang_up : renew
           when *WITH_WORKERS.keys then to_workers(event)
@@ -144,7 +168,29 @@ module NeverBlock
         return if @stops.positive?
 
         @again = true
+        @starter&.keep(@server)
         stop("RESTART")
+      end
+
+      def begin_upgrade
+        raise Error, Upgrade::ELSEWHERE unless @starter
+
+        @lock.synchronize do
+          raise Error, "no upgrade: this server drains already" if @stops.positive?
+          raise Error, "an upgrade is under way" if @upgrade
+
+          @upgrade = @starter.upgrade(@server)
+        end
+      end
+
+      # On a thread, as the application may take long to load.
+      def upgrade_beside
+        thread = Thread.new do
+          upgrade { |line| @server.log.info("SIG#{UPGRADE}: #{line}") }
+        rescue Error => e
+          @server.log.error("SIG#{UPGRADE}: #{e.message}")
+        end
+        thread.name = "nb-upgrade"
       end
 
       # The kernel and a shell may both send HUP; neither counts as the second signal.
@@ -174,6 +220,7 @@ module NeverBlock
 
       def stop(name)
         @stops += 1
+        @upgrade&.give_up
         case @stops
         when 1 then drain(name)
         when 2 then cut(name)
@@ -181,8 +228,8 @@ module NeverBlock
       end
 
       def drain(name)
-        @again ? @manager.restarting : @manager.stopping
-        cause = @again ? "starting again" : "SIG#{name}"
+        tell_manager
+        cause = cause_of(name)
         time = seconds(@server.config.shutdown_timeout)
         @server.log.info("#{cause}: draining; requests have #{time} to end; a second signal " \
                          "aborts them")
@@ -192,6 +239,18 @@ module NeverBlock
           @later.call(GRACE_S) { @events << :overdue }
         end
         @server.drain
+      end
+
+      def tell_manager
+        return if @successor
+
+        @again ? @manager.restarting : @manager.stopping
+      end
+
+      def cause_of(name)
+        return "process #{@successor} serves in place of this one" if @successor
+
+        @again ? "starting again" : "SIG#{name}"
       end
 
       def cut(name)

@@ -46,6 +46,14 @@ module NeverBlock
         tell("RELOADING=1\nMONOTONIC_USEC=#{microseconds}\nSTATUS=Starting again")
       end
 
+      # Another process serves in its place.
+      # @param pid [Integer]
+      # @return [void]
+      def replaced_by(pid)
+        tell("MAINPID=#{pid}\nSTATUS=Serving")
+        close
+      end
+
       # No more signs of life.
       # @return [void]
       def close

@@ -96,7 +96,8 @@ class CLITest < Minitest::Test
     "reload" => "no pidfile: there is no config/neverblock.rb here",
     "reload --now" => "neverblock reload has no option --now; it has --pidfile, --config, --help",
     "reload --pidfile=" => "--pidfile must be a path; got \"\"",
-    "upgrade" => "the command upgrade is not supported yet",
+    "upgrade" => "no pidfile: there is no config/neverblock.rb here",
+    "upgrade --now" => "neverblock upgrade has no option --now",
     "files nowhere" => "there is no folder nowhere",
     # The system and the file
     "" => "no config.ru in",

@@ -62,6 +62,13 @@ class PidFileTest < Minitest::Test
     Process.wait(child)
   end
 
+  def test_that_of_a_process_which_hands_over_is_replaced
+    File.write(@path, "#{Process.ppid}\n")
+    assert_raises(NeverBlock::StartError) { PidFile.new(@path).take(after: 1) }
+    PidFile.new(@path).take(after: Process.ppid)
+    assert_equal "#{Process.pid}\n", File.read(@path)
+  end
+
   def test_a_process_of_another_user_counts_as_alive
     File.write(@path, Process.ppid.to_s)
     File.chmod(0o777, @directory)

@@ -60,10 +60,17 @@ class RunnerTest < Minitest::Test
     assert_equal 1, @fake.engine.calls.count([:stop_now])
   end
 
-  def test_usr1_and_usr2_say_what_there_is_and_nothing_else_happens
-    assert_equal(0, run_server { %w[USR1 USR2].each { |name| send_signal(name) } })
+  def test_usr1_says_what_there_is_and_nothing_else_happens
+    assert_equal(0, run_server { send_signal("USR1") })
     assert_match(/SIGUSR1: HUP or `neverblock reload` loads new code; nothing is done/, @log.text)
-    assert_match(/SIGUSR2: upgrading in place is not supported yet, .*nothing is done/, @log.text)
+  end
+
+  def test_usr2_names_what_cannot_be_started_again
+    run_server do
+      send_signal("USR2")
+      Patience.await("it is told") { @log.text.include?("SIGUSR2") }
+    end
+    assert_match(/SIGUSR2: no upgrade: rackup, rails server or another program/, @log.text)
   end
 
   def test_what_an_application_traps_stays_its_own

@@ -26,6 +26,8 @@ class ServiceManagerTest < Minitest::Test
     assert_match(/\ARELOADING=1\nMONOTONIC_USEC=\d+\nSTATUS=/, received)
     manager.stopping
     assert_match(/\ASTOPPING=1\nSTATUS=/, received)
+    manager.replaced_by(7)
+    assert_equal "MAINPID=7\nSTATUS=Serving", received
   end
 
   def test_an_abstract_name

@@ -290,6 +290,56 @@ static VALUE engine_listen_unix(VALUE self, VALUE path, VALUE mode, VALUE backlo
     return path;
 }
 
+/* inherit(fd, keeps_path) -> self: the next call that listens takes the descriptor, which is the
+   engine's from now on. keeps_path: the socket file is not removed at the end. Raises
+   NeverBlock::Error after start; the descriptor is closed then. */
+static VALUE engine_inherit(VALUE self, VALUE fd, VALUE keeps_path) {
+    int given = NUM2INT(fd);
+    nb_status status = nb_server_inherit(nb_engine_server(self), given, RTEST(keeps_path));
+    if (status == NB_OK) return self;
+    close(given);
+    rb_raise(nb_error_class, "an engine inherits sockets before it starts");
+}
+
+typedef struct listeners_call {
+    nb_server *server;
+    nb_status status;
+    int fds[NB_LISTENERS_MAX];
+    uint16_t count;
+    int error;
+} listeners_call;
+
+static void *copy_listeners(void *argument) {
+    listeners_call *call = argument;
+    call->status = nb_server_copy_listeners(call->server, call->fds, &call->count);
+    call->error = errno;
+    return NULL;
+}
+
+static void *keep_paths(void *server) {
+    nb_server_keep_paths(server);
+    return NULL;
+}
+
+/* copy_listeners -> [Integer]: copies of the descriptors of all listeners, which are the caller's.
+   Raises SystemCallError. */
+static VALUE engine_copy_listeners(VALUE self) {
+    VALUE list = rb_ary_new_capa(NB_LISTENERS_MAX);
+    listeners_call call = {.server = nb_engine_server(self)};
+    rb_thread_call_without_gvl(copy_listeners, &call, NULL, NULL);
+    if (call.status != NB_OK) rb_syserr_fail(call.error, "the sockets cannot be passed on");
+    for (uint16_t i = 0; i < call.count; i++) {
+        rb_ary_push(list, INT2FIX(call.fds[i]));
+    }
+    return list;
+}
+
+/* keep_paths -> self: another process listens at the UNIX sockets; their files stay. */
+static VALUE engine_keep_paths(VALUE self) {
+    rb_thread_call_without_gvl(keep_paths, nb_engine_server(self), NULL, NULL);
+    return self;
+}
+
 /* listener_proxied(number) -> self: that listener takes connections of the PROXY protocol alone.
    Before the engine starts. */
 static VALUE engine_listener_proxied(VALUE self, VALUE number) {
@@ -541,6 +591,9 @@ VALUE nb_engine_define(VALUE module) {
     rb_define_method(class, "unavailable=", engine_set_unavailable, 1);
     rb_define_method(class, "listen_tcp", engine_listen_tcp, 3);
     rb_define_method(class, "listen_unix", engine_listen_unix, 3);
+    rb_define_method(class, "inherit", engine_inherit, 2);
+    rb_define_method(class, "copy_listeners", engine_copy_listeners, 0);
+    rb_define_method(class, "keep_paths", engine_keep_paths, 0);
     rb_define_method(class, "listener_proxied", engine_listener_proxied, 1);
     rb_define_method(class, "listen_undo", engine_listen_undo, 0);
     rb_define_method(class, "lane", engine_lane, 2);

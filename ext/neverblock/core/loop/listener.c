@@ -21,6 +21,11 @@ static void remove_path(nb_listener *listener) {
     listener->path = NULL;
 }
 
+void nb_listener_keep_path(nb_listener *listener) {
+    nb_free(listener->path);
+    listener->path = NULL;
+}
+
 void nb_listener_close(nb_listener *listener) {
     remove_path(listener);
     nb_tls_context_release(listener->tls);

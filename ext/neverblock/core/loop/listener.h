@@ -34,6 +34,8 @@ struct nb_arrival {
     nb_accepted accepted; /* with a share of its TLS context */
 };
 
+/* The socket file is another's: it is not removed. */
+void nb_listener_keep_path(nb_listener *listener);
 /* Closes a listener that is not in the poller, and removes its socket file. */
 void nb_listener_close(nb_listener *listener);
 #endif

@@ -207,6 +207,18 @@ nb_status nb_net_listen_unix(const char *path, unsigned mode, int backlog, int *
     return NB_OK;
 }
 
+nb_status nb_net_listen_inherited(int fd, int backlog, uint16_t *bound_port) {
+    struct sockaddr_storage bound = {0};
+    socklen_t size = sizeof bound;
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0) return NB_SYSTEM;
+    if (getsockname(fd, (struct sockaddr *)&bound, &size) < 0) return NB_SYSTEM;
+    if (bound.ss_family != AF_UNIX) set_keep_alive(fd);
+    if (listen(fd, backlog) < 0) return NB_SYSTEM;
+    *bound_port = port_of(&bound);
+    return NB_OK;
+}
+
 static void describe_ipv4(const struct in_addr *address, nb_peer *peer) {
     (void)inet_ntop(AF_INET, address, peer->address, sizeof peer->address);
 }

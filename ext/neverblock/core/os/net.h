@@ -32,6 +32,11 @@ nb_status nb_net_listen_tcp(const char *address, uint16_t port, int backlog, int
    NB_OVER_LIMIT: too long for sockaddr_un. */
 nb_status nb_net_listen_unix(const char *path, unsigned mode, int backlog, int *fd);
 
+/* Listens again with a socket that was inherited (sd_listen_fds(3), an upgrade): CLOEXEC,
+   non-blocking, with the options and the backlog of a new one. *bound_port: 0 for a UNIX socket.
+   NB_SYSTEM: errno; the descriptor stays the caller's. */
+nb_status nb_net_listen_inherited(int fd, int backlog, uint16_t *bound_port);
+
 /* Two connected UNIX stream sockets. NB_SYSTEM: errno, such as EMFILE. */
 nb_status nb_net_pair(int fds[2]);
 

@@ -1,9 +1,10 @@
 /*
  * server.c - see server.h: the life of the loops and their threads.
  */
-#include "server/server.h"
+#include "server/server_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -30,22 +31,6 @@
 
 /* Descriptors that starting a process takes beside those of its channels. */
 #define STARTER_DESCRIPTORS 2u
-
-/* A loop and its thread. */
-typedef struct io_thread {
-    nb_server *server;
-    nb_loop *loop;
-    pthread_t thread;
-} io_thread;
-
-struct nb_server {
-    nb_loops loops;
-    nb_lease lease; /* used where there is one loop */
-    io_thread threads[NB_IO_THREADS_MAX];
-    bool started, joined, abandoned;
-};
-
-static nb_loop *first(nb_server *server) { return &server->loops.each[0]; }
 
 void nb_server_config_default(nb_server_config *config) {
     memset(config, 0, sizeof(*config));
@@ -118,6 +103,7 @@ nb_status nb_server_create(const nb_server_config *config, nb_server **result) {
         nb_free(server);
         return status;
     }
+    server->inherited_fd = -1;
     *result = server;
     return NB_OK;
 }
@@ -165,79 +151,6 @@ bool nb_server_report_take(nb_server *server, nb_report *place) {
 
 void nb_server_reports_count(nb_server *server, unsigned fate, uint64_t count) {
     if (fate < NB_REPORT_FATE_COUNT) atomic_fetch_add(&server->loops.reports.fates[fate], count);
-}
-
-static void write_url(nb_listener *listener, const char *address, const char *path) {
-    const char *scheme = listener->secure ? "https" : "http";
-    if (path) {
-        (void)snprintf(listener->url, sizeof(listener->url), "unix://%s", path);
-    } else {
-        const char *form = strchr(address, ':') ? "%s://[%s]:%u" : "%s://%s:%u";
-        (void)snprintf(listener->url, sizeof(listener->url), form, scheme, address, listener->port);
-    }
-}
-
-static nb_status add_listener(nb_server *server, int fd, const char *address, uint16_t port, const char *path,
-                              bool admin) {
-    nb_loop *loop = first(server);
-    nb_listener listener = {.fd = fd, .port = port, .admin = admin};
-    struct stat made;
-    for (uint16_t i = 0; admin && i < server->loops.count; i++) {
-        if (nb_figures_create(&server->loops.each[i]) != NB_OK) return NB_NO_MEMORY;
-    }
-    write_url(&listener, address, path);
-    if (strlen(address) < sizeof(listener.address)) memcpy(listener.address, address, strlen(address) + 1);
-    if (path) {
-        listener.path = nb_alloc(strlen(path) + 1);
-        if (!listener.path) return NB_NO_MEMORY;
-        memcpy(listener.path, path, strlen(path) + 1);
-        if (stat(path, &made) == 0) {
-            listener.path_device = made.st_dev;
-            listener.path_inode = made.st_ino;
-        }
-    }
-    loop->listeners[loop->listener_count++] = listener;
-    return NB_OK;
-}
-
-static nb_status listen_tcp(nb_server *server, const char *address, uint16_t port, int backlog, bool admin,
-                            uint16_t *bound_port) {
-    if (server->started || first(server)->listener_count == NB_LISTENERS_MAX) return NB_FULL;
-    int fd;
-    nb_status status = nb_net_listen_tcp(address, port, backlog, &fd, bound_port);
-    if (status != NB_OK) return status;
-    status = add_listener(server, fd, address, *bound_port, NULL, admin);
-    if (status != NB_OK) nb_net_close(fd, false);
-    return status;
-}
-
-static nb_status listen_unix(nb_server *server, const char *path, unsigned mode, int backlog, bool admin) {
-    if (server->started || first(server)->listener_count == NB_LISTENERS_MAX) return NB_FULL;
-    int fd;
-    nb_status status = nb_net_listen_unix(path, mode, backlog, &fd);
-    if (status != NB_OK) return status;
-    status = add_listener(server, fd, "", 0, path, admin);
-    if (status == NB_OK) return NB_OK;
-    unlink(path);
-    nb_net_close(fd, false);
-    return status;
-}
-
-nb_status nb_server_listen_tcp(nb_server *server, const char *address, uint16_t port, int backlog,
-                               uint16_t *bound_port) {
-    return listen_tcp(server, address, port, backlog, false, bound_port);
-}
-
-nb_status nb_server_listen_unix(nb_server *server, const char *path, unsigned mode, int backlog) {
-    return listen_unix(server, path, mode, backlog, false);
-}
-
-nb_status nb_server_listen_admin_tcp(nb_server *server, const char *address, uint16_t port, uint16_t *bound_port) {
-    return listen_tcp(server, address, port, NB_ADMIN_CONNECTIONS_MAX, true, bound_port);
-}
-
-nb_status nb_server_listen_admin_unix(nb_server *server, const char *path, unsigned mode) {
-    return listen_unix(server, path, mode, NB_ADMIN_CONNECTIONS_MAX, true);
 }
 
 /* Copies a text that is given once, before the start. */
@@ -301,25 +214,8 @@ static void set_advice(nb_loop *loop, void *argument) {
     *given = before;
 }
 
-uint16_t nb_server_listeners(const nb_server *server) { return server->loops.each[0].listener_count; }
-
-nb_status nb_server_listener_proxied(nb_server *server, uint16_t listener) {
-    nb_loop *loop = first(server);
-    if (listener >= loop->listener_count) return NB_NOT_FOUND;
-    if (server->started || loop->listeners[listener].admin) return NB_FULL;
-    loop->listeners[listener].proxied = true;
-    return NB_OK;
-}
-
-void nb_server_listen_undo(nb_server *server) {
-    nb_loop *loop = first(server);
-    if (server->started || loop->listener_count == 0) return;
-    nb_listener *last = &loop->listeners[--loop->listener_count];
-    nb_listener_close(last);
-}
-
 nb_status nb_server_route_add(nb_server *server, nb_slice pattern, nb_route route, uint16_t *number) {
-    return server->started ? NB_FULL : nb_routes_add(&first(server)->routes, pattern, route, number);
+    return server->started ? NB_FULL : nb_routes_add(&nb_server_first(server)->routes, pattern, route, number);
 }
 
 const nb_route *nb_server_route(const nb_server *server, uint16_t number) {
@@ -337,7 +233,7 @@ static nb_status make_link(nb_server *server, bool shared, nb_link **link) {
 
 nb_status nb_server_channel_add(nb_server *server, nb_channel **result) {
     nb_link *link;
-    if (server->started || nb_dispatch_free_places(&first(server)->dispatch) == 0) return NB_FULL;
+    if (server->started || nb_dispatch_free_places(&nb_server_first(server)->dispatch) == 0) return NB_FULL;
     nb_status status = make_link(server, false, &link);
     if (status != NB_OK) return status;
     for (uint16_t i = 0; i < server->loops.count; i++) {
@@ -413,7 +309,7 @@ nb_status nb_server_lane_rules(nb_server *server, const nb_lane_rules *rules) {
 nb_status nb_server_lane_channel_add(nb_server *server, uint16_t lane, nb_channel **result) {
     nb_link *link;
     if (server->started || lane == 0 || lane > server->loops.lane_count) return NB_FULL;
-    if (nb_dispatch_free_places(lane_of(first(server), lane)) == 0) return NB_FULL;
+    if (nb_dispatch_free_places(lane_of(nb_server_first(server), lane)) == 0) return NB_FULL;
     nb_status status = make_link(server, false, &link);
     if (status != NB_OK) return status;
     link->lane = link->board->lane = lane;
@@ -428,7 +324,7 @@ nb_status nb_server_lane_channel_add(nb_server *server, uint16_t lane, nb_channe
 }
 
 static void fill_board(nb_server *server, nb_board *board, bool alone) {
-    const nb_loop *loop = first(server);
+    const nb_loop *loop = nb_server_first(server);
     uint32_t credit = loop->config.credit;
     board->credit = credit;
     board->credit_slow = alone || credit < SHARED_CREDIT ? credit : SHARED_CREDIT;
@@ -453,7 +349,7 @@ static void fill_boards(nb_server *server, const nb_link *first_link, bool alone
    is woken to run the loop itself. */
 static bool executor_waits(nb_server *server) {
     if (!atomic_load_explicit(&server->lease.guest_allowed, memory_order_acquire)) return false;
-    nb_channel *channel = first(server)->dispatch.channels[0].channel;
+    nb_channel *channel = nb_server_first(server)->dispatch.channels[0].channel;
     bool asleep = nb_doorbell_sleeping(&channel->board->executor_bell);
     if (!asleep && !atomic_load_explicit(&server->lease.guest_wants, memory_order_relaxed)) return false;
     if (asleep) nb_channel_ring_executor(channel);
@@ -461,7 +357,7 @@ static bool executor_waits(nb_server *server) {
 }
 
 bool nb_server_guest_begin(nb_server *server, int fd) {
-    nb_loop *loop = first(server);
+    nb_loop *loop = nb_server_first(server);
     if (server->loops.count > 1 || !loop->config.guest_turns || loop->dispatch.count != 1 || fd < 0) return false;
     /* A poller that a second thread may not touch. */
     if (nb_poll_descriptor(loop->poll) < 0) return false;
@@ -473,7 +369,7 @@ bool nb_server_guest_begin(nb_server *server, int fd) {
 void nb_server_guest_end(nb_server *server) { nb_lease_end_guest(&server->lease); }
 
 static nb_guest_outcome be_guest(nb_server *server, nb_ring_consumer *requests, int64_t timeout_ns, bool sends_files) {
-    nb_loop *loop = first(server);
+    nb_loop *loop = nb_server_first(server);
     if (!nb_lease_take_as_guest(&server->lease)) return NB_GUEST_REFUSED;
     nb_doorbell_cancel(&loop->dispatch.channels[0].channel->board->executor_bell);
     bool host_ran = atomic_exchange_explicit(&server->lease.host_ran, false, memory_order_relaxed);
@@ -499,7 +395,7 @@ nb_guest_outcome nb_server_guest_wait(nb_server *server, nb_ring_consumer *reque
 }
 
 nb_guest_outcome nb_server_guest_turn(nb_server *server, nb_ring_consumer *requests) {
-    const nb_loop *loop = first(server);
+    const nb_loop *loop = nb_server_first(server);
     bool files = nb_counted(&loop->connections.senders.active) > 0 ||
                  atomic_load_explicit(&loop->connections.files_due, memory_order_relaxed);
     return files ? NB_GUEST_REFUSED : be_guest(server, requests, 0, false);
@@ -510,9 +406,9 @@ static void run_leased(nb_server *server) {
     while (more) {
         nb_lease_host_standby(&server->lease);
         do {
-            more = nb_loop_turn(first(server));
+            more = nb_loop_turn(nb_server_first(server));
         } while (more && !executor_waits(server));
-        if (more) nb_lease_host_give_back(&server->lease, first(server)->time.now_ns);
+        if (more) nb_lease_host_give_back(&server->lease, nb_server_first(server)->time.now_ns);
     }
 }
 
@@ -536,7 +432,7 @@ static void *run(void *argument) {
 
 /* Copies addresses and routes from the first loop to the others. The sockets stay the first's. */
 static void share_listeners(nb_server *server) {
-    const nb_loop *from = first(server);
+    const nb_loop *from = nb_server_first(server);
     for (uint16_t i = 1; i < server->loops.count; i++) {
         nb_loop *loop = &server->loops.each[i];
         loop->routes = from->routes;
@@ -571,7 +467,7 @@ nb_status nb_server_start(nb_server *server) {
     if (server->started) return NB_EXISTS;
     nb_compress_types *types = &server->loops.compress_types;
     if (types->count == 0) nb_compress_types_add_usual(types);
-    const nb_dispatch *dispatch = &first(server)->dispatch;
+    const nb_dispatch *dispatch = &nb_server_first(server)->dispatch;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         fill_boards(server, dispatch->channels[i].channel->link, dispatch->count == 1);
     }
@@ -581,7 +477,7 @@ nb_status nb_server_start(nb_server *server) {
         }
     }
     share_listeners(server);
-    nb_listeners_pause(first(server), false);
+    nb_listeners_pause(nb_server_first(server), false);
     /* The first starts last: the others run when it accepts. */
     uint16_t started = server->loops.count;
     nb_status status = NB_OK;
@@ -599,9 +495,7 @@ nb_status nb_server_start(nb_server *server) {
 
 /* --- a front's channels --- */
 
-/* Runs `work` between two turns of the loop and waits for it. Runs it here when the loop does not
-   run. */
-static void call(nb_loop *loop, void (*work)(nb_loop *, void *), void *argument) {
+void nb_server_call(nb_loop *loop, void (*work)(nb_loop *, void *), void *argument) {
     nb_loop_call queued = {.run = work, .argument = argument};
     pthread_mutex_lock(&loop->calls_lock);
     if (!atomic_load_explicit(&loop->running, memory_order_acquire)) {
@@ -618,31 +512,6 @@ static void call(nb_loop *loop, void (*work)(nb_loop *, void *), void *argument)
     pthread_mutex_unlock(&loop->calls_lock);
 }
 
-typedef struct tls_call {
-    uint16_t listener;
-    nb_tls_context *context;
-} tls_call;
-
-/* Runs on loop 0. */
-static void set_tls(nb_loop *loop, void *argument) {
-    const tls_call *wanted = argument;
-    nb_listener *listener = &loop->listeners[wanted->listener];
-    nb_tls_context_release(listener->tls);
-    listener->tls = nb_tls_context_share(wanted->context);
-}
-
-nb_status nb_server_listener_tls(nb_server *server, uint16_t listener, nb_tls_context *context) {
-    nb_loop *loop = first(server);
-    if (listener >= loop->listener_count) return NB_NOT_FOUND;
-    nb_listener *found = &loop->listeners[listener];
-    if (!found->secure && (server->started || found->path || found->admin)) return NB_FULL;
-    tls_call wanted = {listener, context};
-    found->secure = true;
-    if (!server->started) write_url(found, found->address, NULL);
-    call(loop, set_tls, &wanted);
-    return NB_OK;
-}
-
 typedef struct channel_call {
     nb_channel *channel; /* of the loop */
     nb_channel_report *report;
@@ -654,7 +523,7 @@ typedef struct channel_call {
 static void call_each(nb_server *server, nb_link *link, void (*work)(nb_loop *, void *), channel_call *args) {
     for (uint16_t i = 0; i < server->loops.count; i++) {
         args->channel = &link->channels[i];
-        call(&server->loops.each[i], work, args);
+        nb_server_call(&server->loops.each[i], work, args);
     }
 }
 
@@ -707,7 +576,7 @@ static void give_way(nb_loop *loop, void *argument) {
 
 static void call_all(nb_server *server, void (*work)(nb_loop *, void *), void *argument) {
     for (uint16_t i = 0; i < server->loops.count; i++) {
-        call(&server->loops.each[i], work, argument);
+        nb_server_call(&server->loops.each[i], work, argument);
     }
 }
 
@@ -775,7 +644,7 @@ nb_status nb_server_channel_serve(nb_server *server, nb_channel *channel, uint16
     channel_call args = {.number = number, .pid = pid};
     uint16_t free_places = 0;
     fill_boards(server, channel->link, false);
-    call(first(server), count_free, &free_places);
+    nb_server_call(nb_server_first(server), count_free, &free_places);
     if (free_places == 0) return NB_FULL;
     call_each(server, channel->link, serve, &args);
     return NB_OK;
@@ -855,7 +724,7 @@ static void set_unavailable(nb_loop *loop, void *seconds) { nb_loop_set_unavaila
 
 void nb_server_admin_result(nb_server *server, bool ok, const char *words) {
     admin_result_call wanted = {.ok = ok, .words = words};
-    call(first(server), set_admin_result, &wanted);
+    nb_server_call(nb_server_first(server), set_admin_result, &wanted);
 }
 
 nb_status nb_server_admin_advice(nb_server *server, nb_slice json) {
@@ -863,7 +732,7 @@ nb_status nb_server_admin_advice(nb_server *server, nb_slice json) {
     admin_advice given = {.json = nb_alloc(json.size + 1), .bytes = json.size};
     if (!given.json) return NB_NO_MEMORY;
     memcpy(given.json, json.data, json.size);
-    call(first(server), set_advice, &given);
+    nb_server_call(nb_server_first(server), set_advice, &given);
     nb_free(given.json);
     return NB_OK;
 }
@@ -872,8 +741,8 @@ void nb_server_unavailable(nb_server *server, uint32_t seconds) { call_all(serve
 
 /* The other loops follow the first, which may have accepted connections for them. */
 void nb_server_drain(nb_server *server) {
-    atomic_store_explicit(&first(server)->drain, true, memory_order_release);
-    nb_wake_signal(&first(server)->wake);
+    atomic_store_explicit(&nb_server_first(server)->drain, true, memory_order_release);
+    nb_wake_signal(&nb_server_first(server)->wake);
 }
 
 void nb_server_stop_now(nb_server *server) {
@@ -948,16 +817,17 @@ void nb_server_destroy(nb_server *server) {
         nb_server_join(server);
     }
     nb_document_roots_stop(&server->loops.document_roots);
+    nb_server_drop_inherited(server);
     deinit_loops(&server->loops, server->loops.count);
     nb_lease_deinit(&server->lease);
     nb_free(server);
 }
 
 void nb_server_counters_read(nb_server *server, nb_server_counters *stats) {
-#define NB_SERVER_READ(name) stats->name = NB_SUM(first(server), counters.name);
+#define NB_SERVER_READ(name) stats->name = NB_SUM(nb_server_first(server), counters.name);
     NB_COUNTER_LIST(NB_SERVER_READ)
 #undef NB_SERVER_READ
-    stats->spool_bytes = nb_spool_bytes(&first(server)->connections.spool);
-    stats->downloads = NB_SUM(first(server), downloads.active);
-    stats->reports_dropped = NB_SUM(first(server), reports.dropped);
+    stats->spool_bytes = nb_spool_bytes(&nb_server_first(server)->connections.spool);
+    stats->downloads = NB_SUM(nb_server_first(server), downloads.active);
+    stats->reports_dropped = NB_SUM(nb_server_first(server), reports.dropped);
 }

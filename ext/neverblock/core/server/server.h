@@ -43,6 +43,17 @@ nb_status nb_server_create(const nb_server_config *config, nb_server **server);
 nb_status nb_server_listen_tcp(nb_server *server, const char *address, uint16_t port, int backlog,
                                uint16_t *bound_port);
 nb_status nb_server_listen_unix(nb_server *server, const char *path, unsigned mode, int backlog);
+/* The next of these calls takes the descriptor of a listening socket, in place of a new one; it
+   owns the descriptor from now on. keeps_path: the socket file is not removed at the end. NB_FULL:
+   started already. */
+nb_status nb_server_inherit(nb_server *server, int fd, bool keeps_path);
+/* Copies of the descriptors of all listeners that are open, CLOEXEC; the caller's. Returns how
+   many, at most NB_LISTENERS_MAX. NB_SYSTEM with errno: nothing is copied. Any thread; waits for
+   the loop. */
+nb_status nb_server_copy_listeners(nb_server *server, int *fds, uint16_t *count);
+/* Another process listens at the sockets: their files are not removed at the end. Any thread; waits
+   for the loop. */
+void nb_server_keep_paths(nb_server *server);
 /* The same for the admin pages (admin.h), which the loop answers itself. With one of these, metrics
    are kept. */
 nb_status nb_server_listen_admin_tcp(nb_server *server, const char *address, uint16_t port, uint16_t *bound_port);

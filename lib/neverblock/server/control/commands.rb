@@ -14,15 +14,20 @@ module NeverBlock
         NO_WORKERS = "this server is one process and has no workers; start it with -w 2 or more"
         CHANGES = { "+1" => :add_worker, "-1" => :remove_worker }.freeze
 
+        NO_UPGRADE = "nothing here can start this server again"
+
         # @param server [Server, Cluster::Front] a running server
-        def initialize(server)
+        # @param upgrade [#call, nil] as Runner#upgrade
+        def initialize(server, upgrade: nil)
           @server = server
+          @upgrade = upgrade
         end
 
         # @return [Hash{String => #call}] see Control#initialize
         def to_h
           { "status" => method(:status),
             "reload" => method(:reload),
+            "upgrade" => method(:upgrade),
             "workers" => method(:workers) }
         end
 
@@ -42,6 +47,13 @@ module NeverBlock
           raise Error, line.to_s unless done
 
           { message: line }.merge(figures)
+        end
+
+        # Waits until the result is known.
+        def upgrade(_argument, &progress)
+          raise Error, NO_UPGRADE unless @upgrade
+
+          { pid: @upgrade.call { |text| progress.call(text) } }
         end
 
         def workers(argument)
