@@ -34,6 +34,8 @@
 #                        opening a FIFO stops the loop
 #   name_info            all; raddrinfo.c, rb_getnameinfo
 #                        getnameinfo(3) stops the loop
+#   service_names        all; raddrinfo.c, rb_scheduler_getaddrinfo
+#                        names of services, and canonical names, are not found
 #   flock                all; file.c, rb_file_flock
 #                        File#flock stops the loop
 #   copy_stream          all; io.c, copy_stream_body
@@ -158,6 +160,7 @@ require "neverblock/compat/warn"
 require "neverblock/compat/slow_files" # before fifo, which must be called first
 require "neverblock/compat/fifo" if RUBY_VERSION < "3.4"
 require "neverblock/compat/name_info"
+require "neverblock/compat/service_names"
 require "neverblock/compat/copy_stream"
 require "neverblock/compat/io_select" if RUBY_VERSION < "3.2"
 require "neverblock/compat/require" if RUBY_VERSION < "3.2"
