@@ -74,7 +74,7 @@ module NeverBlock
     #   Hook of Kernel#sleep, and of ConditionVariable#wait and Mutex#sleep. #unblock ends it early.
     #   0 lets every fiber that is ready run once.
     #   @param duration [Numeric, nil] seconds; nil: until unblocked
-    #   @return [true]
+    #   @return [Boolean] false when the time was over
 
     # @!method block(blocker, timeout = nil)
     #   Hook of Mutex, Queue, Thread#join and others: parks until #unblock names this fiber. Waiting

@@ -49,7 +49,8 @@
 #   thread_pass          all; thread.c, thread_s_pass
 #                        Thread.pass lets no other fiber run
 #   mutex_sleep          all; Bug #20907
-#                        an interrupted ConditionVariable#wait returns without its mutex
+#                        an interrupted ConditionVariable#wait returns without its mutex; one
+#                        whose time was over tells that it was woken
 #   condition_variable   all; thread_sync.c, sync_wakeup
 #                        ConditionVariable#broadcast may crash beside waits with a timeout; a
 #                        signal is lost
