@@ -19,7 +19,7 @@
 #   fiber_kill           3.3 and later; cont.c, rb_fiber_m_kill
 #                        Fiber#kill on a waiting fiber does not return to its caller
 #   io_close             before 4.0; Bug #21166
-#                        IO#close wakes no fiber that waits for the IO
+#                        IO#close, #close_read, #close_write and #reopen wake no fiber that waits
 #   sysread              before 4.1; io.c, rb_io_sysread
 #                        IO#sysread and #syswrite raise EAGAIN with io_read and io_write hooked
 #   pwrite               all; io.c, internal_pwrite_func

@@ -194,6 +194,19 @@ void nb_watches_closing_lent(nb_scheduler *scheduler, int fd, VALUE io) {
     if (descriptor->first == NULL && (!NIL_P(exception) || descriptor->kept_for == io)) unkeep(scheduler, fd);
 }
 
+void nb_watches_reopened(nb_scheduler *scheduler, int fd) {
+    if (fd < 0 || (size_t)fd >= scheduler->watches.table_count) return;
+    nb_descriptor *descriptor = &scheduler->watches.table[fd];
+    descriptor->about_kind = 0;
+    unkeep(scheduler, fd);
+    while (descriptor->first) {
+        nb_watch *watch = descriptor->first;
+        watch->ready = watch->interest;
+        watch_unlink(scheduler, watch);
+        nb_wait_wake(watch->wait, NB_WOKEN);
+    }
+}
+
 /* News while nobody waits for it, of an IO whose data comes when it likes: each would wake the loop
    for nothing. */
 static void keep_no_longer(nb_scheduler *scheduler, int fd) {
