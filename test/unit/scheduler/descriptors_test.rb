@@ -291,6 +291,20 @@ class SchedulerDescriptorsTest < Minitest::Test
     end
   end
 
+  # It has a descriptor to read and another to write, and its process reads when it is told to.
+  def test_io_select_waits_for_the_writing_end_of_a_duplex_pipe
+    gate, go = IO.pipe
+    duplex = IO.popen(["sh", "-c", "read x <&3; cat > /dev/null; :", { 3 => gate }], "r+")
+    nil until duplex.write_nonblock("a" * 65_536, exception: false) == :wait_writable
+    seen = nil
+    in_scheduler do
+      fiber { seen = IO.select([duplex], [duplex]) }
+      fiber { sleep(0) && go.puts }
+    end
+    assert_equal [[], [duplex], []], seen
+    duplex.close
+  end
+
   def test_io_select_knows_what_ruby_has_read_ahead
     r, w = IO.pipe
     w.write("one\ntwo\n")

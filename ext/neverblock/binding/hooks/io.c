@@ -130,10 +130,14 @@ typedef struct nb_any_call {
     int64_t deadline_ns;
 } nb_any_call;
 
+/* IO.popen(command, "r+") writes to a descriptor of its own, as IO.select knows. */
+static VALUE writer_of(VALUE io) { return rb_io_get_write_io(rb_convert_type(io, T_FILE, "IO", "to_io")); }
+
 static void any_enter(nb_any_call *call, VALUE ios, uint32_t interest, bool *ready) {
     for (long i = 0; i < RARRAY_LEN(ios); i++) {
         nb_watch *watch = &call->io_wait.watches[call->io_wait.count];
         VALUE io = RARRAY_AREF(ios, i);
+        if (interest == NB_POLL_WRITE) io = writer_of(io);
         *watch = (nb_watch){.fd = nb_descriptor_of(io), .interest = interest, .io = io, .wait = &call->io_wait.wait};
         nb_status status = nb_watch_enter(call->scheduler, watch);
         if (status == NB_SYSTEM) rb_syserr_fail(errno, "waiting for a descriptor");
