@@ -23,17 +23,18 @@
 #include "binding/state/object.h"
 #include "binding/state/watches.h"
 
-/* What poll(2) says now. */
+/* What poll(2) says now; NB_POLL_HANGUP where that alone was to be told. */
 static uint32_t ready_now(int fd, uint32_t interest) {
     struct pollfd ask = {.fd = fd};
     if (interest & NB_POLL_READ) ask.events |= POLLIN;
     if (interest & NB_POLL_WRITE) ask.events |= POLLOUT;
     if (interest & NB_POLL_PRIORITY) ask.events |= POLLPRI;
     if (poll(&ask, 1, 0) <= 0) return 0;
-    if (ask.revents & (POLLHUP | POLLERR)) return interest;
-    return ((ask.revents & POLLIN) ? interest & NB_POLL_READ : 0) |
-           ((ask.revents & POLLOUT) ? interest & NB_POLL_WRITE : 0) |
-           ((ask.revents & POLLPRI) ? interest & NB_POLL_PRIORITY : 0);
+    if (ask.revents & POLLERR) return interest;
+    uint32_t ready = ((ask.revents & (POLLIN | POLLHUP)) ? interest & NB_POLL_READ : 0) |
+                     ((ask.revents & (POLLOUT | POLLHUP)) ? interest & NB_POLL_WRITE : 0) |
+                     ((ask.revents & POLLPRI) ? interest & NB_POLL_PRIORITY : 0);
+    return ready == 0 && (ask.revents & POLLHUP) ? NB_POLL_HANGUP : ready;
 }
 
 /* A connect(2) to a near host has ended when Ruby waits for it, and its request may leave now. Once
