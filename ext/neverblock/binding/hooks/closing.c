@@ -7,6 +7,7 @@
 #include <ruby.h>
 #include <ruby/fiber/scheduler.h>
 #include <ruby/io.h>
+#include <ruby/ractor.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,6 +24,11 @@
 
 static ID id_bind_call, id_closed_p;
 static VALUE close_itself; /* IO#close, as it was before ours */
+static rb_ractor_local_key_t main_key;
+
+/* Schedulers work in the main Ractor only. Another one has IOs of its own, and may not touch what
+   is here. */
+static bool in_main_ractor(void) { return RTEST(rb_ractor_local_storage_value(main_key)); }
 
 /* Closes the parent's descriptors in a child, in every scheduler, also those of threads that are
    gone. */
@@ -84,6 +90,7 @@ static void close_io_under(VALUE io) {
  * interrupts.
  */
 static VALUE io_close(VALUE io) {
+    if (!in_main_ractor()) return rb_call_super(0, NULL);
     bool open = is_open(io), lent = open && is_lent(io);
     close_io_under(io);
     if (lent) return rb_funcall(close_itself, id_bind_call, 1, io);
@@ -105,12 +112,13 @@ static bool closes_with(VALUE io, int other) {
 
 /* close_read, before those of IO and BasicSocket. */
 static VALUE io_close_read(VALUE io) {
-    if (some_watch() && closes_with(io, FMODE_WRITABLE)) close_io_under(io);
+    if (in_main_ractor() && some_watch() && closes_with(io, FMODE_WRITABLE)) close_io_under(io);
     return rb_call_super(0, NULL);
 }
 
 /* close_write, before those of IO and BasicSocket. */
 static VALUE io_close_write(VALUE io) {
+    if (!in_main_ractor()) return rb_call_super(0, NULL);
     VALUE writer = is_open(io) ? rb_io_get_write_io(io) : io;
     if (some_watch() && closes_with(writer, FMODE_READABLE)) close_io_under(writer);
     return rb_call_super(0, NULL);
@@ -126,6 +134,7 @@ static void reopened(int fd) {
 /* reopen, which puts another file under the descriptor (dup2(2)): IO's own raises in threads that
    wait where that is an IO's, and lets them be where it has a name. */
 static VALUE io_reopen(int argc, VALUE *argv, VALUE io) {
+    if (!in_main_ractor()) return rb_call_super(argc, argv);
     int fd = argc > 0 && is_open(io) && some_watch() ? nb_descriptor_of(io) : -1;
     VALUE other = fd >= 0 ? rb_io_check_io(argv[0]) : Qnil;
     if (!NIL_P(other) && other != io && is_open(other)) close_under(fd);
@@ -166,16 +175,20 @@ static void define_close(VALUE klass) { (void)klass; }
 #endif
 
 static void define_io_close(VALUE klass) {
+    main_key = rb_ractor_local_storage_value_newkey();
+    rb_ractor_local_storage_value_set(main_key, Qtrue);
     VALUE module = rb_define_module_under(klass, "Closing");
     close_itself = rb_funcall(rb_cIO, rb_intern("instance_method"), 1, ID2SYM(rb_intern("close")));
     rb_gc_register_mark_object(close_itself);
+    VALUE halves = rb_define_module_under(klass, "HalfClosing");
+    rb_ext_ractor_safe(true);
     rb_define_method(module, "close", io_close, 0);
     rb_define_method(module, "reopen", io_reopen, -1);
-    nb_frames_stand_in((const void *)(uintptr_t)io_close);
-    nb_frames_stand_in((const void *)(uintptr_t)io_reopen);
-    VALUE halves = rb_define_module_under(klass, "HalfClosing");
     rb_define_method(halves, "close_read", io_close_read, 0);
     rb_define_method(halves, "close_write", io_close_write, 0);
+    rb_ext_ractor_safe(false);
+    nb_frames_stand_in((const void *)(uintptr_t)io_close);
+    nb_frames_stand_in((const void *)(uintptr_t)io_reopen);
     nb_frames_stand_in((const void *)(uintptr_t)io_close_read);
     nb_frames_stand_in((const void *)(uintptr_t)io_close_write);
 }
