@@ -74,7 +74,7 @@ module NeverBlock
     #   Hook of Kernel#sleep, and of ConditionVariable#wait and Mutex#sleep. #unblock ends it early.
     #   0 lets every fiber that is ready run once.
     #   @param duration [Numeric, nil] seconds; nil: until unblocked
-    #   @return [true]
+    #   @return [Boolean] false when the time was over
 
     # @!method block(blocker, timeout = nil)
     #   Hook of Mutex, Queue, Thread#join and others: parks until #unblock names this fiber. Waiting
@@ -294,8 +294,11 @@ module NeverBlock
     # Hook of IO.select (Ruby 3.2 and later; for earlier ones compat/io_select.rb calls it). Parks.
     # @param timeout [Numeric, nil] seconds
     # @return [Array<Array<IO>>, nil] as IO.select; nil when the time was over
+    # @raise [ArgumentError] for a negative timeout
     def io_select(readables = nil, writables = nil, exceptables = nil, timeout = nil)
       deadline = timeout && (Process.clock_gettime(Process::CLOCK_MONOTONIC) + timeout)
+      raise ArgumentError, "time interval must not be negative" if timeout&.negative?
+
       loop do
         ready = select_now(readables, writables, exceptables)
         return ready if ready

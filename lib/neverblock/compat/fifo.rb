@@ -34,14 +34,16 @@ module NeverBlock
         Fifo.waits?(arguments.first) ? Fifo.apart { super } : super
       end
 
-      # Methods that open, read or write, and close.
+      # Methods that open, read or write, and close. A Ractor cannot call methods made of blocks.
       module AtOnce
-        %i[read binread readlines write binwrite].each do |method|
-          define_method(method) do |name, *arguments, **options|
-            next super(name, *arguments, **options) unless Fifo.waits?(name)
+        %w[read binread readlines write binwrite].each do |method|
+          module_eval(<<~RUBY, __FILE__, __LINE__ + 1)
+            def #{method}(name, *arguments, **options)
+              return super unless Fifo.waits?(name)
 
-            Fifo.apart { super(name, *arguments, **options) }
-          end
+              Fifo.apart { super }
+            end
+          RUBY
         end
       end
     end

@@ -45,11 +45,16 @@ module NeverBlock
     # Ruby's own method, under those that libraries have prepended.
     rubys = Process.singleton_class.instance_method(:_fork)
     rubys = rubys.super_method while rubys.super_method
-    # Called by Kernel#fork, Process.fork and IO.popen("-") (Ruby 3.1 and later).
-    Process.singleton_class.send(:define_method, :_fork) do
-      pid = rubys.bind_call(self)
-      Fork.in_child if pid.zero?
-      pid
+    Process.singleton_class.class_eval do
+      define_method(:neverblock_fork, rubys)
+      private :neverblock_fork
+
+      # Called by Kernel#fork, Process.fork and IO.popen("-") (Ruby 3.1 and later).
+      def _fork
+        pid = neverblock_fork
+        NeverBlock::Compat::Fork.in_child if pid.zero?
+        pid
+      end
     end
   end
 end

@@ -7,18 +7,30 @@
 #
 # As with Ruby's own lock after a thread's sleep, the wait for the mutex is not interrupted here.
 # What is raised meanwhile is raised when the mutex is locked.
+#
+# Ruby does not look at what the hook kernel_sleep returns (thread_sync.c, rb_mutex_sleep): a wait
+# whose time is over returned 0 in a fiber, and nil on a thread. So the sleep is made here.
 
 module NeverBlock
   module Compat
     module MutexSleep
-      def sleep(*arguments)
-        return super unless Compat.scheduler && owned?
+      def sleep(timeout = nil)
+        scheduler = Compat.scheduler
+        return super unless scheduler && owned?
 
+        since = MutexSleep.now
         begin
-          super
+          unlock
+          woken = scheduler.kernel_sleep(timeout)
         ensure
           MutexSleep.lock(self) unless owned?
         end
+        MutexSleep.now - since if woken
+      end
+
+      # @return [Integer] seconds
+      def self.now
+        Process.clock_gettime(Process::CLOCK_REALTIME, :second)
       end
 
       def self.lock(mutex)

@@ -11,6 +11,8 @@
 # thread as loading from there on. So that object has a method of its own. What other gems have
 # wrapped around Kernel#require looks at files or takes locks (Zeitwerk's), and must not park
 # either.
+#
+# The methods are made by `def`: a Ractor cannot call one that is made of a block.
 
 module NeverBlock
   module Compat
@@ -37,34 +39,42 @@ module NeverBlock
 end
 
 module Kernel
-  neverblock_require = instance_method(:require)
-  neverblock_load = instance_method(:load)
-  public_require = Kernel.method(:require)
-  public_load = Kernel.method(:load)
-
   # An alias of the method itself prevents the warning that it is redefined.
   %i[require load require_relative].each { |name| alias_method name, name }
   %i[require load].each { |name| singleton_class.alias_method name, name }
 
-  define_method(:require) do |name|
-    NeverBlock::Compat::Require.load { neverblock_require.bind_call(self, name) }
+  define_method(:neverblock_require, instance_method(:require))
+  define_method(:neverblock_load, instance_method(:load))
+  private :neverblock_require, :neverblock_load
+
+  def require(name)
+    NeverBlock::Compat::Require.load { neverblock_require(name) }
   end
-  define_method(:load) do |name, wrap = false|
-    NeverBlock::Compat::Require.load { neverblock_load.bind_call(self, name, wrap) }
+
+  def load(name, wrap = false)
+    NeverBlock::Compat::Require.load { neverblock_load(name, wrap) }
   end
+
   # It does not call `require`, of which the caller may have one of its own (Sequel has).
-  define_method(:require_relative) do |name|
+  def require_relative(name)
     name = name.to_path if name.respond_to?(:to_path)
     path = NeverBlock::Compat::Require.absolute(name, caller_locations(1, 1).first)
-    NeverBlock::Compat::Require.load { neverblock_require.bind_call(self, path) }
+    NeverBlock::Compat::Require.load { neverblock_require(path) }
   end
   private :require, :load, :require_relative
 
-  define_singleton_method(:require) do |name|
-    NeverBlock::Compat::Require.load { public_require.call(name) }
-  end
-  define_singleton_method(:load) do |name, wrap = false|
-    NeverBlock::Compat::Require.load { public_load.call(name, wrap) }
+  class << self
+    define_method(:neverblock_public_require, Kernel.method(:require).unbind)
+    define_method(:neverblock_public_load, Kernel.method(:load).unbind)
+    private :neverblock_public_require, :neverblock_public_load
+
+    def require(name)
+      NeverBlock::Compat::Require.load { neverblock_public_require(name) }
+    end
+
+    def load(name, wrap = false)
+      NeverBlock::Compat::Require.load { neverblock_public_load(name, wrap) }
+    end
   end
 end
 

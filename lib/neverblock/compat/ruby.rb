@@ -19,7 +19,7 @@
 #   fiber_kill           3.3 and later; cont.c, rb_fiber_m_kill
 #                        Fiber#kill on a waiting fiber does not return to its caller
 #   io_close             before 4.0; Bug #21166
-#                        IO#close wakes no fiber that waits for the IO
+#                        IO#close, #close_read, #close_write and #reopen wake no fiber that waits
 #   sysread              before 4.1; io.c, rb_io_sysread
 #                        IO#sysread and #syswrite raise EAGAIN with io_read and io_write hooked
 #   pwrite               all; io.c, internal_pwrite_func
@@ -34,6 +34,8 @@
 #                        opening a FIFO stops the loop
 #   name_info            all; raddrinfo.c, rb_getnameinfo
 #                        getnameinfo(3) stops the loop
+#   service_names        all; raddrinfo.c, rb_scheduler_getaddrinfo
+#                        names of services, and canonical names, are not found
 #   flock                all; file.c, rb_file_flock
 #                        File#flock stops the loop
 #   copy_stream          all; io.c, copy_stream_body
@@ -47,7 +49,8 @@
 #   thread_pass          all; thread.c, thread_s_pass
 #                        Thread.pass lets no other fiber run
 #   mutex_sleep          all; Bug #20907
-#                        an interrupted ConditionVariable#wait returns without its mutex
+#                        an interrupted ConditionVariable#wait returns without its mutex; one
+#                        whose time was over tells that it was woken
 #   condition_variable   all; thread_sync.c, sync_wakeup
 #                        ConditionVariable#broadcast may crash beside waits with a timeout; a
 #                        signal is lost
@@ -158,6 +161,7 @@ require "neverblock/compat/warn"
 require "neverblock/compat/slow_files" # before fifo, which must be called first
 require "neverblock/compat/fifo" if RUBY_VERSION < "3.4"
 require "neverblock/compat/name_info"
+require "neverblock/compat/service_names"
 require "neverblock/compat/copy_stream"
 require "neverblock/compat/io_select" if RUBY_VERSION < "3.2"
 require "neverblock/compat/require" if RUBY_VERSION < "3.2"

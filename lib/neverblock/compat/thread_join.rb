@@ -12,7 +12,7 @@ module NeverBlock
       end
 
       def join(limit = nil)
-        scheduler = limit && Compat.scheduler
+        scheduler = Numeric === limit && Compat.scheduler
         return super unless scheduler
         return alive? ? nil : super() if limit <= 0
 

@@ -5,7 +5,8 @@ require "open3"
 require "socket"
 require "tempfile"
 
-# IO#close in a fiber of Ruby 3.4, which offers close(2) to other threads.
+# IO#close in a fiber of Ruby 3.4, which offers close(2) to other threads. What else closes a
+# descriptor under fibers that wait for it.
 class CompatIOCloseTest < Minitest::Test
   include SchedulerHarness
 
@@ -76,7 +77,80 @@ class CompatIOCloseTest < Minitest::Test
     assert_empty err
   end
 
+  PIPE = -> { IO.pipe }
+  PAIR = -> { UNIXSocket.pair }
+  DUPLEX = -> { [IO.popen("cat >&2", "r+")] }
+
+  # What a fiber does that waits, and what ends that.
+  CLOSED = {
+    "close_read_of_a_pipe" => [PIPE, ->(r, _) { r.read(1) }, ->(r, _) { r.close_read }],
+    "close_write_of_a_pipe" => [PIPE, ->(_, w) { fill(w) }, ->(_, w) { w.close_write }],
+    "close_write_of_a_duplex_pipe" =>
+      [-> { [IO.popen("exec sleep 60", "r+")] }, ->(io) { fill(io) },
+       ->(io) { io.close_write || Process.kill(:KILL, io.pid) && io.close }],
+    "close_read_of_a_duplex_pipe" =>
+      [DUPLEX, ->(io) { io.read(1) }, ->(io) { io.close_read || io.close_write }],
+    "close_read_of_the_last_half_of_a_socket" =>
+      [PAIR, ->(a, _) { a.close_write || a.read(1) }, ->(a, _) { a.close_read }],
+    "close_write_of_the_last_half_of_a_socket" =>
+      [PAIR, ->(a, _) { a.close_read || fill(a) }, ->(a, _) { a.close_write }],
+    "reopen" => [-> { IO.pipe + IO.pipe }, ->(r, *) { r.read(1) }, ->(r, _, o, _) { r.reopen(o) }]
+  }.freeze
+
+  CLOSED.each do |name, (make, wait, close)|
+    define_method("test_#{name}_ends_the_waits_for_it") do
+      assert_equal IOError, ended(make.call, wait, close)
+    end
+
+    define_method("test_#{name}_by_a_thread_ends_the_waits_for_it") do
+      assert_equal IOError,
+                   ended(make.call, wait, ->(*ios) { Thread.new { close.call(*ios) }.join })
+    end
+  end
+
+  def test_a_half_of_a_socket_that_is_shut_down_ends_the_read_with_the_end
+    assert_nil ended(UNIXSocket.pair, ->(a, _) { a.read(1) }, ->(a, _) { a.close_read })
+  end
+
+  def test_an_io_that_is_reopened_by_a_path_is_read_on_from_there
+    Tempfile.create do |file|
+      assert_equal "f", ended([*IO.pipe, file.tap { |f| f.write("f") && f.flush }],
+                              ->(r, *) { r.read(1) }, ->(r, _, f) { r.reopen(f.path) })
+    end
+  end
+
+  # @return what Ruby raises for a refused call; who waits for the IO waits on
+  def test_a_close_or_reopen_that_ruby_refuses_ends_no_wait
+    refused = lambda do |r, w, closed|
+      closed.close
+      [-> { r.close_write }, -> { r.reopen(closed) }, -> { r.reopen("/no/such/file") },
+       -> { r.reopen }].each do |call|
+        assert_raises(IOError, SystemCallError, ArgumentError, &call)
+      end
+      w << "x"
+    end
+    assert_equal "x", ended([*IO.pipe, IO.pipe.first], ->(r, *) { r.read(1) }, refused)
+  end
+
+  def self.fill(io)
+    nil while io.write("a" * 65_536)
+  end
+
   private
+
+  # What the wait returned, or the class of what it raised, once the call has been made meanwhile.
+  def ended(ios, wait, call)
+    seen = :nothing
+    in_scheduler do
+      fiber do
+        seen = wait.call(*ios)
+      rescue SystemCallError, IOError => e
+        seen = e.class
+      end
+      fiber { sleep(0) && call.call(*ios) }
+    end
+    seen
+  end
 
   def at_once(*ios) = ios.map { |io| NeverBlock::Scheduler.closes_at_once?(io) }
 

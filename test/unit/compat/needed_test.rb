@@ -89,6 +89,13 @@ class CompatNeededTest < Minitest::Test
     right ended
   RUBY
 
+  fault "service_names", ALL, <<~RUBY
+    require "socket"
+    port = nil
+    scheduled { Fiber.schedule { port = Addrinfo.tcp("127.0.0.1", "+80").ip_port } }
+    right port == 80
+  RUBY
+
   fault "fork", ALL, <<~RUBY
     r, w = IO.pipe
     ended = Queue.new

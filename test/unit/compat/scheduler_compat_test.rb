@@ -23,6 +23,16 @@ class CompatTest < Minitest::Test
     end
   end
 
+  def test_thread_join_refuses_a_limit_as_on_a_thread
+    thread = Thread.new { nil }.join
+    refused = lambda do
+      ["x", :x, Object].map { |limit| assert_raises(TypeError) { thread.join(limit) }.message }
+    end
+    seen = nil
+    in_scheduler { fiber { seen = refused.call } }
+    assert_equal Thread.new(&refused).value, seen
+  end
+
   def test_thread_join_with_a_limit_raises_what_the_thread_raised
     in_scheduler do
       fiber do

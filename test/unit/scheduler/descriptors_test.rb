@@ -291,6 +291,43 @@ class SchedulerDescriptorsTest < Minitest::Test
     end
   end
 
+  # It has a descriptor to read and another to write, and its process reads when it is told to.
+  def test_io_select_waits_for_the_writing_end_of_a_duplex_pipe
+    gate, go = IO.pipe
+    duplex = IO.popen(["sh", "-c", "read x <&3; cat > /dev/null; :", { 3 => gate }], "r+")
+    nil until duplex.write_nonblock("a" * 65_536, exception: false) == :wait_writable
+    seen = nil
+    in_scheduler do
+      fiber { seen = IO.select([duplex], [duplex]) }
+      fiber { sleep(0) && go.puts }
+    end
+    assert_equal [[], [duplex], []], seen
+    duplex.close
+  end
+
+  def test_io_select_refuses_a_time_that_ruby_refuses
+    in_scheduler do
+      fiber { assert_raises(ArgumentError) { IO.select(nil, nil, nil, -1) } }
+      fiber { assert_raises(TypeError) { IO.select(nil, nil, nil, "x") } }
+    end
+  end
+
+  # Without a limit it would wait for ever.
+  def test_a_wait_for_urgent_data_ends_with_nothing_at_a_hangup_as_on_a_thread
+    hangup = lambda do
+      one, other = UNIXSocket.pair
+      ended = [-> { one.wait_priority }, -> { other.close }].map { |call| Thread.new(&call) }
+      ended.first.value
+    end
+    seen = :nothing
+    in_scheduler do
+      one, other = UNIXSocket.pair
+      fiber { seen = one.wait_priority }
+      fiber { other.close }
+    end
+    assert_equal hangup.call, seen
+  end
+
   def test_io_select_knows_what_ruby_has_read_ahead
     r, w = IO.pipe
     w.write("one\ntwo\n")

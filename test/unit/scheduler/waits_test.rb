@@ -190,7 +190,7 @@ class SchedulerWaitsTest < Minitest::Test
     condition = ConditionVariable.new
     ended = []
     in_scheduler do
-      fiber { mutex.synchronize { condition.wait(mutex, 0.01) } and ended << :timeout }
+      fiber { mutex.synchronize { condition.wait(mutex, 0.01) } or ended << :timeout }
       fiber { mutex.synchronize { condition.wait(mutex, 60) } and ended << :signal }
       fiber do
         sleep(0) until ended == [:timeout]
@@ -198,6 +198,31 @@ class SchedulerWaitsTest < Minitest::Test
       end
     end
     assert_equal %i[timeout signal], ended
+  end
+
+  def test_waits_that_give_up_a_lock_tell_of_their_end_as_on_a_thread
+    waits = lambda do
+      mutex = Mutex.new
+      monitor = Monitor.new
+      condition = monitor.new_cond
+      mutex.synchronize { [mutex.sleep(0), mutex.sleep(0.001), refusals(mutex)] } +
+        mutex.synchronize { [ConditionVariable.new.wait(mutex, 0.001), mutex.owned?] } +
+        monitor.synchronize { [condition.wait(0.001), monitor.mon_owned?] }
+    end
+    seen = nil
+    in_scheduler { fiber { seen = waits.call } }
+    assert_equal Thread.new(&waits).value, seen
+  end
+
+  def test_a_wait_that_gives_up_a_lock_and_is_woken_tells_its_seconds
+    mutex = Mutex.new
+    condition = ConditionVariable.new
+    seen = nil
+    in_scheduler do
+      fiber { mutex.synchronize { seen = condition.wait(mutex, SECONDS) } }
+      fiber { mutex.synchronize { condition.signal } }
+    end
+    assert_kind_of Integer, seen
   end
 
   def test_a_monitor_condition_wakes
@@ -262,6 +287,14 @@ class SchedulerWaitsTest < Minitest::Test
   end
 
   private
+
+  def refusals(mutex)
+    [-1, "x", [1, 2]].map do |timeout|
+      mutex.sleep(*timeout)
+    rescue ArgumentError, TypeError => e
+      [e.class, e.message, mutex.owned?]
+    end
+  end
 
   def clock
     Process.clock_gettime(Process::CLOCK_MONOTONIC)

@@ -20,14 +20,14 @@ static VALUE mode_now(void) { return rb_thread_local_aref(rb_thread_current(), i
 static void mode_set(VALUE mode) { rb_thread_local_aset(rb_thread_current(), id_mode, mode); }
 
 /* ConditionVariable#wait comes as kernel_sleep, but another fiber ends it, as it ends a wait for a
-   Mutex or a Queue. The frames tell it apart: the hook's own, and Mutex#sleep's. */
+   Mutex or a Queue. The frames tell it apart: the hook's own, and that of compat/mutex_sleep.rb. */
 static bool mutex_sleeps(void) {
     enum { FRAMES = 2 };
     VALUE frames[FRAMES];
     int lines[FRAMES];
     if (rb_profile_frames(0, FRAMES, frames, lines) < FRAMES) return false;
     VALUE name = rb_profile_frame_qualified_method_name(frames[1]);
-    return RB_TYPE_P(name, T_STRING) && strcmp(StringValueCStr(name), "Thread::Mutex#sleep") == 0;
+    return RB_TYPE_P(name, T_STRING) && strcmp(StringValueCStr(name), "NeverBlock::Compat::MutexSleep#sleep") == 0;
 }
 
 /* Above a C function that pins, waits keep the thread as in a pin block. A wait that another thread

@@ -120,7 +120,7 @@ static VALUE resume(resume_call *call, VALUE child) {
     return value;
 }
 
-/* Fiber#resume */
+/* Fiber#resume. In a Ractor that is not the main one there is no scheduler, here and below. */
 static VALUE fiber_resume(int argc, VALUE *argv, VALUE self) {
     resume_call call = {nb_scheduler_of_thread(), .self = self, .argc = argc, .argv = argv};
     call.keywords = rb_keyword_given_p();
@@ -163,10 +163,12 @@ static void define_enumerator(VALUE klass) {
     nb_frames_stand_in((const void *)(uintptr_t)enumerator_peek);
     enumerator_next_method = rb_funcall(rb_cEnumerator, rb_intern("instance_method"), 1, ID2SYM(rb_intern("next")));
     rb_gc_register_mark_object(enumerator_next_method);
+    rb_ext_ractor_safe(true);
     rb_define_method(wrapper, "next", enumerator_take, 0);
     rb_define_method(wrapper, "next_values", enumerator_take, 0);
     rb_define_method(wrapper, "peek", enumerator_peek, 0);
     rb_define_method(wrapper, "peek_values", enumerator_peek, 0);
+    rb_ext_ractor_safe(false);
     rb_prepend_module(rb_cEnumerator, wrapper);
 }
 #else
@@ -177,6 +179,8 @@ void nb_resume_define(VALUE klass) {
     nothing = rb_obj_freeze(rb_ary_new());
     rb_gc_register_mark_object(nothing);
     nb_frames_stand_in((const void *)(uintptr_t)fiber_resume);
+    rb_ext_ractor_safe(true);
     rb_define_method(rb_path2class("Fiber"), "resume", fiber_resume, -1);
+    rb_ext_ractor_safe(false);
     define_enumerator(klass);
 }

@@ -98,5 +98,7 @@ void nb_root_define(VALUE klass) {
     rb_gc_register_address(&kernel_backquote);
     rb_define_singleton_method(klass, "root", scheduler_s_root, 0);
     rb_define_singleton_method(klass, "act_for", scheduler_s_act_for, 1);
+    rb_ext_ractor_safe(true);
     rb_define_singleton_method(klass, "locals", scheduler_s_locals, 2);
+    rb_ext_ractor_safe(false);
 }

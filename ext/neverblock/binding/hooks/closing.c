@@ -7,6 +7,7 @@
 #include <ruby.h>
 #include <ruby/fiber/scheduler.h>
 #include <ruby/io.h>
+#include <ruby/ractor.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,6 +24,11 @@
 
 static ID id_bind_call, id_closed_p;
 static VALUE close_itself; /* IO#close, as it was before ours */
+static rb_ractor_local_key_t main_key;
+
+/* Schedulers work in the main Ractor only. Another one has IOs of its own, and may not touch what
+   is here. */
+static bool in_main_ractor(void) { return RTEST(rb_ractor_local_storage_value(main_key)); }
 
 /* Closes the parent's descriptors in a child, in every scheduler, also those of threads that are
    gone. */
@@ -60,11 +66,22 @@ static void close_lent_under(int fd, VALUE io) {
 /* Neither may look for interrupts, as methods of Ruby do when they return. */
 #ifdef HAVE_RB_IO_MODE
 static bool is_open(VALUE io) { return !RTEST(rb_io_closed_p(io)); }
-static bool is_lent(VALUE io) { return (rb_io_mode(io) & LENT) != 0; }
+static int mode_of(VALUE io) { return (int)rb_io_mode(io); }
 #else
 static bool is_open(VALUE io) { return RFILE(io)->fptr != NULL && RFILE(io)->fptr->fd >= 0; }
-static bool is_lent(VALUE io) { return (RFILE(io)->fptr->mode & LENT) != 0; }
+static int mode_of(VALUE io) { return RFILE(io)->fptr->mode; }
 #endif
+
+static bool is_lent(VALUE io) { return (mode_of(io) & LENT) != 0; }
+
+static void close_io_under(VALUE io) {
+    if (!is_open(io) || !some_watch()) return;
+    if (is_lent(io)) {
+        close_lent_under(nb_descriptor_of(io), io);
+    } else {
+        close_under(nb_descriptor_of(io));
+    }
+}
 
 /*
  * close, before IO's own. pg closes the IO to which it lends libpq's descriptor after libpq has
@@ -73,13 +90,57 @@ static bool is_lent(VALUE io) { return (RFILE(io)->fptr->mode & LENT) != 0; }
  * interrupts.
  */
 static VALUE io_close(VALUE io) {
+    if (!in_main_ractor()) return rb_call_super(0, NULL);
     bool open = is_open(io), lent = open && is_lent(io);
-    if (!lent) {
-        if (open && some_watch()) close_under(nb_descriptor_of(io));
-        return rb_call_super(0, NULL);
+    close_io_under(io);
+    if (lent) return rb_funcall(close_itself, id_bind_call, 1, io);
+    VALUE writer = open ? rb_io_get_write_io(io) : io;
+    if (writer != io) close_io_under(writer);
+    return rb_call_super(0, NULL);
+}
+
+/* Does Ruby close the IO when one of its directions is closed? `other`: FMODE_READABLE or
+   FMODE_WRITABLE, that which is left. A socket is shut down while it has both (io.c,
+   rb_io_close_read; basicsocket.c, bsock_close_read). */
+static bool closes_with(VALUE io, int other) {
+    struct stat status;
+    if (!is_open(io) || fstat(nb_descriptor_of(io), &status) != 0) return false;
+    int mode = mode_of(io);
+    if (S_ISSOCK(status.st_mode)) return (mode & other) == 0;
+    return (mode & (FMODE_DUPLEX | other)) != other;
+}
+
+/* close_read, before those of IO and BasicSocket. */
+static VALUE io_close_read(VALUE io) {
+    if (in_main_ractor() && some_watch() && closes_with(io, FMODE_WRITABLE)) close_io_under(io);
+    return rb_call_super(0, NULL);
+}
+
+/* close_write, before those of IO and BasicSocket. */
+static VALUE io_close_write(VALUE io) {
+    if (!in_main_ractor()) return rb_call_super(0, NULL);
+    VALUE writer = is_open(io) ? rb_io_get_write_io(io) : io;
+    if (some_watch() && closes_with(writer, FMODE_READABLE)) close_io_under(writer);
+    return rb_call_super(0, NULL);
+}
+
+/* Fibers that wait for the descriptor, in any scheduler of the process, wait for its new file. */
+static void reopened(int fd) {
+    for (nb_scheduler *scheduler = NULL; (scheduler = nb_scheduler_next(scheduler));) {
+        if (scheduler->fork_generation == nb_fork_generation) nb_watches_reopened(scheduler, fd);
     }
-    if (some_watch()) close_lent_under(nb_descriptor_of(io), io);
-    return rb_funcall(close_itself, id_bind_call, 1, io);
+}
+
+/* reopen, which puts another file under the descriptor (dup2(2)): IO's own raises in threads that
+   wait where that is an IO's, and lets them be where it has a name. */
+static VALUE io_reopen(int argc, VALUE *argv, VALUE io) {
+    if (!in_main_ractor()) return rb_call_super(argc, argv);
+    int fd = argc > 0 && is_open(io) && some_watch() ? nb_descriptor_of(io) : -1;
+    VALUE other = fd >= 0 ? rb_io_check_io(argv[0]) : Qnil;
+    if (!NIL_P(other) && other != io && is_open(other)) close_under(fd);
+    VALUE result = rb_call_super(argc, argv);
+    if (fd >= 0 && NIL_P(other)) reopened(fd);
+    return result;
 }
 
 /* closes_at_once?(io): whether close(2) cannot wait: a pipe, or a socket that does not linger
@@ -114,11 +175,22 @@ static void define_close(VALUE klass) { (void)klass; }
 #endif
 
 static void define_io_close(VALUE klass) {
+    main_key = rb_ractor_local_storage_value_newkey();
+    rb_ractor_local_storage_value_set(main_key, Qtrue);
     VALUE module = rb_define_module_under(klass, "Closing");
     close_itself = rb_funcall(rb_cIO, rb_intern("instance_method"), 1, ID2SYM(rb_intern("close")));
     rb_gc_register_mark_object(close_itself);
+    VALUE halves = rb_define_module_under(klass, "HalfClosing");
+    rb_ext_ractor_safe(true);
     rb_define_method(module, "close", io_close, 0);
+    rb_define_method(module, "reopen", io_reopen, -1);
+    rb_define_method(halves, "close_read", io_close_read, 0);
+    rb_define_method(halves, "close_write", io_close_write, 0);
+    rb_ext_ractor_safe(false);
     nb_frames_stand_in((const void *)(uintptr_t)io_close);
+    nb_frames_stand_in((const void *)(uintptr_t)io_reopen);
+    nb_frames_stand_in((const void *)(uintptr_t)io_close_read);
+    nb_frames_stand_in((const void *)(uintptr_t)io_close_write);
 }
 
 void nb_closing_define(VALUE klass) {

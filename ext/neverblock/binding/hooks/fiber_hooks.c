@@ -171,8 +171,7 @@ static VALUE scheduler_kernel_sleep(int argc, VALUE *argv, VALUE self) {
     nb_wait_init(&wait, scheduler, NB_WAIT_SLEEP);
     if (wait.about.kind == NB_FIBER_WAIT_sleep && expects_wake(scheduler, wait.fiber))
         wait.about.kind = NB_FIBER_WAIT_condition;
-    nb_wait_park(&wait, deadline_ns);
-    return Qtrue;
+    return nb_wait_park(&wait, deadline_ns) == NB_TIMED_OUT ? Qfalse : Qtrue;
 }
 
 /* Scheduler.next_wait(kind, text = nil): what the next wait of the running fiber is for, for those
@@ -194,7 +193,8 @@ static VALUE scheduler_switches(VALUE self) { return ULL2NUM(nb_scheduler_get(se
 
 static VALUE scheduler_yield(VALUE self) {
     VALUE duration = INT2FIX(0);
-    return scheduler_kernel_sleep(1, &duration, self);
+    scheduler_kernel_sleep(1, &duration, self);
+    return Qtrue;
 }
 
 /* A fork meanwhile has set it to 0. */

@@ -23,17 +23,18 @@
 #include "binding/state/object.h"
 #include "binding/state/watches.h"
 
-/* What poll(2) says now. */
+/* What poll(2) says now; NB_POLL_HANGUP where that alone was to be told. */
 static uint32_t ready_now(int fd, uint32_t interest) {
     struct pollfd ask = {.fd = fd};
     if (interest & NB_POLL_READ) ask.events |= POLLIN;
     if (interest & NB_POLL_WRITE) ask.events |= POLLOUT;
     if (interest & NB_POLL_PRIORITY) ask.events |= POLLPRI;
     if (poll(&ask, 1, 0) <= 0) return 0;
-    if (ask.revents & (POLLHUP | POLLERR)) return interest;
-    return ((ask.revents & POLLIN) ? interest & NB_POLL_READ : 0) |
-           ((ask.revents & POLLOUT) ? interest & NB_POLL_WRITE : 0) |
-           ((ask.revents & POLLPRI) ? interest & NB_POLL_PRIORITY : 0);
+    if (ask.revents & POLLERR) return interest;
+    uint32_t ready = ((ask.revents & (POLLIN | POLLHUP)) ? interest & NB_POLL_READ : 0) |
+                     ((ask.revents & (POLLOUT | POLLHUP)) ? interest & NB_POLL_WRITE : 0) |
+                     ((ask.revents & POLLPRI) ? interest & NB_POLL_PRIORITY : 0);
+    return ready == 0 && (ask.revents & POLLHUP) ? NB_POLL_HANGUP : ready;
 }
 
 /* A connect(2) to a near host has ended when Ruby waits for it, and its request may leave now. Once
@@ -130,10 +131,14 @@ typedef struct nb_any_call {
     int64_t deadline_ns;
 } nb_any_call;
 
+/* IO.popen(command, "r+") writes to a descriptor of its own, as IO.select knows. */
+static VALUE writer_of(VALUE io) { return rb_io_get_write_io(rb_convert_type(io, T_FILE, "IO", "to_io")); }
+
 static void any_enter(nb_any_call *call, VALUE ios, uint32_t interest, bool *ready) {
     for (long i = 0; i < RARRAY_LEN(ios); i++) {
         nb_watch *watch = &call->io_wait.watches[call->io_wait.count];
         VALUE io = RARRAY_AREF(ios, i);
+        if (interest == NB_POLL_WRITE) io = writer_of(io);
         *watch = (nb_watch){.fd = nb_descriptor_of(io), .interest = interest, .io = io, .wait = &call->io_wait.wait};
         nb_status status = nb_watch_enter(call->scheduler, watch);
         if (status == NB_SYSTEM) rb_syserr_fail(errno, "waiting for a descriptor");

@@ -90,13 +90,6 @@ static VALUE answer_value(const nb_resolver_answer *answer) {
     rb_raise(rb_path2class("SocketError"), "getaddrinfo: %s", gai_strerror(answer->error));
 }
 
-/* "[::1]" is how URLs write an IPv6 address; getaddrinfo(3) wants it bare. */
-static VALUE bare_name(VALUE name) {
-    long size = RSTRING_LEN(name);
-    if (size < 2 || RSTRING_PTR(name)[0] != '[' || RSTRING_PTR(name)[size - 1] != ']') return name;
-    return rb_str_substr(name, 1, size - 2);
-}
-
 NORETURN(static void raise_too_long(void));
 static void raise_too_long(void) { rb_raise(rb_path2class("SocketError"), "getaddrinfo: host name too long"); }
 
@@ -133,7 +126,7 @@ static VALUE ask_and_wait(nb_scheduler *scheduler, nb_resolver *resolver, VALUE 
 
 static VALUE scheduler_address_resolve(VALUE self, VALUE hostname) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
-    VALUE name = bare_name(StringValue(hostname));
+    VALUE name = StringValue(hostname);
     nb_resolver *resolver = shared_resolver();
     nb_resolver_answer known;
     asked = true;

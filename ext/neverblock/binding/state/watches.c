@@ -194,6 +194,19 @@ void nb_watches_closing_lent(nb_scheduler *scheduler, int fd, VALUE io) {
     if (descriptor->first == NULL && (!NIL_P(exception) || descriptor->kept_for == io)) unkeep(scheduler, fd);
 }
 
+void nb_watches_reopened(nb_scheduler *scheduler, int fd) {
+    if (fd < 0 || (size_t)fd >= scheduler->watches.table_count) return;
+    nb_descriptor *descriptor = &scheduler->watches.table[fd];
+    descriptor->about_kind = 0;
+    unkeep(scheduler, fd);
+    while (descriptor->first) {
+        nb_watch *watch = descriptor->first;
+        watch->ready = watch->interest;
+        watch_unlink(scheduler, watch);
+        nb_wait_wake(watch->wait, NB_WOKEN);
+    }
+}
+
 /* News while nobody waits for it, of an IO whose data comes when it likes: each would wake the loop
    for nothing. */
 static void keep_no_longer(nb_scheduler *scheduler, int fd) {
@@ -205,6 +218,7 @@ static void keep_no_longer(nb_scheduler *scheduler, int fd) {
     descriptor->single = SINGLE_AFTER_NEWS;
 }
 
+/* A wait for urgent data alone ends by NB_POLL_HANGUP, of which poll(2) would tell for ever. */
 void nb_watches_deliver(nb_scheduler *scheduler, const nb_poll_event *event) {
     int fd = (int)(event->cookie & INT32_MAX);
     if ((size_t)fd >= scheduler->watches.table_count) return;
@@ -212,13 +226,15 @@ void nb_watches_deliver(nb_scheduler *scheduler, const nb_poll_event *event) {
     if (descriptor->generation != event->cookie >> 32) return;
 
     uint32_t ready = event->events & ANY_READINESS;
-    if (event->events & (NB_POLL_HANGUP | NB_POLL_ERROR)) ready = ANY_READINESS;
-    bool wanted = false;
+    bool hangup = event->events & NB_POLL_HANGUP, wanted = false;
+    if (hangup) ready |= NB_POLL_READ | NB_POLL_WRITE;
+    if (event->events & NB_POLL_ERROR) ready = ANY_READINESS;
     if (scheduler->watches.dry_fd == fd) scheduler->watches.dry_fd = -1;
     for (nb_watch *watch = descriptor->first, *next; watch; watch = next) {
         next = watch->next;
-        if ((watch->interest & ready) == 0) continue;
         watch->ready = watch->interest & ready;
+        if (watch->ready == 0 && hangup) watch->ready = NB_POLL_HANGUP;
+        if (watch->ready == 0) continue;
         watch_unlink(scheduler, watch);
         nb_wait_wake(watch->wait, NB_WOKEN);
         wanted = true;

@@ -52,6 +52,8 @@ void nb_watches_closing(nb_scheduler *scheduler, int fd);
    nb_watches_closed_error. Others may wait for the number, which may be another file's by now. */
 void nb_watches_closing_lent(nb_scheduler *scheduler, int fd, VALUE io);
 /* A new IOError. */
+/* Another file lies under the descriptor: fibers that wait for it look at that. */
+void nb_watches_reopened(nb_scheduler *scheduler, int fd);
 VALUE nb_watches_closed_error(void);
 
 int nb_descriptor_of(VALUE io); /* raises IOError, TypeError */

@@ -107,7 +107,7 @@ UnchangedHunt.kind :locks do
 
   habit :mutex_sleep, <<~'RUBY'
     mutex__N__ = Mutex.new
-    mutex__N__.synchronize { mutex__N__.sleep(0.001); out << mutex__N__.owned? }
+    mutex__N__.synchronize { out << mutex__N__.sleep(0.001) << mutex__N__.owned? }
   RUBY
 
   habit :counter, <<~'RUBY', setup: "LOCK__N__ = Mutex.new\n"
