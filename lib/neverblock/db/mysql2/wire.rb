@@ -141,7 +141,8 @@ module NeverBlock
           discard
           return unless address
 
-          MysqlKill.later(address, id: @id) { ::Mysql2::Client.new(**options_for_killing) }
+          options = options_for_killing
+          MysqlKill.later(address, server: options, id: @id) { ::Mysql2::Client.new(**options) }
         end
 
         # Closes our descriptor of the socket.
