@@ -3,6 +3,7 @@
 require "test_helper"
 require "mysql2"
 require "support/held_calls"
+require "support/killed_fiber"
 
 # mysql2 on our loop against a real MariaDB.
 class Mysql2Test < Minitest::Test
@@ -91,6 +92,39 @@ class Mysql2Test < Minitest::Test
     held = relay.hold(after: relay.passed - before + after)
     client.query(SEVERAL)
     held
+  end
+
+  {
+    "query" => ->(client) { client.query("select 1") },
+    "ping" => :ping.to_proc,
+    "stream" => ->(client) { client.query(MANY, stream: true, cache_rows: false).each { nil } }
+  }.each do |name, call|
+    define_method("test_a_fiber_that_is_killed_in_a_#{name}_closes_the_connection") do
+      on_loop do
+        client = connect
+        held = relay.hold(after: name == "stream" ? 20_000 : 6)
+        killed = Fiber.schedule { call.call(client) }
+        held.pop
+        3.times { sleep(0) }
+        KilledFiber.kill(killed)
+        Patience.await("it is closed") { client.closed? && !killed.alive? }
+      end
+    end
+  end
+
+  def test_a_connection_whose_fiber_is_killed_while_it_is_made_is_closed_then
+    on_loop do
+      held = relay.hold
+      client = Mysql2::Client.allocate
+      killed = Fiber.schedule do
+        client.send(:initialize, host: "127.0.0.1", port: relay.port, username: "root")
+      end
+      held.pop
+      KilledFiber.kill(killed)
+      3.times { sleep(0) }
+      relay.let_go
+      Patience.await("it is closed") { client.closed? }
+    end
   end
 
   def test_further_results_let_others_run

@@ -85,11 +85,14 @@ module NeverBlock
 
         # @return [Object, nil] nil: there is no more row
         def take
-          @rows.pop
-        rescue Exception # rubocop:disable Lint/RescueException -- cancelled within an answer
-          @discarded = true
-          @wire.shut
-          raise
+          row = @rows.pop
+          taken = true
+          row
+        ensure
+          unless taken # cancelled within an answer
+            @discarded = true
+            @wire.shut
+          end
         end
 
         def give(row)

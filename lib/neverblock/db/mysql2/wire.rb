@@ -74,13 +74,17 @@ module NeverBlock
         # @param seconds [Integer, nil] nil: no limit
         # @raise [Mysql2::Error::TimeoutError] when the time is over; then the connection is closed
         def await_answer(seconds)
-          return if socket.wait_readable(seconds)
+          answered = socket.wait_readable(seconds)
+          return if answered
 
           raise ::Mysql2::Error::TimeoutError,
                 "Timeout waiting for a response from the last query. (waited #{seconds} seconds)"
-        rescue Exception => e # rubocop:disable Lint/RescueException -- the answer is not read
-          e.is_a?(::Mysql2::Error) ? discard : abandon
+        rescue ::Mysql2::Error
+          answered = false
+          discard
           raise
+        ensure
+          abandon if answered.nil?
         end
 
         # Calls the block on a thread and parks the fiber until it has ended.
@@ -88,9 +92,8 @@ module NeverBlock
         def work(&block)
           begin
             outcome = Workers.call(method(:shut)) { NeverBlock.mysql_unlocked(&block) }
-          rescue Exception # rubocop:disable Lint/RescueException -- the caller was cancelled
-            abandon
-            raise
+          ensure
+            abandon unless outcome
           end
           outcome.get(breaks: false)
         end
