@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "minitest/mock"
 require "mysql2"
 require "support/held_calls"
 require "support/killed_fiber"
@@ -218,6 +219,32 @@ class Mysql2Test < Minitest::Test
       client.close
       assert_kind_of Mysql2::Error, ended.pop.error
       assert_predicate client, :closed?
+    end
+  end
+
+  def test_a_connection_that_several_close_during_a_call_is_closed_for_all
+    on_loop do
+      client = connect
+      held = relay.hold
+      ended = Thread::Queue.new
+      Fiber.schedule { ended << NeverBlock::Outcome.of { client.ping } }
+      held.pop
+      2.times { Fiber.schedule { ended << NeverBlock::Outcome.of { client.close } } }
+      assert_empty(Array.new(3) { ended.pop.error }.compact)
+      assert_predicate client, :closed?
+    end
+  end
+
+  def test_a_stream_for_which_there_is_no_thread_leaves_the_connection
+    on_loop do
+      client = connect
+      result = client.query(MANY, stream: true, cache_rows: false)
+      refused = ->(*) { raise NeverBlock::Offload::NoWorker }
+      NeverBlock::DB::Workers.stub(:begin, refused) do
+        assert_raises(NeverBlock::Offload::NoWorker) { result.each { flunk } }
+      end
+      assert_equal WHOLE, self.class.sizes(result)
+      client.close
     end
   end
 
