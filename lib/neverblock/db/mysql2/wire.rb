@@ -53,7 +53,9 @@ module NeverBlock
         def leave
           @user = nil
           tell_handles
-          @left&.close
+          left = @left
+          @left = nil
+          left&.close
         end
 
         def asked=(asked)
@@ -112,16 +114,16 @@ module NeverBlock
           result
         end
 
-        # Ends a call that another fiber or a thread is in. Parks until it has ended.
+        # Ends a call that another fiber or a thread is in. Parks until it has ended. Several may wait
+        # for the same.
         def end_call
           user = @user
           return unless user
 
           shut
           user.cease if user.is_a?(Rows)
-          @left = Thread::Queue.new
-          @left.pop if @user
-          @left = nil
+          left = (@left ||= Thread::Queue.new)
+          left.pop if @user
         end
 
         # Shuts the socket down, which ends all waits for the server.
