@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "minitest/mock"
 require "mysql2"
 require "support/held_calls"
+require "support/killed_fiber"
 
 # mysql2 on our loop against a real MariaDB.
 class Mysql2Test < Minitest::Test
@@ -91,6 +93,39 @@ class Mysql2Test < Minitest::Test
     held = relay.hold(after: relay.passed - before + after)
     client.query(SEVERAL)
     held
+  end
+
+  {
+    "query" => ->(client) { client.query("select 1") },
+    "ping" => :ping.to_proc,
+    "stream" => ->(client) { client.query(MANY, stream: true, cache_rows: false).each { nil } }
+  }.each do |name, call|
+    define_method("test_a_fiber_that_is_killed_in_a_#{name}_closes_the_connection") do
+      on_loop do
+        client = connect
+        held = relay.hold(after: name == "stream" ? 20_000 : 6)
+        killed = Fiber.schedule { call.call(client) }
+        held.pop
+        3.times { sleep(0) }
+        KilledFiber.kill(killed)
+        Patience.await("it is closed") { client.closed? && !killed.alive? }
+      end
+    end
+  end
+
+  def test_a_connection_whose_fiber_is_killed_while_it_is_made_is_closed_then
+    on_loop do
+      held = relay.hold
+      client = Mysql2::Client.allocate
+      killed = Fiber.schedule do
+        client.send(:initialize, host: "127.0.0.1", port: relay.port, username: "root")
+      end
+      held.pop
+      KilledFiber.kill(killed)
+      3.times { sleep(0) }
+      relay.let_go
+      Patience.await("it is closed") { client.closed? }
+    end
   end
 
   def test_further_results_let_others_run
@@ -184,6 +219,32 @@ class Mysql2Test < Minitest::Test
       client.close
       assert_kind_of Mysql2::Error, ended.pop.error
       assert_predicate client, :closed?
+    end
+  end
+
+  def test_a_connection_that_several_close_during_a_call_is_closed_for_all
+    on_loop do
+      client = connect
+      held = relay.hold
+      ended = Thread::Queue.new
+      Fiber.schedule { ended << NeverBlock::Outcome.of { client.ping } }
+      held.pop
+      2.times { Fiber.schedule { ended << NeverBlock::Outcome.of { client.close } } }
+      assert_empty(Array.new(3) { ended.pop.error }.compact)
+      assert_predicate client, :closed?
+    end
+  end
+
+  def test_a_stream_for_which_there_is_no_thread_leaves_the_connection
+    on_loop do
+      client = connect
+      result = client.query(MANY, stream: true, cache_rows: false)
+      refused = ->(*) { raise NeverBlock::Offload::NoWorker }
+      NeverBlock::DB::Workers.stub(:begin, refused) do
+        assert_raises(NeverBlock::Offload::NoWorker) { result.each { flunk } }
+      end
+      assert_equal WHOLE, self.class.sizes(result)
+      client.close
     end
   end
 

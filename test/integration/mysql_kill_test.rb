@@ -14,6 +14,53 @@ class MysqlKillTest < Minitest::Test
   # It waits for a row that the test holds. (A sleep ends by itself some time after its connection.)
   LONG = "select id from held where id = 1 for update"
 
+  # So many queries are left at once.
+  TOGETHER = 12
+
+  # Lets everybody in and answers no query.
+  class SilentServer
+    GREETING = [10, "8.0.30", 7, "abcdefgh", 0xf7ff, 33, 2, 0x81ff, 21, "ijklmnopqrst",
+                "mysql_native_password"].pack("CZ*Va8xvCvvCx10Z*Z*")
+    OK = "\0\0\0\2\0\0\0"
+
+    # @return [Thread::Queue] has an element for each connection; for each query
+    attr_reader :greeted, :asked
+
+    def initialize
+      @greeted = Thread::Queue.new
+      @asked = Thread::Queue.new
+      @listener = TCPServer.new("127.0.0.1", 0)
+      @threads = [Thread.new { loop { serve(@listener.accept) } }]
+    end
+
+    def port
+      @listener.local_address.ip_port
+    end
+
+    def close
+      @threads.each(&:kill).each(&:join)
+      @listener.close
+    end
+
+    private
+
+    def serve(client)
+      @threads << Thread.new do
+        client.write(packet(0, GREETING))
+        client.readpartial(4096)
+        client.write(packet(2, OK))
+        @greeted << true
+        @asked << client.readpartial(4096) while true
+      rescue SystemCallError, IOError
+        client.close
+      end
+    end
+
+    def packet(number, body)
+      [body.bytesize | (number << 24)].pack("V") + body
+    end
+  end
+
   # By driver: a connection.
   CONNECT = {
     "mysql2" => ->(options) { Mysql2::Client.new(username: "root", database: "test", **options) },
@@ -105,6 +152,42 @@ class MysqlKillTest < Minitest::Test
       assert_includes found.first.to_a.flatten, 17
     end
 
+    named = "test_queries_of_#{driver}_that_are_left_together_are_ended_by_fewer_connections"
+    define_method(named) do
+      opened = nil
+      NB.run do
+        clients = Array.new(TOGETHER) { connect.call(tcp) }
+        fibers = clients.map { |client| waiting { client.query(LONG) } }
+        Patience.await("the server is at work", -> { sessions }) { sessions.size == TOGETHER }
+        opened = connections
+        fibers.each { |fiber| fiber.raise(NB::Cancelled, "enough") }
+      end
+
+      assert_equal TOGETHER, kills
+      assert_operator connections - opened, :<, TOGETHER
+      gone
+    end
+
+    named = "test_a_query_of_#{driver}_at_a_server_that_does_not_answer_costs_one_connection_more"
+    define_method(named) do
+      NeverBlock::DB::MysqlKill.seconds = 1
+      server = SilentServer.new
+      loop = Thread.new do
+        NB.run do
+          client = connect.call(host: "127.0.0.1", port: server.port)
+          fiber = waiting { client.query(LONG) }
+          server.asked.pop
+          fiber.raise(NB::Cancelled, "enough")
+        end
+      end
+      2.times { server.greeted.pop }
+      Patience.await("the loop ends") { loop.join(0) || server.greeted.size.positive? }
+      assert_empty server.greeted
+    ensure
+      loop&.kill
+      server&.close
+    end
+
     define_method("test_a_query_of_#{driver}_that_fails_has_nobody_ended") do
       NB.run do
         assert_raises(Mysql2::Error, Trilogy::Error) { connect.call(tcp).query("select nothing") }
@@ -131,13 +214,18 @@ class MysqlKillTest < Minitest::Test
     { host: "127.0.0.1", port: Services.mariadb.port }
   end
 
-  # Calls the block in a fiber, and takes it out of there when the server is at work for it.
-  def leave(client, beside: 0)
-    fiber = Fiber.schedule do
-      yield client
+  # @return [Fiber] that calls the block, until it is cancelled
+  def waiting
+    Fiber.schedule do
+      yield
     rescue NB::Cancelled
       nil
     end
+  end
+
+  # Calls the block in a fiber, and takes it out of there when the server is at work for it.
+  def leave(client, beside: 0)
+    fiber = waiting { yield client }
     Patience.await("the server is at work", -> { sessions }) do
       sessions.size > beside
     end
@@ -153,6 +241,11 @@ class MysqlKillTest < Minitest::Test
     @watcher.query("show full processlist")
       .select { |row| row["Info"]&.start_with?("select id from held") }
       .map { |row| row["Id"] }
+  end
+
+  # @return [Integer] so many connections the server has had
+  def connections
+    Integer(@watcher.query("show global status like 'Connections'").first["Value"], 10)
   end
 
   # @return [Integer] so many sessions have been killed since the test began

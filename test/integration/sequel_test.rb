@@ -271,6 +271,30 @@ class SequelPostgresqlTest < SequelDriversCase
     end
   end
 
+  # Cancelled is no StandardError.
+  def test_what_ends_a_copy_from_outside_is_raised
+    @db.run("create table if not exists copied (id int)")
+    in_loop do
+      inside = Thread::Queue.new
+      waits = ->(*) { (inside << true) && sleep }
+      copies = [
+        -> { @db.copy_table("copy (select generate_series(1, 10)) to stdout", &waits) },
+        -> { @db.copy_into(:copied, &waits) }
+      ]
+      copies.product([NB::ClientGone, NB::DeadlineExceeded, NB::Cancelled]) do |copy, error|
+        seen = nil
+        victim = Fiber.schedule { seen = NeverBlock::Outcome.of { copy.call }.error }
+        inside.pop
+        victim.raise(error)
+        join(victim)
+        assert_instance_of error, seen
+      end
+      Array.new(POOL) { |number| assert_equal number, @db["select ?", number].get }
+    end
+  ensure
+    @db.run("drop table copied")
+  end
+
   # After Timeout its CLOSE waits for the rest of the answer, as on threads.
   def test_so_does_a_cursor_that_is_ended_from_outside
     end_in_the_middle(END_IT) do

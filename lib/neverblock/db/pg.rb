@@ -35,10 +35,9 @@ module NeverBlock
         # cancelled caller waits for the end, as nobody else may use the connection meanwhile.
         def connect_start(...)
           connection = nil
-          NeverBlock.offload(on_cancel: :wait) { connection = super }
-        rescue Exception # rubocop:disable Lint/RescueException -- raised again
-          connection.finish if connection && !connection.finished?
-          raise
+          started = NeverBlock.offload(on_cancel: :wait) { connection = super }
+        ensure
+          connection.finish unless started || connection.nil? || connection.finished?
         end
 
         def sync_connect(...)
@@ -174,10 +173,11 @@ module NeverBlock
         # An interrupted connect closes its connection, which would otherwise use one of the
         # server's until it is collected.
         def async_connect_or_reset(poll)
-          super
-        rescue Exception # rubocop:disable Lint/RescueException -- raised again
-          finish if poll == :connect_poll && !finished?
-          raise
+          result = super
+          ended = true
+          result
+        ensure
+          finish if !ended && poll == :connect_poll && !finished?
         end
 
         # The IO is made here, and kept: pg's functions would make it at their first wait, past

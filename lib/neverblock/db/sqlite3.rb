@@ -16,6 +16,7 @@ module NeverBlock
 
         ::SQLite3::Database.prepend(Database)
         ::SQLite3::Statement.prepend(Statement)
+        ::SQLite3::Backup.prepend(Backup)
         ObjectSpace.each_object(::SQLite3::Database) do |database|
           database.neverblock_take_over unless database.closed?
         end
@@ -77,14 +78,16 @@ module NeverBlock
           end
         end
 
+        # Ends the statement. One that writes and returns rows may commit only here.
         def reset!
-          @connection&.neverblock_busy&.enter
-          super
+          busy = @connection&.neverblock_busy
+          busy ? busy.guard { super } : super
         end
 
+        # As #reset!.
         def close
-          @connection&.neverblock_busy&.enter
-          super
+          busy = @connection&.neverblock_busy
+          busy ? busy.guard { super } : super
         end
 
         private
@@ -92,6 +95,19 @@ module NeverBlock
         def prepare(database, sql)
           busy = database.neverblock_busy
           busy ? busy.guard { super } : super
+        end
+      end
+
+      # Prepended to SQLite3::Backup. It waits for the locks of both databases.
+      module Backup
+        def initialize(to, to_name, from, from_name)
+          super
+          @neverblock_databases = [to, from]
+        end
+
+        def step(pages)
+          busy = @neverblock_databases&.filter_map(&:neverblock_busy) || []
+          busy.inject(-> { super(pages) }) { |call, one| -> { one.guard(&call) } }.call
         end
       end
     end

@@ -55,7 +55,7 @@ module NeverBlock
 
           seconds = MysqlKill.seconds
           options = connection_options.merge(connect_timeout: seconds, read_timeout: seconds)
-          MysqlKill.later(@neverblock_address, id: @neverblock_id, sql: sql) do
+          MysqlKill.later(@neverblock_address, server: options, id: @neverblock_id, sql: sql) do
             ::Trilogy.new(options)
           end
         end

@@ -3,6 +3,7 @@
 # Prepended to Sequel::Database: marks connections that are left in the middle of an answer, and
 # sends nothing more on them. Sequel 5.110, database/{logging,transactions}.rb.
 
+require "neverblock/sequel/copies"
 require "neverblock/sequel/discarded"
 
 module NeverBlock
@@ -16,6 +17,12 @@ module NeverBlock
       def self.sliced(hook)
         scheduler = Compat.scheduler
         scheduler ? -> { scheduler.masked(false) { hook.call } } : hook
+      end
+
+      # By now the adapter is loaded.
+      def initialize(...)
+        Copies.install(self.class)
+        super
       end
 
       # Sequel makes every call of a driver inside this.

@@ -45,6 +45,7 @@ module NeverBlock
 
       ::Sequel.extend(Current)
       ::Sequel::Database.prepend(Transactions)
+      Copies.install(::Sequel::Postgres::Database) if defined?(::Sequel::Postgres::Database)
       Pool.install
     end
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "verbs_case"
+require_relative "../../support/killed_fiber"
 require "timeout"
 
 # NB.offload: where the work runs, what comes back, the bounded threads, a caller that is cancelled,
@@ -457,6 +458,32 @@ class OffloadTest < VerbsCase
       let_go << true
       sleep(0) while fiber.alive?
       assert ended
+    end
+  end
+
+  # Cancelled first, it is killed while it waits for the end.
+  def test_a_killed_caller_that_has_to_wait_ends_when_the_work_has_ended
+    [[], [Failure]].each do |cancels|
+      run_loop do
+        begun = Queue.new
+        let_go = Queue.new
+        order = []
+        fiber = Fiber.schedule do
+          NB.offload(on_cancel: :wait) { begun << 1 and let_go.pop and order << :work }
+          order << :went_on
+        ensure
+          order << :caller
+        end
+        begun.pop
+        cancels.each { |error| fiber.raise(error) and sleep(0) }
+        sleep(0)
+        KilledFiber.kill(fiber)
+        3.times { sleep(0) }
+        assert_empty order
+        let_go << true
+        sleep(0) while fiber.alive?
+        assert_equal %i[work caller], order
+      end
     end
   end
 

@@ -64,11 +64,13 @@ module NeverBlock
         end
 
         # A query that Timeout has ended may be under way. Its connection is closed here, outside
-        # the pool's lock.
+        # the pool's lock. That may wait, and nothing ends it before the connection is given back.
         def checkin(connection)
           pinned = @pinned_connection.equal?(connection)
-          connection.neverblock_settle if !pinned && connection.respond_to?(:neverblock_settle)
-          super.tap { neverblock_tell(:changed) }
+          Compat.shielded do
+            connection.neverblock_settle if !pinned && connection.respond_to?(:neverblock_settle)
+            super.tap { neverblock_tell(:changed) }
+          end
         end
 
         def remove(...)

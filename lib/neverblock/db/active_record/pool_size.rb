@@ -156,7 +156,8 @@ module NeverBlock
         def ask(question)
           connection = new_connection
           Integer(connection.select_value(question, LOG_NAME))
-        rescue ::ActiveRecord::ConnectionNotEstablished, ::ActiveRecord::ConnectionFailed
+        rescue ::ActiveRecord::ConnectionNotEstablished, ::ActiveRecord::ConnectionFailed,
+               ::ActiveRecord::NoDatabaseError # so it calls any failure whose text names the database
           false
         rescue ::ActiveRecord::StatementInvalid, TypeError, ArgumentError => e
           raise if Causes.of(e).any?(Error) # it ends the request

@@ -71,11 +71,13 @@ module NeverBlock
         def connect(*arguments)
           return super unless Workers.parks?
 
-          wanted = true
-          Workers.call(:leave) { super(*arguments).tap { close unless wanted } }.get(breaks: false)
-        rescue Exception # rubocop:disable Lint/RescueException -- the caller was cancelled
-          wanted = false
-          raise
+          left = false
+          begin
+            outcome = Workers.call(:leave) { super(*arguments).tap { close if left } }
+          ensure
+            left = true unless outcome
+          end
+          outcome.get(breaks: false)
         end
 
         # The options are #query's own copy. Their `async` at the time of sending says whether the

@@ -58,13 +58,22 @@ module NeverBlock
         private
 
         def run(fetch, &block)
-          @wire.enter(self)
-          @rows = Thread::SizedQueue.new(AHEAD)
-          @job = Workers.begin { fetch_ahead(fetch) }
+          Compat.shielded { begin_job(fetch) }
           while (row = take)
             give(row, &block)
           end
           stop
+        end
+
+        # The thread leaves the wire. Where there is none, it is left here.
+        def begin_job(fetch)
+          @wire.enter(self)
+          begin
+            @rows = Thread::SizedQueue.new(AHEAD)
+            @job = Workers.begin { fetch_ahead(fetch) }
+          ensure
+            @wire.leave unless @job
+          end
         end
 
         # Runs on the thread.
@@ -85,11 +94,14 @@ module NeverBlock
 
         # @return [Object, nil] nil: there is no more row
         def take
-          @rows.pop
-        rescue Exception # rubocop:disable Lint/RescueException -- cancelled within an answer
-          @discarded = true
-          @wire.shut
-          raise
+          row = @rows.pop
+          taken = true
+          row
+        ensure
+          unless taken # cancelled within an answer
+            @discarded = true
+            @wire.shut
+          end
         end
 
         def give(row)

@@ -53,7 +53,9 @@ module NeverBlock
         def leave
           @user = nil
           tell_handles
-          @left&.close
+          left = @left
+          @left = nil
+          left&.close
         end
 
         def asked=(asked)
@@ -74,13 +76,17 @@ module NeverBlock
         # @param seconds [Integer, nil] nil: no limit
         # @raise [Mysql2::Error::TimeoutError] when the time is over; then the connection is closed
         def await_answer(seconds)
-          return if socket.wait_readable(seconds)
+          answered = socket.wait_readable(seconds)
+          return if answered
 
           raise ::Mysql2::Error::TimeoutError,
                 "Timeout waiting for a response from the last query. (waited #{seconds} seconds)"
-        rescue Exception => e # rubocop:disable Lint/RescueException -- the answer is not read
-          e.is_a?(::Mysql2::Error) ? discard : abandon
+        rescue ::Mysql2::Error
+          answered = false
+          discard
           raise
+        ensure
+          abandon if answered.nil?
         end
 
         # Calls the block on a thread and parks the fiber until it has ended.
@@ -88,9 +94,8 @@ module NeverBlock
         def work(&block)
           begin
             outcome = Workers.call(method(:shut)) { NeverBlock.mysql_unlocked(&block) }
-          rescue Exception # rubocop:disable Lint/RescueException -- the caller was cancelled
-            abandon
-            raise
+          ensure
+            abandon unless outcome
           end
           outcome.get(breaks: false)
         end
@@ -109,16 +114,16 @@ module NeverBlock
           result
         end
 
-        # Ends a call that another fiber or a thread is in. Parks until it has ended.
+        # Ends a call that another fiber or a thread is in. Parks until it has ended. Several may wait
+        # for the same.
         def end_call
           user = @user
           return unless user
 
           shut
           user.cease if user.is_a?(Rows)
-          @left = Thread::Queue.new
-          @left.pop if @user
-          @left = nil
+          left = (@left ||= Thread::Queue.new)
+          left.pop if @user
         end
 
         # Shuts the socket down, which ends all waits for the server.
@@ -141,7 +146,8 @@ module NeverBlock
           discard
           return unless address
 
-          MysqlKill.later(address, id: @id) { ::Mysql2::Client.new(**options_for_killing) }
+          options = options_for_killing
+          MysqlKill.later(address, server: options, id: @id) { ::Mysql2::Client.new(**options) }
         end
 
         # Closes our descriptor of the socket.

@@ -49,6 +49,8 @@ module NeverBlock
           outcome = yield_lock { job.wait }
         rescue Exception => e # rubocop:disable Lint/RescueException -- the caller was cancelled
           raise abandon(job, on_cancel, e)
+        ensure
+          abandon(job, on_cancel, nil) unless outcome || e # Fiber#kill: no rescue sees it
         end
         outcome.get(breaks: true)
       end
@@ -150,15 +152,21 @@ module NeverBlock
         job.thread = Thread.current
       end
 
-      # @return [Exception] what is raised in the caller
+      # @param error [Exception, nil] nil: Fiber#kill ends the caller, and that it does whatever is
+      #   raised meanwhile
+      # @return [Exception, nil] what is raised in the caller
       def abandon(job, on_cancel, error)
         begin
           running = @lock.synchronize { withdraw(job, on_cancel) }
           on_cancel.call if running && on_cancel.respond_to?(:call)
           job.wait if running && !%i[leave interrupt].include?(on_cancel)
+          ended = true
         rescue Exception => e # rubocop:disable Lint/RescueException -- as above
-          error = Outcome.weightier(error, e)
+          error &&= Outcome.weightier(error, e)
           retry
+        ensure
+          # A fiber is killed once. One that Ruby itself kills can wait no more.
+          abandon(job, on_cancel, nil) unless ended || error.nil?
         end
         error
       end

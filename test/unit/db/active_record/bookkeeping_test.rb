@@ -145,6 +145,23 @@ class ActiveRecordBookkeepingTest < Minitest::Test
     end
   end
 
+  # Stands for PostgreSQL's cancel request, which waits for the server.
+  def test_whoever_is_ended_while_a_query_is_ended_before_gives_the_connection_back
+    with_pool do |pool|
+      settled = Thread::Queue.new
+      ended = fiber do
+        connection = pool.checkout
+        connection.define_singleton_method(:neverblock_settle) { settled.pop }
+        assert_raises(Own) { pool.checkin(connection).then { sleep } }
+      end
+      ended.raise(Own)
+      sleep(0)
+      settled.close
+      join(ended)
+      assert_whole(pool)
+    end
+  end
+
   # All of them are one fiber's meanwhile, and nobody may make another.
   def test_whoever_is_ended_while_all_connections_are_closed_keeps_nobody_from_making_others
     with_pool do |pool|

@@ -13,7 +13,7 @@ class PoolSizeTest < Minitest::Test
     attr_reader :asked
 
     def new_connection
-      raise ActiveRecord::ConnectionNotEstablished, "down" if limit == :down
+      raise limit, "down" if limit.is_a?(Class)
 
       (@asked ||= []) << self
       self
@@ -100,17 +100,19 @@ class PoolSizeTest < Minitest::Test
   end
 
   def test_a_database_that_is_down_leaves_it_for_a_later_connection
-    Clock.rule do |clock|
-      pool = settled({}, limit: :down)
+    [ActiveRecord::ConnectionNotEstablished, ActiveRecord::NoDatabaseError].each do |error|
+      Clock.rule do |clock|
+        pool = settled({}, limit: error)
 
-      assert_equal 5, pool.size
-      pool.db_config.limit = 97
-      @size.settle
-      assert_equal 5, pool.size
-      clock.now += 1
-      @size.settle
+        assert_equal 5, pool.size
+        pool.db_config.limit = 97
+        @size.settle
+        assert_equal 5, pool.size
+        clock.now += 1
+        @size.settle
 
-      assert_equal 48, pool.size
+        assert_equal 48, pool.size
+      end
     end
   end
 
