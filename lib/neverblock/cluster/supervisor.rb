@@ -198,12 +198,14 @@ module NeverBlock
         @processes.kill(worker.pid)
       end
 
-      # Ends a mold that is no longer needed, and its workers.
+      # Ends a mold that is no longer needed, and its workers, which may outlive it.
       def discard(mold)
-        return if mold.nil? || mold.ended?
+        return if mold.nil?
 
-        mold.quits = now
-        @processes.kill(mold.pid)
+        unless mold.ended?
+          mold.quits = now
+          @processes.kill(mold.pid)
+        end
         roster.of(mold).each { |worker| discard_worker(worker) }
       end
 

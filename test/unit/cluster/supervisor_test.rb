@@ -517,6 +517,27 @@ class ClusterSupervisorTest < Minitest::Test
     assert_equal 2, cluster.molds.size
   end
 
+  def test_a_version_whose_mold_dies_leaves_no_workers_behind
+    cluster = FakeCluster.new
+    old = cluster.serving
+    answers, = reload(cluster)
+    fresh = cluster.mold
+    fresh.loaded
+    ready, starting = fresh.obey
+    ready.ready
+    fresh.ends(signal: 9)
+    assert_match(/the process that the new workers are forked from was killed by SIGKILL before /,
+                 answers.first.last)
+    assert_empty [ready.pid, starting.pid] - cluster.processes.killed
+    cluster.processes.gone.push(ready.pid, starting.pid)
+    [ready, starting].each { |worker| worker.control.close }
+    2.times { cluster.step }
+    assert_equal old.map(&:pid), cluster.supervisor.workers.map { |worker| worker[:pid] }
+    refute_match(/next attempt/, cluster.log.text)
+    old.first.ends(signal: 9)
+    assert_equal [0], cluster.molds.first.obey.map(&:number)
+  end
+
   def test_reloads_that_are_asked_for_meanwhile_are_one_more
     cluster = FakeCluster.new
     cluster.serving
