@@ -176,6 +176,7 @@ module NeverBlock
       # Gives the worker requests from now on, and drains the workers it replaces. A worker for
       # which there is no place, as too many still end, is given up and started again later.
       def serve(worker)
+        @lanes.call(worker.lane_rules) if worker.lane_rules
         worker.channel.serve
         worker.enter(:serving, now)
         log.info("#{worker} serves") if @served && !@switching

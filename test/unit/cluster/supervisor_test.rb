@@ -538,6 +538,33 @@ class ClusterSupervisorTest < Minitest::Test
     assert_equal [0], cluster.molds.first.obey.map(&:number)
   end
 
+  def test_lane_rules_apply_when_their_version_serves
+    cluster = FakeCluster.new
+    cluster.serving
+    reload(cluster)
+    cluster.mold.loaded
+    first, second = cluster.mold.obey
+    first.says(event: "lanes", rules: [RULE])
+    first.ready
+    assert_empty cluster.lanes
+    second.ready
+    assert_equal [[RULE]], in_words(cluster.lanes)
+    second.says(event: "lanes", rules: [])
+    assert_equal [[RULE], []], in_words(cluster.lanes)
+  end
+
+  def test_those_of_a_version_that_fails_never_apply
+    cluster = FakeCluster.new
+    cluster.serving
+    reload(cluster)
+    cluster.mold.loaded
+    first, second = cluster.mold.obey
+    first.says(event: "lanes", rules: [RULE])
+    first.ready
+    second.ends(signal: 11)
+    assert_empty cluster.lanes
+  end
+
   def test_reloads_that_are_asked_for_meanwhile_are_one_more
     cluster = FakeCluster.new
     cluster.serving
@@ -670,6 +697,13 @@ class ClusterSupervisorTest < Minitest::Test
   end
 
   private
+
+  RULE = [["GET"], "/report", true, "GET /report"].freeze
+  private_constant :RULE
+
+  def in_words(lanes)
+    lanes.map { |rules| rules.map(&:to_a) }
+  end
 
   # @return [Array(Array, Array)] answers and progress, as they come
   def reload(cluster)
