@@ -56,6 +56,18 @@ class ClusterSupervisorTest < Minitest::Test
     assert_equal "no such table", cluster.supervisor.failure.message
   end
 
+  def test_one_that_says_so_and_then_hangs_in_at_exit_is_one_too
+    cluster = FakeCluster.new
+    cluster.mold.loaded
+    worker = cluster.mold.obey.first
+    worker.says(event: "failed", message: "no such table")
+    worker.says(event: "ending")
+    cluster.pass(9)
+    assert_equal [worker.pid], cluster.processes.killed.uniq
+    worker.ends(signal: 9)
+    assert_equal "no such table", cluster.supervisor.failure&.message
+  end
+
   def test_a_mold_that_is_gone_without_a_word_is_one_too
     cluster = FakeCluster.new
     cluster.mold.ends(code: 10)

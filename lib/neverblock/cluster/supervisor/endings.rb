@@ -131,7 +131,8 @@ module NeverBlock
         end
 
         def start_failed?(worker, status)
-          worker.problem && first_start? && !@draining && !(status && status[:signal])
+          crashed = status && status[:signal] && !worker.doom
+          worker.problem && first_start? && !@draining && !crashed
         end
 
         def log_and_count(worker, status, figures, cost)
