@@ -201,6 +201,14 @@ class WorkersLifecycleTest < WorkersCase
     end
   end
 
+  def test_a_hook_that_raises_ends_the_start_whatever_its_at_exit_block_waits_for
+    hook = "after_fork { at_exit { sleep }; raise 'no database' }"
+    server = ServerProcess.new(HELLO, options: ["-w", "2", "-C", config(hook)])
+    assert_raises(ServerProcess::Failed) { server.start }
+    assert_match(/at_exit blocks of the application took longer than 5 s/, server.stderr)
+    assert_match(/^neverblock: .*no database/, server.stderr)
+  end
+
   def test_an_application_that_keeps_all_descriptors_is_a_failed_start_in_one_line
     app = "$kept = []\n1000.times { $kept << (File.open('/dev/null') rescue break) }\n#{HELLO}"
     few = ["sh", "-c", 'ulimit -n 200; exec "$@"', "sh"]

@@ -47,6 +47,19 @@ class WorkersReloadTest < WorkersCase
     end
   end
 
+  def test_lane_rules_that_the_new_version_does_not_have_end_with_the_old_one
+    app = "run ->(env) { [200, {}, [Thread.current.name]] }\n"
+    serve(<<~RACKUP + app) do |server|
+      rule = NeverBlock::LaneRules::Rule.new(["ALL"], "/", true, "GET /")
+      NeverBlock::LaneRules.rules = [rule]
+    RACKUP
+      assert_match(/\Anb-lane/, get(server))
+      write(server, app)
+      reload(server)
+      assert_match(/\Anb-executor/, get(server))
+    end
+  end
+
   {
     "raise 'no such table'\n" => Regexp.new(
       'the reload has failed: config\.ru:1: no such table \(RuntimeError\); ' \

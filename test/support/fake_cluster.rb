@@ -182,7 +182,7 @@ class FakeCluster
 
   def inspect = "#<cluster>"
 
-  attr_reader :engine, :processes, :supervisor, :molds, :log, :settings, :events
+  attr_reader :engine, :processes, :supervisor, :molds, :log, :settings, :events, :lanes
   attr_accessor :now, :mold_failures, :oom_kills
 
   # @param workers [Integer]
@@ -196,12 +196,13 @@ class FakeCluster
     @molds = []
     @mold_failures = []
     @events = []
+    @lanes = []
     @now = 1_000.0
     @pid = 100
     @oom_kills = 0
     @supervisor = NeverBlock::Cluster::Supervisor.new(
       engine: @engine, settings: @settings, log: @log, molds: method(:make_mold), again: again,
-      processes: @processes, killed: self, clock: -> { @now }
+      processes: @processes, killed: self, clock: -> { @now }, lanes: @lanes.method(:<<)
     )
     @supervisor.on_serving = -> { @events << :serving }
     step

@@ -176,6 +176,7 @@ module NeverBlock
       # Gives the worker requests from now on, and drains the workers it replaces. A worker for
       # which there is no place, as too many still end, is given up and started again later.
       def serve(worker)
+        @lanes.call(worker.lane_rules) if worker.lane_rules
         worker.channel.serve
         worker.enter(:serving, now)
         log.info("#{worker} serves") if @served && !@switching
@@ -198,12 +199,14 @@ module NeverBlock
         @processes.kill(worker.pid)
       end
 
-      # Ends a mold that is no longer needed, and its workers.
+      # Ends a mold that is no longer needed, and its workers, which may outlive it.
       def discard(mold)
-        return if mold.nil? || mold.ended?
+        return if mold.nil?
 
-        mold.quits = now
-        @processes.kill(mold.pid)
+        unless mold.ended?
+          mold.quits = now
+          @processes.kill(mold.pid)
+        end
         roster.of(mold).each { |worker| discard_worker(worker) }
       end
 

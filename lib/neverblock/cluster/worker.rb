@@ -6,7 +6,7 @@
 #   commands   { do: "backtrace" }   { do: "download", report: [id, path, bytes, seconds, result] }
 #   events     { event: "started", pid: }   { event: "ready" }   { event: "failed", message: }
 #              { event: "retire" } (it got SIGTERM)
-#              { event: "lanes", rules: } (the application's LaneRules)
+#              { event: "lanes", rules: } (the application's LaneRules; once before "ready", also [])
 #              { event: "backtrace", lines: }   { event: "ending" }
 #              { event: "downloads", called:, failed:, lost: } (numbers of reports that are done)
 #
@@ -65,7 +65,7 @@ module NeverBlock
         settle
         @later = Server::Later.new
         @control.tell({ event: "started", pid: ::Process.pid })
-        executor = prepare(channel, &load) or return 1
+        executor = prepare(channel, &load) or return leave
         heed_term # again, because the application may have trapped it
         # Its mold may end from here on. The front's end is noticed on the control socket.
         NeverBlock.end_with_parent(false)
@@ -158,7 +158,7 @@ module NeverBlock
         own = error.is_a?(Error)
         @control.tell({ event: "failed", message: own ? error.message : LastWords.raised(error) })
         @log.error("cannot serve", without_ours(error)) unless own || error.is_a?(SystemExit)
-        @log.flush(LOG_FLUSH_MS)
+        @status = 1
         nil
       end
 

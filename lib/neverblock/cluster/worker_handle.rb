@@ -35,6 +35,8 @@ module NeverBlock
       attr_accessor :ending
       # @return [String, nil] the problem it has reported
       attr_accessor :problem
+      # @return [Array<LaneRules::Rule>, nil] the application's, once known
+      attr_accessor :lane_rules
       # @return [Integer] reports of downloads that it has and is not done with
       attr_accessor :reports
       # @return [Boolean] whether the log has told that its state lasts long

@@ -37,12 +37,12 @@ module NeverBlock
         @lock.synchronize { @followers.dup }.each { |follower| follower.call(@rules) }
       end
 
-      # @param follower [#call] called with the current rules, if there are any, and with later
-      #   ones, on any thread
+      # @param follower [#call] called with the current rules, also [], and with later ones, on any
+      #   thread
       # @return [#call] the argument for #unfollow
       def follow(follower)
         @lock.synchronize { @followers << follower }
-        follower.call(@rules) unless @rules.empty?
+        follower.call(@rules)
         follower
       end
 

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 # The TLS listeners of an engine: makes what each serves with, and makes it anew when a file has
-# changed. A broken new file leaves the old one serving, and the log says so.
+# changed. A broken new file leaves the old one serving, and is read again at each look. The log says
+# once for each change what is wrong.
 
 require "neverblock/tls/development"
 require "neverblock/tls/expiry"
@@ -28,9 +29,9 @@ module NeverBlock
       STANDS_DAYS = 30
       private_constant :STANDS_DAYS
 
-      # One address: the numbers of its listeners, the files as they were, and the certificates that
-      # it serves.
-      Entry = Struct.new(:numbers, :seen, :identities)
+      # One address: the numbers of its listeners, the certificates that it serves and their files as
+      # they were, and what the log was told of files that cannot be served (nil: there are none).
+      Entry = Struct.new(:numbers, :seen, :identities, :problem)
       private_constant :Entry
 
       # @param engine [Engine]
@@ -62,6 +63,7 @@ module NeverBlock
         refuse unless @native::TLSContext::LIBRARY
         seen = stamps(bind) # first: a file that changes while it is read is looked at again
         identities = identities_of(bind)
+        look_at(identities)
         made = make(bind, identities)
         @entries[bind] = Entry.new([], seen, identities)
         made
@@ -181,12 +183,12 @@ module NeverBlock
         return [made_here(bind)] if files_of(bind).empty?
 
         secure = @config.secure
-        secure.identities_of(bind).map { |files| read(files) } +
+        secure.identities_of(bind).map { |files| Identity.read(files) } +
           secure.acme_of(bind).map { |order| issued(order, bind) }
       end
 
-      def read(files)
-        Identity.read(files).tap { |one| @expiry.look(one, read: true) }
+      def look_at(identities)
+        identities.each { |one| @expiry.look(one, read: true) }
       end
 
       # A kept file that cannot be used is as good as none when the server starts: another one will
@@ -195,7 +197,7 @@ module NeverBlock
         none_yet = !@entries.key?(bind) || @stand_ins.key?(order)
         return stand_in(order, bind) if none_yet && !File.exist?(order.files.cert)
 
-        read(order.files).tap { @stand_ins.delete(order) }
+        Identity.read(order.files).tap { @stand_ins.delete(order) }
       rescue Unusable => e
         raise if @entries.key?(bind)
 
@@ -236,19 +238,23 @@ module NeverBlock
       # Whatever is wrong with the new files, the thread goes on.
       def renew_entry(bind, entry, asked)
         now = stamps(bind)
-        return if now.empty? || (now == entry.seen && !asked)
+        return if now.empty? || (now == entry.seen && !entry.problem && !asked)
 
-        changed = now.keys.reject { |path| now[path] == entry.seen[path] }
-        entry.seen = now
-        serve(bind, entry, changed)
+        serve(bind, entry, now)
       rescue StandardError => e
+        problem = [now, e.message]
+        return if entry.problem == problem && !asked
+
+        entry.problem = problem
         @log.warn("#{bind} goes on with its old certificate: #{e.message}")
       end
 
-      def serve(bind, entry, changed)
+      def serve(bind, entry, now)
         identities = identities_of(bind)
         give(entry, make(bind, identities))
-        entry.identities = identities
+        look_at(identities)
+        changed = now.keys.reject { |path| now[path] == entry.seen[path] }
+        entry.seen, entry.identities, entry.problem = now, identities, nil
         return if changed.empty?
 
         @log.info("#{bind}: serves the certificate of #{changed.join(", ")} from now on")

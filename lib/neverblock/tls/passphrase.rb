@@ -43,17 +43,20 @@ module NeverBlock
         ENV.fetch(@argument) { raise Unusable, "#{needed}, and #{self} is not set" }
       end
 
-      # A line's end after the passphrase is not part of it.
+      # A line's end after the passphrase is not part of it. A front reaps all children, and may take
+      # the status first.
       def of_command
         output = IO.popen(@argument, &:read)
-        return output.chomp if $?.success?
+        status = $?
+        return output.chomp if status ? status.success? : !output.empty?
 
-        raise Unusable, "#{needed}, and #{self} #{ending($?)}"
+        raise Unusable, "#{needed}, and #{self} #{ending(status)}"
       rescue SystemCallError => e
         raise Unusable, "#{needed}, and #{self} cannot be run: #{e.message.lines.first.strip}"
       end
 
       def ending(status)
+        return "has written none; its status is unknown" unless status
         return "was ended by signal #{status.termsig}" if status.signaled?
 
         "ended with status #{status.exitstatus}"

@@ -56,6 +56,18 @@ class ClusterSupervisorTest < Minitest::Test
     assert_equal "no such table", cluster.supervisor.failure.message
   end
 
+  def test_one_that_says_so_and_then_hangs_in_at_exit_is_one_too
+    cluster = FakeCluster.new
+    cluster.mold.loaded
+    worker = cluster.mold.obey.first
+    worker.says(event: "failed", message: "no such table")
+    worker.says(event: "ending")
+    cluster.pass(9)
+    assert_equal [worker.pid], cluster.processes.killed.uniq
+    worker.ends(signal: 9)
+    assert_equal "no such table", cluster.supervisor.failure&.message
+  end
+
   def test_a_mold_that_is_gone_without_a_word_is_one_too
     cluster = FakeCluster.new
     cluster.mold.ends(code: 10)
@@ -517,6 +529,54 @@ class ClusterSupervisorTest < Minitest::Test
     assert_equal 2, cluster.molds.size
   end
 
+  def test_a_version_whose_mold_dies_leaves_no_workers_behind
+    cluster = FakeCluster.new
+    old = cluster.serving
+    answers, = reload(cluster)
+    fresh = cluster.mold
+    fresh.loaded
+    ready, starting = fresh.obey
+    ready.ready
+    fresh.ends(signal: 9)
+    assert_match(/the process that the new workers are forked from was killed by SIGKILL before /,
+                 answers.first.last)
+    assert_empty [ready.pid, starting.pid] - cluster.processes.killed
+    cluster.processes.gone.push(ready.pid, starting.pid)
+    [ready, starting].each { |worker| worker.control.close }
+    2.times { cluster.step }
+    assert_equal old.map(&:pid), cluster.supervisor.workers.map { |worker| worker[:pid] }
+    refute_match(/next attempt/, cluster.log.text)
+    old.first.ends(signal: 9)
+    assert_equal [0], cluster.molds.first.obey.map(&:number)
+  end
+
+  def test_lane_rules_apply_when_their_version_serves
+    cluster = FakeCluster.new
+    cluster.serving
+    reload(cluster)
+    cluster.mold.loaded
+    first, second = cluster.mold.obey
+    first.says(event: "lanes", rules: [RULE])
+    first.ready
+    assert_empty cluster.lanes
+    second.ready
+    assert_equal [[RULE]], in_words(cluster.lanes)
+    second.says(event: "lanes", rules: [])
+    assert_equal [[RULE], []], in_words(cluster.lanes)
+  end
+
+  def test_those_of_a_version_that_fails_never_apply
+    cluster = FakeCluster.new
+    cluster.serving
+    reload(cluster)
+    cluster.mold.loaded
+    first, second = cluster.mold.obey
+    first.says(event: "lanes", rules: [RULE])
+    first.ready
+    second.ends(signal: 11)
+    assert_empty cluster.lanes
+  end
+
   def test_reloads_that_are_asked_for_meanwhile_are_one_more
     cluster = FakeCluster.new
     cluster.serving
@@ -649,6 +709,13 @@ class ClusterSupervisorTest < Minitest::Test
   end
 
   private
+
+  RULE = [["GET"], "/report", true, "GET /report"].freeze
+  private_constant :RULE
+
+  def in_words(lanes)
+    lanes.map { |rules| rules.map(&:to_a) }
+  end
 
   # @return [Array(Array, Array)] answers and progress, as they come
   def reload(cluster)

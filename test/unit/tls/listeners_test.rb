@@ -273,6 +273,33 @@ class ListenersTest < Minitest::Test
     assert_equal [[0, [["new.test"]]]], @engine.taken, "the next one is taken"
   end
 
+  def test_a_file_that_could_not_be_read_is_taken_once_it_can
+    open_listeners("a.test")
+    renew("a.test", as: "new.test")
+    File.stub(:binread, ->(path) { raise Errno::EMFILE, path }) { 2.times { @listeners.renew } }
+    assert_equal 1, @log.text.scan("goes on with its old certificate").size
+    @listeners.renew
+    assert_equal [[0, [["new.test"]]]], @engine.taken
+    assert_includes @log.text, "serves the certificate of #{path("a.test.pem")}"
+    @listeners.renew
+    assert_empty @engine.taken, "once"
+  end
+
+  def test_what_is_wrong_is_told_again_where_somebody_asks_and_where_it_differs
+    open_listeners("a.test")
+    past = { from: Time.utc(2019), till: Time.utc(2020) }
+    write("b.test", key: Certificates::KEYS[:ec].call, **past)
+    File.rename(path("b.test.pem"), path("a.test.pem"))
+    2.times { @listeners.renew }
+    told = ["the key #{path("a.test.key")} does not belong", "a.test.key: there is no such file"]
+    assert_equal [1, 0], (told.map { |words| @log.text.scan(words).size })
+    @listeners.renew(asked: true)
+    File.unlink(path("a.test.key"))
+    2.times { @listeners.renew }
+    assert_equal [2, 1], (told.map { |words| @log.text.scan(words).size })
+    refute_includes @log.text, "expired", "it is not served"
+  end
+
   def test_a_pair_that_is_half_renewed_is_taken_when_its_key_is_there
     open_listeners("a.test")
     AUTHORITY.issue("new.test", key: Certificates::KEYS[:ec].call).then do |issued|

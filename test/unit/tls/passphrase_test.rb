@@ -19,6 +19,13 @@ class PassphraseTest < Minitest::Test
     assert_equal "", Passphrase.new("/k", [:command, "true"]).read
   end
 
+  def test_without_its_status_a_command_that_writes_one_has_succeeded
+    assert_equal "two words", read_without_status("echo 'two words'")
+    error = assert_raises(NeverBlock::TLS::Unusable) { read_without_status("exit 3") }
+    assert_equal "/k needs a passphrase, and the command \"exit 3\" has written none; " \
+                 "its status is unknown", error.message
+  end
+
   MISSING = {
     nil => "; say where it is: passphrase_env=NAME or passphrase_command=COMMAND",
     [:env, "NB_TEST_NONE"] => ", and the environment variable NB_TEST_NONE is not set",
@@ -35,5 +42,15 @@ class PassphraseTest < Minitest::Test
       error = assert_raises(NeverBlock::TLS::Unusable) { Passphrase.new("/k", source).read }
       assert_equal "/k needs a passphrase#{words}", error.message
     end
+  end
+
+  private
+
+  # The kernel reaps children of a process that ignores SIGCHLD.
+  def read_without_status(command)
+    before = trap("CHLD", "IGNORE")
+    Passphrase.new("/k", [:command, command]).read
+  ensure
+    trap("CHLD", before)
   end
 end

@@ -50,18 +50,27 @@ module NeverBlock
           mold.silent ||= now
           @molds.delete(mold)
           @mold = nil if @mold.equal?(mold)
-          return if @draining || mold.quits || @reload&.lost?(mold, mold_problem_of(mold, status))
+          return if @draining || mold.quits
 
-          state_before == :loaded ? mold_lost(mold, status) : mold_failed(mold, status)
+          loaded = state_before == :loaded
+          problem = mold.problem || (loaded ? never_all_ready(status) : never_loaded(status))
+          return if @reload&.lost?(mold, problem)
+
+          loaded ? mold_lost(mold, status) : mold_failed(mold, status, problem)
         end
 
         def hear_rest(mold)
           mold.control.read&.each { |message| hear_mold(mold, message) } unless mold.silent
         end
 
-        def mold_problem_of(mold, status)
-          mold.problem || "the process that loads the application #{LastWords.ended(status)} " \
-                          "before it had loaded it; see its own output in the log"
+        def never_loaded(status)
+          "the process that loads the application #{LastWords.ended(status)} " \
+            "before it had loaded it; see its own output in the log"
+        end
+
+        def never_all_ready(status)
+          "the process that the new workers are forked from #{LastWords.ended(status)} " \
+            "before all of them were ready"
         end
 
         # A mold that ended by itself before a worker was ready, as by a hook before the fork, would
@@ -88,8 +97,7 @@ module NeverBlock
         end
 
         # An error of Ruby ends the first start. A crash may not happen again.
-        def mold_failed(mold, status)
-          problem = mold_problem_of(mold, status)
+        def mold_failed(mold, status, problem)
           return fail_with(problem) if first_start? && (mold.problem || status[:signal].nil?)
 
           @back_off.failed
@@ -123,7 +131,8 @@ module NeverBlock
         end
 
         def start_failed?(worker, status)
-          worker.problem && first_start? && !@draining && !(status && status[:signal])
+          crashed = status && status[:signal] && !worker.doom
+          worker.problem && first_start? && !@draining && !crashed
         end
 
         def log_and_count(worker, status, figures, cost)

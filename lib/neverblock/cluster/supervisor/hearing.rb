@@ -84,7 +84,7 @@ module NeverBlock
           when "retire" then asked_to_leave(worker)
           when "backtrace" then @rounds.answered(worker, message[:lines])
           when "downloads" then reports_told(worker, message)
-          when "lanes" then @lanes.call(LaneRules.read(message[:rules]))
+          when "lanes" then lanes_told(worker, LaneRules.read(message[:rules]))
           when "ending" then worker.ending = now
           end
         end
@@ -96,6 +96,12 @@ module NeverBlock
           return discard_worker(worker) if @draining || worker.number >= roster.target
 
           serve(worker)
+        end
+
+        # The rules of a worker apply from when it serves: those of a new version may never.
+        def lanes_told(worker, rules)
+          worker.lane_rules = rules
+          @lanes.call(rules) if worker.state == :serving
         end
 
         def asked_to_leave(worker)
