@@ -73,7 +73,7 @@ SOURCES = {
   "binding/mysql" => %w[mysql mysql_handles mysql_unlock],
   "binding/engine" => %w[engine engine_algorithms engine_files engine_reports engine_tls link],
   "binding/state" => %w[
-    accounting children fiber_record heap inbox loop_time object parked serving sleeper
+    accounting children fiber_record heap held_back inbox loop_time object parked serving sleeper
     timeslice_state wait watches
   ],
   "binding/fibers" => %w[frames pin resume root start transfer],

@@ -5,8 +5,8 @@
 # order than they began would remove each other's masks.
 #
 # In a fiber that has time slices the mask is the fiber's own. No slice ends in a block that defers
-# interrupts. No deadline is raised in the waits of a block that defers all of them (:never). All
-# Rubies.
+# interrupts. What a block holds back by :never (a deadline, a Timeout, the leaving of a client) is
+# not raised in its waits, and Fiber#raise neither where it holds back all. All Rubies.
 
 module NeverBlock
   module Compat
@@ -18,9 +18,10 @@ module NeverBlock
 
       def handle_interrupt(mask, &block)
         scheduler = Compat.scheduler
-        return super unless scheduler&.slice_ms && block && HandleInterrupt.sound?(mask)
+        return super unless scheduler && block && HandleInterrupt.sound?(mask)
+        return HandleInterrupt.within(scheduler, mask, &block) if scheduler.slice_ms
 
-        HandleInterrupt.within(scheduler, mask, &block)
+        super(mask) { HandleInterrupt.holding(scheduler, mask, &block) }
       end
 
       class << self
@@ -34,9 +35,27 @@ module NeverBlock
         def within(scheduler, mask, &block)
           masked = mask.each_value.any? { |timing| timing != :immediate }
           all = mask.values_at(*ALL).compact.last
-          return scheduler.masked(masked) { block.call(nil) } if all.nil? || all == :on_blocking
+          scheduler.masked(masked) do
+            next holding(scheduler, mask, &block) if all.nil? || all == :on_blocking
 
-          scheduler.masked(masked) { scheduler.shield(all == :never) { block.call(nil) } }
+            scheduler.shield(all == :never) { holding(scheduler, mask, &block) }
+          end
+        end
+
+        def holding(scheduler, mask, &block)
+          scheduler.hold_back(with_stand_ins(mask), &block)
+        end
+
+        private
+
+        # What is raised here stands for what the application sees.
+        def with_stand_ins(mask)
+          stand_ins = { **TimeoutError.stand_in, Deadline => DeadlineExceeded }
+          stand_ins.each do |made, seen|
+            kind = seen.ancestors.find { |one| mask.key?(one) }
+            mask = { **mask, made => mask[kind] } if kind
+          end
+          mask
         end
       end
     end

@@ -30,6 +30,8 @@
 #                        a warning that is not read stops the process
 #   slow_files           all, less from 3.4; Feature #20876
 #                        system calls on files and folders stop the loop
+#   chdir                all; dir.c, chdir_thread
+#                        blocks of Dir.chdir overlap, and the folder of the process is another
 #   fifo                 before 3.4; Feature #20876
 #                        opening a FIFO stops the loop
 #   name_info            all; raddrinfo.c, rb_getnameinfo
@@ -159,6 +161,7 @@ require "neverblock/compat/pwrite"
 require "neverblock/compat/blocking_write" if RUBY_VERSION < "3.3.1"
 require "neverblock/compat/warn"
 require "neverblock/compat/slow_files" # before fifo, which must be called first
+require "neverblock/compat/chdir"
 require "neverblock/compat/fifo" if RUBY_VERSION < "3.4"
 require "neverblock/compat/name_info"
 require "neverblock/compat/service_names"

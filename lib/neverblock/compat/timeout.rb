@@ -14,7 +14,14 @@ module NeverBlock
       # Raised inside the block, where nothing may rescue it.
       class Expired < Exception # rubocop:disable Lint/InheritException -- see above
       end
-      private_constant :Expired
+      # What the library raises there in a thread.
+      IN_A_THREAD = Timeout.const_defined?(:ExitException) ? Timeout::ExitException : Timeout::Error
+      private_constant :Expired, :IN_A_THREAD
+
+      # @return [Hash{Class => Class}] what is raised here and in a thread
+      def self.stand_in
+        { Expired => IN_A_THREAD }
+      end
 
       def timeout(seconds, exception = nil, message = nil, &block)
         scheduler = exception || seconds.nil? || seconds.zero? ? nil : Compat.scheduler

@@ -8,13 +8,15 @@
 #
 #   closed     calls are made                    -> open, after `failures` failures `within` seconds
 #   open       calls raise Open                  -> half_open, after `open_for` seconds
-#   half_open  one call is made, the others raise Open -> closed if it succeeds, open if it fails
+#   half_open  one call is made, the others raise Open -> closed if it succeeds, open if it fails;
+#              another is made when it has told nothing for `open_for` seconds
 
 require "neverblock/errors"
 require "neverblock/verbs/deadline"
 
 module NeverBlock
-  # May be used from fibers of any loop and from plain threads. Each process has a state of its own.
+  # May be used from fibers of any loop and from plain threads. Each process has a state of its own;
+  # the child of a fork begins with its parent's, without the call that is being tried there.
   class CircuitBreaker
     # The call was not made.
     class Open < Error
@@ -138,7 +140,7 @@ module NeverBlock
     def admit
       era = nil
       changed = change do
-        refuse if @opened_at && (@trying || left.positive?)
+        refuse if @opened_at && (trying? || left.positive?)
         try if @opened_at
         era = @era
       end
@@ -157,8 +159,8 @@ module NeverBlock
       change do
         next unless era.equal?(@era)
 
-        trial = @trying
-        @trying = false
+        trial = @tried_at
+        @tried_at = nil
         close if trial && outcome == :success
         fail_with(error) if outcome == :failure
       end
@@ -180,14 +182,15 @@ module NeverBlock
     end
 
     def try
-      @trying = true
+      @tried_at = Deadline.now
+      @tried_in = ::Process.pid
       @era = Object.new
     end
 
     def close
       @failed_at = []
       @opened_at = @cause = nil
-      @trying = false
+      @tried_at = nil
       @era = Object.new
     end
 
@@ -198,6 +201,12 @@ module NeverBlock
       @failed_at.shift while @failed_at.any? && @failed_at.first <= now - @within
     end
 
+    # What made the call may have been left: an Enumerator half way, a thread of the process that
+    # has forked this one.
+    def trying?
+      !@tried_at.nil? && @tried_in == ::Process.pid && @tried_at + @open_for > Deadline.now
+    end
+
     def left
       @opened_at ? [@opened_at + @open_for - Deadline.now, 0.0].max : 0.0
     end
@@ -205,7 +214,7 @@ module NeverBlock
     def current_state
       return :closed unless @opened_at
 
-      left.positive? && !@trying ? :open : :half_open
+      left.positive? && !trying? ? :open : :half_open
     end
 
     # Runs the block with the lock.

@@ -123,6 +123,18 @@ class CompatNeededTest < Minitest::Test
     right order == %i[first second]
   RUBY
 
+  fault "chdir", ALL, <<~RUBY
+    require "tmpdir"
+    folder = Dir.pwd
+    Dir.mktmpdir do |other|
+      scheduled do
+        Fiber.schedule { Dir.chdir("/") { sleep 0.01 } }
+        Fiber.schedule { Dir.chdir(other) { sleep 0.02 } rescue nil }
+      end
+      right Dir.pwd == folder
+    end
+  RUBY
+
   # Ruby 3.4 has a fault of its own there, which shows only when its worker comes before the writer.
   fault "copy_stream", ("3.1"..."3.4"), <<~RUBY
     require "io/nonblock"

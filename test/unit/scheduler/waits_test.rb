@@ -70,6 +70,54 @@ class SchedulerWaitsTest < Minitest::Test
     end
   end
 
+  # As threads that end give back theirs.
+  def test_what_a_fiber_holds_that_ends_is_given_to_those_who_wait
+    mutex = Mutex.new
+    monitor = Monitor.new
+    order = []
+    in_scheduler do
+      holder = fiber { monitor.enter.nil? && mutex.lock && sleep }
+      5.times { |i| fiber { [mutex, monitor][i % 2].synchronize { sleep(0) && order << i } } }
+      fiber { Fiber.scheduler.unblock(:test, holder) }
+    end
+    assert_equal (0...5).to_a, order.sort
+    refute_predicate mutex, :locked?
+  end
+
+  def test_what_a_fiber_holds_that_raises_is_given_to_one_of_another_loop
+    mutex = Mutex.new
+    held = Queue.new
+    waiting = Queue.new
+    taken = Queue.new
+    other = Thread.new do
+      held.pop
+      Fiber.set_scheduler(NeverBlock::Scheduler.new)
+      Fiber.schedule { mutex.synchronize { taken << true } }
+      waiting << true
+    end
+    in_scheduler do
+      Fiber.schedule do
+        mutex.lock and held << true and waiting.pop
+        throw NeverBlock::Scheduler
+      end
+      fiber { taken.pop }
+    end
+    assert other.join(SECONDS)
+  end
+
+  def test_what_nobody_waits_for_stays_with_a_fiber_that_has_not_ended
+    mutex = Mutex.new
+    in_scheduler do
+      holder = fiber { mutex.synchronize { sleep } }
+      fiber { mutex.synchronize { sleep(0) } }
+      fiber { nil }
+      fiber do
+        assert_predicate mutex, :locked?
+        Fiber.scheduler.unblock(:test, holder)
+      end
+    end
+  end
+
   def test_timers_fire_in_the_order_of_their_deadlines
     order = []
     due = {} # each between two times, for the thread may stand still between any two steps

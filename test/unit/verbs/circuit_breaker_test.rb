@@ -92,6 +92,33 @@ class CircuitBreakerTest < VerbsCase
     end
   end
 
+  def test_a_trial_that_has_told_nothing_for_as_long_as_it_was_open_is_followed_by_another
+    Clock.rule do |clock|
+      3.times { assert_raises(Failure) { fail_once } }
+      clock.now += 30
+      left = Enumerator.new { |out| @breaker.call { out << 1 } }
+      left.next
+      clock.now += 29
+      assert_raises(Open) { @breaker.call { flunk } }
+      clock.now += 1
+      assert_equal :half_open, @breaker.state
+      assert_equal :done, @breaker.call { :done }
+      assert_equal :closed, @breaker.state
+    end
+  end
+
+  def test_the_child_of_a_fork_makes_a_trial_of_its_own
+    Clock.rule do |clock|
+      3.times { assert_raises(Failure) { fail_once } }
+      clock.now += 30
+      @breaker.call do
+        child = fork { exit!(@breaker.call { 5 }) }
+        assert_equal 5, Process.wait2(child).last.exitstatus
+        assert_raises(Open) { @breaker.call { flunk } }
+      end
+    end
+  end
+
   def test_a_call_that_began_before_says_nothing_of_a_trial
     Clock.rule do |clock|
       assert_raises(Failure) do

@@ -70,6 +70,7 @@ static VALUE fiber_catch(VALUE run) {
 
 static VALUE fiber_end(VALUE run) {
     nb_child_end(((fiber_run *)run)->scheduler, &((fiber_run *)run)->child);
+    nb_mutexes_give_up();
     ended_fibers++;
     return Qnil;
 }
@@ -249,15 +250,25 @@ static void about_blocker(nb_wait *wait, VALUE blocker) {
     if (klass == queue_class || klass == sized_queue_class) wait->about.kind = NB_FIBER_WAIT_queue;
 }
 
+typedef struct block {
+    nb_wait wait; /* first */
+    VALUE blocker;
+} block;
+
+static void leave_block(nb_wait *wait) { nb_mutex_wait_end(((block *)wait)->blocker); }
+
 static VALUE scheduler_block(int argc, VALUE *argv, VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     rb_check_arity(argc, 1, 2);
     int64_t deadline_ns = nb_wait_deadline(scheduler, argc == 1 ? Qnil : argv[1]);
     if (is_thread(argv[0])) return join_thread(scheduler, argv[0], deadline_ns) ? Qtrue : Qfalse;
-    nb_wait wait;
-    nb_wait_init(&wait, scheduler, NB_WAIT_BLOCK);
-    if (wait.about.kind == 0) about_blocker(&wait, argv[0]);
-    return nb_wait_park(&wait, deadline_ns) == NB_WOKEN ? Qtrue : Qfalse;
+    block blocked;
+    blocked.blocker = argv[0];
+    nb_wait_init(&blocked.wait, scheduler, NB_WAIT_BLOCK);
+    if (blocked.wait.about.kind == 0) about_blocker(&blocked.wait, argv[0]);
+    nb_mutex_wait_begin(argv[0]);
+    blocked.wait.leave = leave_block;
+    return nb_wait_park(&blocked.wait, deadline_ns) == NB_WOKEN ? Qtrue : Qfalse;
 }
 
 static void note_end(nb_wait *wait) {

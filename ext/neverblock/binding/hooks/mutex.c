@@ -12,6 +12,10 @@
 
 static VALUE mutex_class;
 
+/* mutex => how many fibers wait for it. A wait of a loop that was abandoned is never taken out; its
+   mutex is kept for good. */
+static VALUE awaited;
+
 /* The first word of a mutex says who holds it, and is 0 where nobody does (thread_sync.c,
    rb_mutex_t). Mostly it points to the fiber. Both are tried with a mutex of our own. */
 static bool word_known, holder_known;
@@ -54,9 +58,56 @@ static VALUE scheduler_s_unlock_abandoned(VALUE klass, VALUE mutex) {
     return klass;
 }
 
+static bool is_mutex(VALUE blocker) {
+    return RB_TYPE_P(blocker, T_DATA) && RBASIC_CLASS(blocker) != 0 && RTEST(rb_obj_is_kind_of(blocker, mutex_class));
+}
+
+void nb_mutex_wait_begin(VALUE blocker) {
+    if (!holder_known || !is_mutex(blocker)) return;
+    VALUE count = rb_hash_lookup2(awaited, blocker, INT2FIX(0));
+    rb_hash_aset(awaited, blocker, LONG2FIX(FIX2LONG(count) + 1));
+}
+
+void nb_mutex_wait_end(VALUE blocker) {
+    if (RHASH_SIZE(awaited) == 0) return;
+    VALUE count = rb_hash_lookup2(awaited, blocker, INT2FIX(0));
+    if (FIX2LONG(count) > 1) {
+        rb_hash_aset(awaited, blocker, LONG2FIX(FIX2LONG(count) - 1));
+    } else {
+        rb_hash_delete(awaited, blocker);
+    }
+}
+
+typedef struct held_search {
+    uint64_t holder;
+    VALUE found;
+} held_search;
+
+static int is_held(VALUE mutex, VALUE count, VALUE argument) {
+    (void)count;
+    held_search *search = (held_search *)argument;
+    if (nb_mutex_holder(mutex) != search->holder) return ST_CONTINUE;
+    search->found = mutex;
+    return ST_STOP;
+}
+
+static VALUE held_and_awaited(void) {
+    held_search search = {nb_fiber_name(rb_fiber_current()), Qnil};
+    rb_hash_foreach(awaited, is_held, (VALUE)&search);
+    return search.found;
+}
+
+void nb_mutexes_give_up(void) {
+    if (RHASH_SIZE(awaited) == 0) return;
+    for (VALUE mutex = held_and_awaited(); !NIL_P(mutex); mutex = held_and_awaited())
+        rb_mutex_unlock(mutex);
+}
+
 static void define_every_ruby(VALUE klass) {
     rb_gc_register_address(&mutex_class);
     mutex_class = rb_path2class("Thread::Mutex");
+    rb_gc_register_address(&awaited);
+    awaited = rb_obj_hide(rb_funcall(rb_hash_new(), rb_intern("compare_by_identity"), 0));
     learn_words();
     rb_define_singleton_method(klass, "unlock_abandoned", scheduler_s_unlock_abandoned, 1);
 }

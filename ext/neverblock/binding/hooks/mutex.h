@@ -10,6 +10,9 @@
  * Every Ruby: in the child of a fork Ruby gives free what other threads held, and not what other
  * fibers of the forking thread held (thread.c, terminate_atfork_i). Those fibers never run in the
  * child, so that it would wait for ever: Scheduler.unlock_abandoned.
+ *
+ * Every Ruby: a thread that ends unlocks what it holds. A fiber that ends does not, and who waits
+ * for its mutex already would wait for ever: nb_mutexes_give_up.
  */
 #ifndef NB_BINDING_MUTEX_H
 #define NB_BINDING_MUTEX_H
@@ -23,6 +26,13 @@ uint64_t nb_mutex_holder(VALUE mutex);
 
 /* The hook unblock was called for this blocker. */
 void nb_mutex_unlocking(VALUE blocker);
+
+/* A fiber waits for what has blocked it, from _begin until _end, which does not raise. */
+void nb_mutex_wait_begin(VALUE blocker);
+void nb_mutex_wait_end(VALUE blocker);
+
+/* The running fiber ends: unlocks what it holds and another fiber waits for. */
+void nb_mutexes_give_up(void);
 
 /* Scheduler.unlock_abandoned. */
 void nb_mutex_define(VALUE klass);

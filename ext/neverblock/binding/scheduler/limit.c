@@ -4,6 +4,7 @@
 #include "binding/scheduler/limit.h"
 
 #include "binding/fibers/resume.h"
+#include "binding/state/held_back.h"
 #include "binding/state/object.h"
 #include "binding/state/timeslice_state.h"
 #include "binding/state/wait.h"
@@ -77,9 +78,11 @@ static bool was_raised(const nb_late *late) {
 }
 
 nb_late *nb_late_expired(nb_scheduler *scheduler) {
+    VALUE masks = nb_masks_now(scheduler);
     for (nb_list *link = scheduler->expired.next; link != &scheduler->expired; link = link->next) {
         nb_late *late = NB_LIST_ENTRY(link, nb_late, link);
         if (!is_above_running(scheduler, late->fiber)) continue;
+        if (nb_held_back(masks, late->raises)) continue;
         if (!was_raised(late)) return late;
         nb_list_remove(&late->link);
         return NULL;

@@ -9,6 +9,7 @@
 #include "binding/scheduler/event_loop.h"
 #include "binding/scheduler/limit.h"
 #include "binding/state/fiber_record.h"
+#include "binding/state/held_back.h"
 #include "binding/state/loop_time.h"
 #include "binding/state/object.h"
 #include "binding/state/watches.h"
@@ -116,6 +117,7 @@ bool nb_shield_now(nb_scheduler *scheduler) {
 nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
     wait->pinned = nb_pin_covers(wait);
     wait->shielded = is_shielded(wait->scheduler, wait->fiber, wait->root, wait->root_shielded);
+    wait->masks = nb_masks_now(wait->scheduler);
     VALUE exception = wait->shielded ? Qnil : raised_before(wait);
     if (!NIL_P(exception)) {
         park_end((VALUE)wait);
@@ -244,7 +246,37 @@ static VALUE scheduler_shield(int argc, VALUE *argv, VALUE self) {
     return result;
 }
 
+/* --- hold_back --- */
+
+typedef struct hold_call {
+    nb_scheduler *scheduler;
+    VALUE outer;
+} hold_call;
+
+/* A fork in the block has set the count to 0. */
+static VALUE hold_end(VALUE argument) {
+    hold_call *call = (hold_call *)argument;
+    if (call->scheduler->shields > 0) call->scheduler->shields--;
+    nb_masks_set(call->outer);
+    return Qnil;
+}
+
+/* hold_back(mask) { }: limits of the classes for which the mask says :never end no wait in it. */
+static VALUE scheduler_hold_back(VALUE self, VALUE mask) {
+    rb_need_block();
+    Check_Type(mask, T_HASH);
+    hold_call call = {nb_scheduler_get(self), nb_masks_get()};
+    VALUE masks = rb_ary_new_from_values(1, &mask);
+    if (!NIL_P(call.outer)) rb_ary_concat(masks, call.outer);
+    call.scheduler->shields++;
+    nb_masks_set(masks);
+    VALUE result = rb_ensure(rb_yield, Qnil, hold_end, (VALUE)&call);
+    RB_GC_GUARD(self);
+    return result;
+}
+
 void nb_park_define(VALUE klass) {
     id_shield = rb_intern("__neverblock_shield__");
     rb_define_method(klass, "shield", scheduler_shield, -1);
+    rb_define_method(klass, "hold_back", scheduler_hold_back, 1);
 }

@@ -3,6 +3,7 @@
  */
 #include "binding/state/wait.h"
 
+#include "binding/state/held_back.h"
 #include "binding/state/loop_time.h"
 #include "binding/state/timeslice_state.h"
 #include "os/clock.h"
@@ -19,6 +20,7 @@ void nb_wait_init(nb_wait *wait, nb_scheduler *scheduler, nb_wait_kind kind) {
                       .root = nb_root_now(scheduler),
                       .status = rb_last_status_get(),
                       .exception = Qnil,
+                      .masks = Qnil,
                       .kind = kind,
                       .state = NB_WAITING,
                       .outcome = NB_WOKEN,
@@ -101,6 +103,7 @@ bool nb_wait_raise(nb_wait *wait, VALUE exception, nb_list *late_link) {
     }
     if (wait->state == NB_RESUMED || (wait->state == NB_READY && wait->outcome != NB_TIMED_OUT)) return false;
     if (wait->shielded && (late_link || !NIL_P(wait->exception))) return false;
+    if (late_link && nb_held_back(wait->masks, exception)) return false;
     wait->exception = exception;
     if (wait->shielded) return true;
     wait->late_link = late_link;

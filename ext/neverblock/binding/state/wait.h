@@ -45,6 +45,7 @@ struct nb_wait {
     VALUE exception;
     nb_list *late_link;           /* NB_RAISES: the link of the nb_late that raises, or NULL */
     VALUE spawned;                /* NB_WAIT_SPAWN: where the fiber goes instead of to the loop */
+    VALUE masks;                  /* nb_held_back, as the fiber parked */
     nb_wait *outer;               /* a wait of the same fiber that this one lies on top of */
     void (*leave)(nb_wait *wait); /* called when the wait ends, however it ends; must not raise */
     nb_wait_kind kind;

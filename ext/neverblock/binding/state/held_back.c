@@ -1,0 +1,42 @@
+/*
+ * held_back.c - see held_back.h.
+ */
+#include "binding/state/held_back.h"
+
+static ID id_masks(void) {
+    static ID id;
+    if (id == 0) id = rb_intern("__neverblock_masks__");
+    return id;
+}
+
+VALUE nb_masks_get(void) { return rb_thread_local_aref(rb_thread_current(), id_masks()); }
+
+void nb_masks_set(VALUE masks) { rb_thread_local_aset(rb_thread_current(), id_masks(), masks); }
+
+VALUE nb_masks_now(const nb_scheduler *scheduler) { return scheduler->shields == 0 ? Qnil : nb_masks_get(); }
+
+/* Of what is neither a class nor an exception, `raise` makes one in the fiber. */
+static VALUE class_of_raised(VALUE raises) {
+    VALUE first = RB_TYPE_P(raises, T_ARRAY) && RARRAY_LEN(raises) > 0 ? RARRAY_AREF(raises, 0) : Qnil;
+    if (RB_TYPE_P(first, T_CLASS)) return first;
+    return RB_TYPE_P(first, T_STRING) || NIL_P(first) ? rb_eRuntimeError : rb_obj_class(first);
+}
+
+/* The timing that a mask has for the first of these, or nil. */
+static VALUE timing_in(VALUE mask, VALUE ancestors) {
+    for (long i = 0; i < RARRAY_LEN(ancestors); i++) {
+        VALUE timing = rb_hash_lookup(mask, RARRAY_AREF(ancestors, i));
+        if (!NIL_P(timing)) return timing;
+    }
+    return Qnil;
+}
+
+bool nb_held_back(VALUE masks, VALUE raises) {
+    if (NIL_P(masks)) return false;
+    VALUE ancestors = rb_mod_ancestors(class_of_raised(raises));
+    for (long i = 0; i < RARRAY_LEN(masks); i++) {
+        VALUE timing = timing_in(RARRAY_AREF(masks, i), ancestors);
+        if (!NIL_P(timing)) return timing == ID2SYM(rb_intern("never"));
+    }
+    return false;
+}

@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+require_relative "../../support/scheduler_harness"
+require "tmpdir"
+
+class ChdirCompatTest < Minitest::Test
+  include SchedulerHarness
+
+  CONFLICT = "conflicting chdir during another chdir block"
+
+  def setup
+    @before = Dir.pwd
+    @folder = File.realpath(Dir.mktmpdir)
+    %w[a b].each { |name| Dir.mkdir(inside(name)) }
+  end
+
+  def teardown
+    assert_equal @before, Dir.pwd
+  ensure
+    Dir.chdir(@before)
+    FileUtils.rm_rf(@folder)
+  end
+
+  def test_another_request_is_refused_while_a_block_runs
+    beside_a_block do
+      assert_refused { Dir.chdir(inside("b")) { flunk } }
+      assert_refused { Dir.chdir(inside("b")) }
+      assert_equal inside("a"), Dir.pwd
+    end
+  end
+
+  def test_a_descriptor_is_refused_as_a_name_is
+    skip "Ruby #{RUBY_VERSION} has no Dir#chdir" unless Dir.method_defined?(:chdir)
+    Dir.open(inside("b")) do |folder|
+      beside_a_block do
+        assert_refused { folder.chdir { flunk } }
+        assert_refused { Dir.fchdir(folder.fileno) }
+      end
+      in_scheduler { fiber { folder.chdir { assert_equal inside("b"), Dir.pwd } } }
+    end
+  end
+
+  def test_a_child_of_the_request_is_another
+    in_scheduler do
+      fiber do
+        Dir.chdir(inside("a")) { fiber { assert_refused { Dir.chdir(inside("b")) { flunk } } } }
+      end
+    end
+  end
+
+  def test_a_block_in_a_block_of_the_same_request_is_not_refused
+    in_scheduler do
+      fiber do
+        Dir.chdir(inside("a")) do
+          sleep(0)
+          deep = Fiber.new { Dir.chdir("../b") { sleep(0) && Dir.pwd } }
+          assert_equal inside("b"), deep.resume
+          assert_equal inside("a"), Dir.pwd
+        end
+      end
+    end
+  end
+
+  def test_when_the_block_has_ended_others_have_their_turn
+    seen = []
+    in_scheduler do
+      fiber { assert_raises(IndexError) { Dir.chdir(inside("a")) { raise IndexError } } }
+      fiber { assert_raises(Errno::ENOENT) { Dir.chdir(inside("none")) { flunk } } }
+      %w[b a].each { |name| fiber { seen << Dir.chdir(inside(name)) { |path| [path, Dir.pwd] } } }
+    end
+    assert_equal [[inside("b")] * 2, [inside("a")] * 2], seen
+  end
+
+  private
+
+  def inside(name) = File.join(@folder, name)
+
+  def beside_a_block
+    queue = Thread::Queue.new
+    in_scheduler do
+      fiber { Dir.chdir(inside("a")) { queue.pop } }
+      fiber do
+        yield
+      ensure
+        queue << true
+      end
+    end
+  end
+
+  def assert_refused(&block)
+    assert_equal CONFLICT, assert_raises(RuntimeError, &block).message
+  end
+end
