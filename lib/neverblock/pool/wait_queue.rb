@@ -26,6 +26,30 @@ module NeverBlock
         @waiters = []
         @progress = Progress.new
         @admission_queue = AdmissionQueue.new(self, gauge)
+        @pid = Process.pid
+      end
+
+      # Called before other methods where the process may have been forked. The parent's fibers
+      # still answer that they are alive, and never run here.
+      # @return [Boolean] whether it was, since the last call: then nobody is inside and nobody
+      #   waits, but the fiber and the thread that call
+      def forked?
+        return false if @pid == Process.pid
+
+        @lock.synchronize do
+          next false if @pid == Process.pid
+
+          @holders.keep_if { |owner,| WaitQueue.here?(owner) }
+          @waiters.clear
+          @admission_queue = AdmissionQueue.new(self, @gauge)
+          @pid = Process.pid
+          true
+        end
+      end
+
+      # @return [Boolean] whether the owner is the fiber or the thread that calls
+      def self.here?(owner)
+        owner.equal?(Thread.current) || owner.equal?(Fiber.current)
       end
 
       # Takes a place. When all are held, parks the fiber (elsewhere: blocks the thread) until its

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # Prepended to Sequel's PostgreSQL databases: raises what ends a fiber during a COPY. Sequel would
-# raise a DatabaseDisconnectError instead, which `rescue => e` catches. Its pool drops the connection
-# before. Sequel 5.110, adapters/postgres.rb.
+# raise a DatabaseDisconnectError instead, which `rescue => e` catches. Its pool drops the
+# connection before. Sequel 5.110, adapters/postgres.rb.
 
 require "neverblock/sequel/discarded"
 

@@ -91,6 +91,7 @@ module NeverBlock
       # @raise [Sequel::PoolTimeout] when no connection was given back for :pool_timeout seconds
       def hold(server = :default, &block)
         queue = neverblock_wait_queue(server, make: Fiber.scheduler) or return super
+        neverblock_forget_parents(server) if queue.forked?
         owner = ::Sequel.current
         return super if queue.inside?(owner)
 
@@ -135,6 +136,23 @@ module NeverBlock
           "no connection was given back for so long, #{queue.held} of #{queue.places} are held " \
           "and #{queue.waiting} others wait: " \
           "hold them for less time, or set max_connections or pool_timeout higher"
+      end
+
+      # In a forked child: drops the connections that the parent's fibers hold. They must not be
+      # closed, as the parent uses them, nor be collected, which closes them.
+      def neverblock_forget_parents(server)
+        return unless @allocated
+
+        server = pick_server(server) if respond_to?(:pick_server, true)
+        sync do
+          allocated = @allocated.key?(server) ? @allocated.fetch(server) : @allocated
+          inherited = allocated.reject { |owner,| NeverBlock::Pool::WaitQueue.here?(owner) }
+          inherited.each_key { |owner| allocated.delete(owner) }
+          kept = allocated.instance_variable_get(:@neverblock_inherited) || []
+          allocated.instance_variable_set(:@neverblock_inherited, kept + inherited.values)
+          @size[0] = allocated.size + @queue.size if @size
+          @sizes[server] = allocated.size + @queues[server].size if @sizes
+        end
       end
 
       # Raises what ends the fiber while it connects. Sequel would raise a DatabaseConnectionError

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../verbs/verbs_case"
+require "json"
 require "sequel"
 require "sequel/adapters/mock"
 Sequel.extension :neverblock
@@ -92,6 +93,45 @@ class SequelPoolTest < VerbsCase
       assert_equal 2, most
       assert_equal 2, database.pool.size
     end
+  end
+
+  # The parent's fibers, which never run there, do not hold the child's places.
+  def test_a_child_forked_while_every_connection_is_held_makes_its_own
+    each_kind do |database, kind|
+      go_on = Thread::Queue.new
+      held = []
+      holders = Array.new(2) do
+        fiber { database.synchronize { |connection| (held << connection) && go_on.pop } }
+      end
+      waiter = fiber { database.synchronize { nil } }
+      child = in_child do
+        again = database.synchronize { |one| database.synchronize { |inner| one.equal?(inner) } }
+        others = Array.new(2) { Thread.new { database.synchronize(&:itself) }.value }
+        [again, (others & held).size, database.pool.num_waiting, database.pool.size <= 2]
+      end
+      assert_equal [true, 0, 0, true], child, kind
+      go_on.close
+      join(holders, waiter)
+      assert_equal 2, database.pool.size
+    end
+  end
+
+  # @return what the block has returned in a child, of what JSON takes
+  def in_child
+    reader, writer = IO.pipe
+    pid = fork do
+      writer.write(JSON.generate(yield))
+    rescue Exception => e # rubocop:disable Lint/RescueException -- the test fails
+      writer.write(JSON.generate(e.message))
+    ensure
+      writer.close
+      exit!(0)
+    end
+    writer.close
+    JSON.parse(reader.read)
+  ensure
+    Process.wait(pid)
+    reader.close
   end
 
   def test_a_pool_without_threads_in_mind_gives_its_one_connection_to_one_fiber_at_a_time

@@ -157,7 +157,7 @@ module NeverBlock
           connection = new_connection
           Integer(connection.select_value(question, LOG_NAME))
         rescue ::ActiveRecord::ConnectionNotEstablished, ::ActiveRecord::ConnectionFailed,
-               ::ActiveRecord::NoDatabaseError # so it calls any failure whose text names the database
+               ::ActiveRecord::NoDatabaseError # any failure whose text has the database's name
           false
         rescue ::ActiveRecord::StatementInvalid, TypeError, ArgumentError => e
           raise if Causes.of(e).any?(Error) # it ends the request

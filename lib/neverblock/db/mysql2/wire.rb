@@ -114,8 +114,8 @@ module NeverBlock
           result
         end
 
-        # Ends a call that another fiber or a thread is in. Parks until it has ended. Several may wait
-        # for the same.
+        # Ends a call that another fiber or a thread is in. Parks until it has ended. Several may
+        # wait for the same call.
         def end_call
           user = @user
           return unless user
