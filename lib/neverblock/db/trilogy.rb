@@ -60,10 +60,11 @@ module NeverBlock
           end
         end
 
-        # The session's number, by which alone sessions of a UNIX socket differ.
+        # The session's number, by which alone sessions of a UNIX socket differ. A server that
+        # refuses to tell it is used without.
         def neverblock_ask_for_id
           query("SELECT CONNECTION_ID()").rows.first.first
-        rescue ::Trilogy::QueryError
+        rescue ::Trilogy::QueryError, ::Trilogy::ProtocolError
           nil
         end
       end

@@ -2,6 +2,7 @@
 
 require "socket"
 require "test_helper"
+require "trilogy"
 require "neverblock/db/trilogy"
 
 # Tests which releases of trilogy are given the KILL of a query. The real ones are in
@@ -43,6 +44,19 @@ class TrilogyTest < Minitest::Test
     client = New.new(Socket.new(HERE), :encoding, 33, {})
     assert_equal [Socket.new(HERE), :encoding, 33, {}], client.connected
     assert_equal HERE, client.instance_variable_get(:@neverblock_address)
+  end
+
+  # On a UNIX socket it asks for the session's number.
+  def test_a_server_that_answers_with_an_error_is_used_all_the_same_and_one_that_is_lost_is_not
+    connect = lambda do |error|
+      trilogy = Class.new(New) { define_method(:query) { |_| raise error } }
+      trilogy.prepend(NeverBlock::DB::Trilogy::Client)
+      trilogy.new(Socket.new(Addrinfo.unix("/tmp/mysql.sock")), :encoding, 33, {})
+    end
+    [1064, 1142].each do |code|
+      assert connect.call(Trilogy::ProtocolError.from_code("refused", code)).connected
+    end
+    assert_raises(Trilogy::EOFError) { connect.call(Trilogy::EOFError.new) }
   end
 
   def test_another_constant_of_that_name_is_none
