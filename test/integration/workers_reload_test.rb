@@ -131,21 +131,24 @@ class WorkersReloadTest < WorkersCase
   end
 
   def assert_followed(start)
-    Dir.mktmpdir do |directory|
-      %w[1 2].each { |name| release(directory, name) }
-      current = File.join(directory, "current")
-      File.symlink("releases/1", current)
-      File.symlink("current", File.join(directory, "live"))
-      wrap, words = start.call(current)
-      server = ReleaseProcess.new("", options: ["-w", "2", *words], wrap: wrap).start
+    in_first_release(start) do |server, current|
       assert_equal "1", get(server)
-      File.symlink("releases/2", "#{current}.new")
-      File.rename("#{current}.new", current)
-      FileUtils.rm_rf(File.join(directory, "releases/1"))
+      deploy(current)
       reload(server)
       assert_equal "2", get(server)
-    ensure
-      server&.stop
+    end
+  end
+
+  STARTS.each do |how, start|
+    define_method("test_so_do_the_restart_file_and_solid_queue: #{how}") do
+      in_first_release(start, env: { "SOLID_QUEUE_IN_NEVERBLOCK" => "1" }) do |server, current|
+        server.await_stderr(/^jobs of 1 in #{File.dirname(current)}/)
+        deploy(current)
+        server.await_stderr(/^jobs of 2 in #{File.dirname(current)}/)
+        FileUtils.touch(File.join(current, "tmp/restart.txt"))
+        server.await_stderr(/info: reloaded/)
+        assert_equal "2", get(server)
+      end
     end
   end
 
@@ -219,10 +222,41 @@ class WorkersReloadTest < WorkersCase
     statuses
   end
 
+  # @yieldparam server [ServerProcess]
+  # @yieldparam current [String] the link to the release
+  def in_first_release(start, **options)
+    Dir.mktmpdir do |directory|
+      %w[1 2].each { |name| release(directory, name) }
+      current = File.join(directory, "current")
+      File.symlink("releases/1", current)
+      File.symlink("current", File.join(directory, "live"))
+      wrap, words = start.call(current)
+      server = ReleaseProcess.new("", options: ["-w", "2", *words], wrap: wrap, **options).start
+      yield server, current
+    ensure
+      server&.stop
+    end
+  end
+
+  # With the parts of a Rails application that a server looks at.
   def release(directory, name)
     folder = File.join(directory, "releases", name)
-    FileUtils.mkdir_p(folder)
-    File.write(File.join(folder, "config.ru"), "run ->(env) { [200, {}, ['#{name}']] }\n")
+    {
+      "config.ru" => "run ->(env) { [200, {}, ['#{name}']] }\n",
+      "config/application.rb" => "",
+      "bin/jobs" => "warn \"jobs of #{name} in \#{ENV.fetch('PWD')}\"\n"
+    }.each do |file, text|
+      path = File.join(folder, file)
+      FileUtils.mkdir_p(File.dirname(path))
+      File.write(path, text)
+    end
+    FileUtils.mkdir_p(File.join(folder, "tmp"))
+  end
+
+  def deploy(current)
+    File.symlink("releases/2", "#{current}.new")
+    File.rename("#{current}.new", current)
+    FileUtils.rm_rf(File.join(File.dirname(current), "releases/1"))
   end
 
   def make_gem(directory, number)

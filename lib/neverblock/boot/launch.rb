@@ -83,10 +83,9 @@ module NeverBlock
 
       # Runs the block beside the watch of the restart file and Solid Queue.
       def accompanied(server, config)
-        watch = watch_restart_file
-        if @settings[:solid_queue]
-          jobs = SolidQueueProcess.new(server.log, stop_s: config.shutdown_timeout)
-        end
+        folder = @origin ? @origin.application(@settings[:directory]) : Dir.pwd
+        watch = watch_restart_file(folder)
+        jobs = solid_queue(server.log, folder, config) if @settings[:solid_queue]
         jobs&.problem ? server.log.warn(jobs.problem) : jobs&.start
         yield
       ensure
@@ -94,8 +93,13 @@ module NeverBlock
         jobs&.stop
       end
 
-      def watch_restart_file
-        path = Server::RestartFile.path(@settings[:restart_file])
+      def solid_queue(log, folder, config)
+        SolidQueueProcess.new(log, directory: folder, stop_s: config.shutdown_timeout,
+                                   variables: @origin ? @origin.folder_variables : {})
+      end
+
+      def watch_restart_file(folder)
+        path = Server::RestartFile.path(@settings[:restart_file], folder)
         return unless path && (@again || workers > 1)
 
         Server::RestartFile.new(path).watch { @runner.restart }

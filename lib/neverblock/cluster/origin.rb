@@ -59,6 +59,19 @@ module NeverBlock
         nil
       end
 
+      # @param setting [String, nil] the setting `directory`
+      # @return [String] the application's folder, which is the working directory, by its given name
+      def application(setting)
+        named = File.expand_path(setting || ".", directory)
+        File.identical?(named, Dir.pwd) ? named : Dir.pwd
+      end
+
+      # @return [Hash{String => String}] variables that name folders, by their given names
+      def folder_variables
+        gemfile = ENV["BUNDLE_GEMFILE"]
+        gemfile ? { "BUNDLE_GEMFILE" => moved(gemfile) } : {}
+      end
+
       # @return [Array<String>, nil]
       def self.command_line
         words = File.binread("/proc/self/cmdline").split("\0")

@@ -6,7 +6,7 @@
 #   commands   { do: "backtrace" }   { do: "download", report: [id, path, bytes, seconds, result] }
 #   events     { event: "started", pid: }   { event: "ready" }   { event: "failed", message: }
 #              { event: "retire" } (it got SIGTERM)
-#              { event: "lanes", rules: } (the application's LaneRules; once before "ready", also [])
+#              { event: "lanes", rules: } (LaneRules of the application; before "ready", also [])
 #              { event: "backtrace", lines: }   { event: "ending" }
 #              { event: "downloads", called:, failed:, lost: } (numbers of reports that are done)
 #

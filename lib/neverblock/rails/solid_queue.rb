@@ -31,12 +31,14 @@ module NeverBlock
 
     # @param log [Log]
     # @param directory [String] the application's
+    # @param variables [Hash{String => String}] further ones of its environment
     # @param stop_s [Numeric] seconds that it may take to end; then it is killed
     # @param command [Array<String>] what is started
-    def initialize(log, directory: Dir.pwd, stop_s: 30,
+    def initialize(log, directory: Dir.pwd, variables: {}, stop_s: 30,
                    command: [*CHILD, ::Process.pid.to_s, COMMAND])
       @log = log
       @directory = directory
+      @variables = { "PWD" => directory, **variables }
       @stop_s = stop_s
       @command = command
       @wait_s = AGAIN_S
@@ -84,7 +86,7 @@ module NeverBlock
     private
 
     def run
-      @pid = ::Process.spawn(*@command, chdir: @directory, in: File::NULL)
+      @pid = ::Process.spawn(@variables, *@command, chdir: @directory, in: File::NULL)
       @log.info("Solid Queue (#{COMMAND}) is process #{@pid}")
       signal("TERM") if @stopping
       # It does not block in wait(2): before Ruby 3.3 other threads could then wait for no child, as

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # The TLS listeners of an engine: makes what each serves with, and makes it anew when a file has
-# changed. A broken new file leaves the old one serving, and is read again at each look. The log says
-# once for each change what is wrong.
+# changed. A broken new file leaves the old one serving, and is read again at each look. The log
+# says once for each change what is wrong.
 
 require "neverblock/tls/development"
 require "neverblock/tls/expiry"
@@ -29,8 +29,8 @@ module NeverBlock
       STANDS_DAYS = 30
       private_constant :STANDS_DAYS
 
-      # One address: the numbers of its listeners, the certificates that it serves and their files as
-      # they were, and what the log was told of files that cannot be served (nil: there are none).
+      # One address: the numbers of its listeners, the certificates that it serves, their files as
+      # they were, and what the log was told of files that it cannot serve (nil: there are none).
       Entry = Struct.new(:numbers, :seen, :identities, :problem)
       private_constant :Entry
 

@@ -43,8 +43,8 @@ module NeverBlock
         ENV.fetch(@argument) { raise Unusable, "#{needed}, and #{self} is not set" }
       end
 
-      # A line's end after the passphrase is not part of it. A front reaps all children, and may take
-      # the status first.
+      # A line's end after the passphrase is not part of it. A front reaps all children, and may
+      # take the status first.
       def of_command
         output = IO.popen(@argument, &:read)
         status = $?

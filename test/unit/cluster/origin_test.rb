@@ -49,6 +49,29 @@ class ClusterOriginTest < Minitest::Test
     end
   end
 
+  def test_the_folder_of_the_application_is_that_of_the_setting_by_its_name
+    in_release do |current, here|
+      Dir.chdir(here) do
+        assert_equal current, origin("/", {}).application(current)
+        assert_equal current, origin(here, "PWD" => current).application(nil)
+        assert_equal here, origin("/", {}).application("/"), "which is another folder"
+      end
+    end
+  end
+
+  def test_children_of_the_front_have_the_gemfile_by_that_name
+    before = ENV.fetch("BUNDLE_GEMFILE", nil)
+    in_release do |current, here|
+      found = origin(here, "PWD" => current)
+      ENV["BUNDLE_GEMFILE"] = "#{here}/Gemfile"
+      assert_equal({ "BUNDLE_GEMFILE" => "#{current}/Gemfile" }, found.folder_variables)
+      ENV.delete("BUNDLE_GEMFILE")
+      assert_empty found.folder_variables
+    end
+  ensure
+    ENV["BUNDLE_GEMFILE"] = before
+  end
+
   def test_a_mold_is_told_its_descriptor_and_who_started_it
     assert_equal "7:#{NeverBlock::VERSION}", origin(Dir.pwd, {}).variables(7)["NEVERBLOCK_MOLD"]
   end
