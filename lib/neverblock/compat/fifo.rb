@@ -40,7 +40,8 @@ module NeverBlock
           define_method(method) do |name, *arguments, **options|
             next super(name, *arguments, **options) unless Fifo.waits?(name)
 
-            Fifo.apart { super(name, *arguments, **options) }
+            SlowFiles.prepare(given = [name, *arguments], method.end_with?("write"))
+            Fifo.apart { super(*given, **options) }
           end
         end
       end
