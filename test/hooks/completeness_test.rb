@@ -68,7 +68,8 @@ class HookCompletenessTest < Minitest::Test
     quiet = HookTable::NO_WAITS.fetch(prefix, [])
     return [] if quiet == :all
 
-    (names.map(&:to_s) - quiet).map { |name| "#{prefix}#{name}" } - rows
+    names = names.map(&:to_s).grep_v(/\Aneverblock_/) # Ruby's own, under the method that calls it
+    (names - quiet).map { |name| "#{prefix}#{name}" } - rows
   end
 
   def rows

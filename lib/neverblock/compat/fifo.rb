@@ -41,7 +41,8 @@ module NeverBlock
             def #{method}(name, *arguments, **options)
               return super unless Fifo.waits?(name)
 
-              Fifo.apart { super }
+              SlowFiles.prepare(given = [name, *arguments], #{method.end_with?("write")})
+              Fifo.apart { super(*given, **options) }
             end
           RUBY
         end

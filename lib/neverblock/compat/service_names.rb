@@ -42,73 +42,95 @@ module NeverBlock
       def self.canonical?(flags)
         flags.is_a?(Integer) && flags.anybits?(Socket::AI_CANONNAME)
       end
+    end
+  end
+end
 
-      # Prepended to Addrinfo's singleton class.
-      module OfAddrinfo
-        def getaddrinfo(host, service, *arguments, **options)
-          ServiceNames.lookup(host, service, arguments[3]) { super }
-        end
+# The methods are wrapped by aliases, not by prepended modules: a library that does the same with
+# them (resolv-replace, socksify) would find itself under such a module, without end. They are made
+# by `def`: a Ractor cannot call one that is made of a block.
 
-        def tcp(host, service)
-          ServiceNames.lookup(host, service) { super }
-        end
+class Addrinfo
+  class << self
+    alias neverblock_getaddrinfo getaddrinfo
+    alias neverblock_tcp tcp
+    alias neverblock_udp udp
+    private :neverblock_getaddrinfo, :neverblock_tcp, :neverblock_udp
 
-        def udp(host, service)
-          ServiceNames.lookup(host, service) { super }
-        end
-      end
-
-      # Prepended to Socket's singleton class.
-      module OfSocket
-        def getaddrinfo(host, service, *arguments)
-          ServiceNames.lookup(host, service, arguments[3]) { super }
-        end
-
-        def sockaddr_in(service, host)
-          ServiceNames.lookup(host, service) { super }
-        end
-
-        def pack_sockaddr_in(service, host)
-          ServiceNames.lookup(host, service) { super }
-        end
-      end
-
-      # Prepended to TCPSocket.
-      module OfTCPSocket
-        def initialize(host, service, local_host = nil, local_service = nil, **options)
-          super(host, ServiceNames.port(service, :STREAM), local_host,
-                ServiceNames.port(local_service, :STREAM), **options)
-        end
-      end
-
-      # Prepended to TCPServer.
-      module OfTCPServer
-        def initialize(*address, service)
-          super(*address, ServiceNames.port(service, :STREAM))
-        end
-      end
-
-      # Prepended to UDPSocket.
-      module OfUDPSocket
-        def connect(host, service)
-          super(host, ServiceNames.port(service, :DGRAM))
-        end
-
-        def bind(host, service)
-          super(host, ServiceNames.port(service, :DGRAM))
-        end
-
-        def send(message, flags, *address)
-          address[1] = ServiceNames.port(address[1], :DGRAM) if address.size == 2
-          super(message, flags, *address)
-        end
+    def getaddrinfo(host, service, *rest, **options)
+      NeverBlock::Compat::ServiceNames.lookup(host, service, rest[3]) do
+        neverblock_getaddrinfo(host, service, *rest, **options)
       end
     end
 
-    Addrinfo.singleton_class.prepend(ServiceNames::OfAddrinfo)
-    Socket.singleton_class.prepend(ServiceNames::OfSocket)
-    TCPSocket.prepend(ServiceNames::OfTCPSocket)
-    TCPServer.prepend(ServiceNames::OfTCPServer)
-    UDPSocket.prepend(ServiceNames::OfUDPSocket)
+    def tcp(host, service)
+      NeverBlock::Compat::ServiceNames.lookup(host, service) { neverblock_tcp(host, service) }
+    end
+
+    def udp(host, service)
+      NeverBlock::Compat::ServiceNames.lookup(host, service) { neverblock_udp(host, service) }
+    end
+  end
+end
+
+class Socket
+  class << self
+    alias neverblock_getaddrinfo getaddrinfo
+    alias neverblock_sockaddr_in sockaddr_in
+    private :neverblock_getaddrinfo, :neverblock_sockaddr_in
+
+    def getaddrinfo(host, service, *rest)
+      NeverBlock::Compat::ServiceNames.lookup(host, service, rest[3]) do
+        neverblock_getaddrinfo(host, service, *rest)
+      end
+    end
+
+    def sockaddr_in(service, host)
+      NeverBlock::Compat::ServiceNames.lookup(host, service) do
+        neverblock_sockaddr_in(service, host)
+      end
+    end
+    alias pack_sockaddr_in sockaddr_in
+  end
+end
+
+class TCPSocket
+  alias neverblock_initialize initialize
+
+  def initialize(host, service, *local, **options)
+    names = NeverBlock::Compat::ServiceNames
+    local[1] = names.port(local[1], :STREAM) if local.size > 1
+    neverblock_initialize(host, names.port(service, :STREAM), *local, **options)
+  end
+end
+
+class TCPServer
+  alias neverblock_server_initialize initialize
+
+  def initialize(*address, service)
+    port = NeverBlock::Compat::ServiceNames.port(service, :STREAM)
+    neverblock_server_initialize(*address, port)
+  end
+end
+
+class UDPSocket
+  alias neverblock_connect connect
+  alias neverblock_bind bind
+  alias neverblock_send send
+  private :neverblock_connect, :neverblock_bind, :neverblock_send
+
+  def connect(host, service)
+    neverblock_connect(host, NeverBlock::Compat::ServiceNames.port(service, :DGRAM))
+  end
+
+  def bind(host, service)
+    neverblock_bind(host, NeverBlock::Compat::ServiceNames.port(service, :DGRAM))
+  end
+
+  def send(message, flags, *address)
+    if address.size == 2
+      address[1] = NeverBlock::Compat::ServiceNames.port(address[1], :DGRAM)
+    end
+    neverblock_send(message, flags, *address)
   end
 end
