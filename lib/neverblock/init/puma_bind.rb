@@ -17,11 +17,19 @@ module NeverBlock
         "keystore" => "only PEM files are read", "keystore_pass" => "only PEM files are read"
       }.freeze
 
+      UNREAD = "the parameters cannot be read here, and may ask for client certificates: write " \
+               "bind \"https://HOST:PORT?cert=FILE&key=FILE&verify=required&ca=FILE\""
+      VERIFY_UNREAD = "what verify_mode is cannot be read here, and with another one client " \
+                      "certificates are not asked for: write bind \"https://HOST:PORT?...&" \
+                      "verify=required&ca=FILE\", or verify=optional for peer"
+
       class << self
         # @param statement [Statement] ssl_bind HOST, PORT, cert: FILE, key: FILE
         # @return [Translation]
         def of_ssl_bind(statement)
-          host, port = statement.arguments
+          host, port, *others = statement.arguments
+          return Translation.missing(UNREAD) if others.any? || statement.text.include?("**")
+
           options = statement.options.transform_values { |text| RubyText.inside(text) }
           new(statement).tls(RubyText.inside(host), RubyText.inside(port || "9292"), options)
         end
@@ -39,7 +47,7 @@ module NeverBlock
 
         scheme, rest = address.match(%r{\A(\w+)://(.*)\z}m)&.captures
         place, query = rest.to_s.split("?", 2)
-        options = query.to_s.split("&").to_h { |pair| pair.split("=", 2) }
+        options = query.to_s.split("&").to_h { |pair| pair.partition("=").values_at(0, 2) }
         case scheme
         when "tcp" then tcp(place, options)
         when "unix" then unix(place, options)
@@ -54,9 +62,12 @@ module NeverBlock
       # @param options [Hash{String => String}] the same
       # @return [Translation]
       def tls(host, port, options)
-        verify = VERIFY.fetch(options.delete("verify_mode"), nil)
-        words = options.slice("cert", "key")
-        words.update({ "verify" => verify, "ca" => options["ca"] }.compact) if verify
+        return Translation.missing(UNREAD) unless options.keys.all?(/\A\w+\z/)
+
+        mode = options.delete("verify_mode") { "none" }
+        return Translation.missing(VERIFY_UNREAD) unless VERIFY.key?(mode)
+
+        words = options.slice("cert", "key").merge(clients(VERIFY[mode], options["ca"]))
         leave(options.except("cert", "key", "ca"))
         query = words.map { |name, value| "#{name}=#{value}" }.join("&")
         Translation.carried("bind \"https://#{host}:#{port}#{"?#{query}" unless query.empty?}\"",
@@ -89,6 +100,12 @@ module NeverBlock
         place = "/#{place}" unless place.start_with?("/", "\#{")
         Translation.carried("bind \"unix://#{place}#{mode}\"",
                             *("backlog #{backlog}" if backlog), note: note)
+      end
+
+      # What an address says of the certificates of clients.
+      def clients(verify, authorities)
+        @notes << "ca is left out: no client is asked for a certificate" if authorities && !verify
+        verify ? { "verify" => verify, "ca" => authorities }.compact : {}
       end
 
       def split(place)

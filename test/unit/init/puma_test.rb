@@ -105,6 +105,32 @@ class InitPumaTest < Minitest::Test
     end
   end
 
+  FILES = "cert: \"c.pem\", key: \"k.pem\""
+  # Whether clients are asked for certificates is not known before it runs.
+  VERIFY_UNREAD = [
+    "ssl_bind \"::1\", 1, #{FILES}, ca: \"a\", verify_mode: ENV.fetch(\"M\", \"force_peer\")",
+    "ssl_bind \"0.0.0.0\", 1, #{FILES}, verify_mode: mode",
+    "ssl_bind \"0.0.0.0\", 1, #{FILES}, **options",
+    "ssl_bind \"0.0.0.0\", 1, options",
+    "bind \"ssl://0.0.0.0:1?cert=c&key=k&verify_mode=fail\"",
+    "bind \"ssl://0.0.0.0:1?cert=c&key=k&verify_mode=\#{mode}\"",
+    "bind \"ssl://0.0.0.0:1?\#{query}\""
+  ].freeze
+
+  VERIFY_UNREAD.each do |theirs|
+    define_method("test_#{theirs} is not carried over without its clients' certificates") do
+      assert_equal [:missing], kinds(theirs)
+      assert_match(/client certificates/, notes(theirs).first)
+    end
+  end
+
+  def test_authorities_of_clients_that_are_not_asked_are_told
+    ["bind \"ssl://0.0.0.0:1?cert=c&key=k&ca=a\"",
+     "ssl_bind \"0.0.0.0\", 1, #{FILES}, ca: \"a\", verify_mode: \"none\""].each do |theirs|
+      assert_match(/\Aca is left out/, notes(theirs).first)
+    end
+  end
+
   def test_a_variable_that_is_not_set_is_no_value
     text = "pidfile ENV[\"NB_NOT_SET\"]\nenvironment ENV[\"NB_NOT_SET\"]\n" \
            "workers ENV[\"NB_NOT_SET\"]\n"
