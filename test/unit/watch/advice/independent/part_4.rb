@@ -138,4 +138,13 @@ AdviceCases::INDEPENDENT.add do
       [a, b]
     end
   RUBY
+
+  case_of "a parser that is given each", lines: [3, 4], saves: 0.1, source: <<~'RUBY'
+    def show
+      parser = Struct.new(:last) { def parse(text) = text.size }.new
+      a = parser.parse(HTTP.get("/a"))
+      b = parser.parse(HTTP.get("/b"))
+      [a, b]
+    end
+  RUBY
 end
