@@ -41,6 +41,7 @@ module NeverBlock
         INDEX_WRITES = [Prism::IndexOperatorWriteNode, Prism::IndexAndWriteNode,
                         Prism::IndexOrWriteNode, Prism::IndexTargetNode].freeze
         LITERALS = [Prism::SymbolNode, Prism::StringNode, Prism::IntegerNode].freeze
+        HASHES = [Prism::KeywordHashNode, Prism::HashNode].freeze
         LAST_MATCH = "$~"
         MATCHES = [Prism::NumberedReferenceReadNode, Prism::BackReferenceReadNode].freeze
         ATTRIBUTE_WRITES = [Prism::CallOperatorWriteNode, Prism::CallOrWriteNode,
@@ -192,8 +193,22 @@ module NeverBlock
                            name.to_s.delete_suffix("=")) if node.attribute_write? && name != :[]=
 
           changes(node.receiver) if Words::MUTATORS.include?(name) || name.end_with?("!")
+          changes(node.receiver) if advances?(node)
           index(node) if name == :[]=
           block(node) if node.block.is_a?(Prism::BlockNode)
+        end
+
+        # A cache is read with a key, and a Hash is merged into another one.
+        def advances?(node)
+          return false unless Words::ADVANCES.include?(node.name)
+          return false if Uses.root(node.receiver) == "::"
+
+          given = node.arguments&.arguments.to_a.first
+          case node.name
+          when :read then given.nil? || given.is_a?(Prism::IntegerNode)
+          when :merge then !HASHES.include?(given.class)
+          else true
+          end
         end
 
         def matches(name)

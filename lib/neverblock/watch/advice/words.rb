@@ -18,7 +18,13 @@ module NeverBlock
         # Their receiver is another afterwards.
         MUTATORS = %i[
           << []= push append prepend unshift concat add store replace insert update delete
-          delete_if reject! clear merge! write fill shift pop keep_if
+          delete_if reject! clear merge! write fill shift pop keep_if delete_at subtract add?
+          delete? enq
+        ].freeze
+        # The receiver is one further, or has one less, or takes more. A constant is not changed.
+        ADVANCES = %i[
+          next gets readline readlines readbyte readchar getc getbyte each_line rewind seek deq
+          sysread readpartial read_nonblock read merge
         ].freeze
 
         # They set $~ and $1.

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Calls that are given what was waited for, and keep it.
+# Objects that calls change: by what they are given, or because they take from them.
 AdviceCases::DEPENDENT.add do
   case_of "a method that is given what was found keeps it", source: <<~'RUBY'
     class Cart
@@ -46,6 +46,83 @@ AdviceCases::DEPENDENT.add do
       n = ids.merge(Model.pluck(:id)).size
       list = Model.where(id: ids)
       [n, list]
+    end
+  RUBY
+
+  case_of "delete_at takes from a list", source: <<~'RUBY'
+    require "set"
+    require "stringio"
+    def show
+      from = [1, 2, 3]
+      a = Model.find(from.delete_at(0))
+      b = Model.find(from.delete_at(0))
+      [a, b]
+    end
+  RUBY
+
+  case_of "next of an enumerator", source: <<~'RUBY'
+    require "set"
+    require "stringio"
+    def show
+      from = [1, 2, 3].each
+      a = Model.find(from.next)
+      b = Model.find(from.next)
+      [a, b]
+    end
+  RUBY
+
+  case_of "gets of a text", source: <<~'RUBY'
+    require "set"
+    require "stringio"
+    def show
+      from = StringIO.new("1\n2\n")
+      a = Model.find(from.gets)
+      b = Model.find(from.gets)
+      [a, b]
+    end
+  RUBY
+
+  case_of "read of a text's bytes", source: <<~'RUBY'
+    require "set"
+    require "stringio"
+    def show
+      from = StringIO.new("12")
+      a = Model.find(from.read(1))
+      b = Model.find(from.read(1))
+      [a, b]
+    end
+  RUBY
+
+  case_of "deq of a queue", source: <<~'RUBY'
+    require "set"
+    require "stringio"
+    def show
+      from = Thread::Queue.new([1, 2])
+      a = Model.find(from.deq)
+      b = Model.find(from.deq)
+      [a, b]
+    end
+  RUBY
+
+  case_of "each_line of a text", source: <<~'RUBY'
+    require "set"
+    require "stringio"
+    def show
+      from = StringIO.new("1\n2\n")
+      a = Model.find(from.each_line.first)
+      b = Model.find(from.each_line.first)
+      [a, b]
+    end
+  RUBY
+
+  case_of "delete? of a set", source: <<~'RUBY'
+    require "set"
+    require "stringio"
+    def show
+      from = Set[1, 2]
+      a = Model.find(from.delete?(1))
+      b = Model.find(from.delete?(1))
+      [a, b]
     end
   RUBY
 end

@@ -147,4 +147,22 @@ AdviceCases::INDEPENDENT.add do
       [a, b]
     end
   RUBY
+
+  case_of "a cache's method that is called read", lines: [3, 4], saves: 0.02, source: <<~'RUBY'
+    def show
+      cache = Cache.new
+      a = cache.read("a")
+      b = cache.read("b")
+      [a, b]
+    end
+  RUBY
+
+  case_of "a Hash that is merged into others", lines: [3, 4], saves: 0.1, source: <<~'RUBY'
+    def show
+      query = { page: 1 }
+      a = HTTP.get(query.merge(kind: "a"))
+      b = HTTP.get(query.merge(kind: "b"))
+      [a, b]
+    end
+  RUBY
 end
