@@ -63,6 +63,10 @@ module NeverBlock
           transaction with_lock with_connection with_advisory_lock checkout hold with pipelined
           multi atomic savepoint synchronize lease_connection uninterrupted
         ].freeze
+        # ActiveRecord calls these around the callbacks of a record.
+        ONE_CONNECTION_INSIDE = %w[
+          within_new_transaction with_transaction_returning_status
+        ].freeze
 
         # They change what others see: another order is another result.
         WRITE_METHODS = %w[
@@ -143,6 +147,12 @@ module NeverBlock
         # @return [Boolean]
         def read?(name)
           !write?(name) && name.to_s.match?(READ_START)
+        end
+
+        # @param name [String] of a gem's method around the application's
+        # @return [Boolean]
+        def one_connection?(name)
+          ONE_CONNECTION.include?(name.to_sym) || ONE_CONNECTION_INSIDE.include?(name)
         end
 
         # @param texts [Array<String>] literals that the call may be given

@@ -125,4 +125,17 @@ AdviceCases::DEPENDENT.add do
       [a, b]
     end
   RUBY
+
+  case_of "queries in a callback that a gem calls in its transaction", source: <<~'RUBY'
+    class Order < Record
+      def before_save
+        total = Model.sum(:price)
+        paid = Model.count
+        [total, paid]
+      end
+    end
+    def show
+      Order.new.save
+    end
+  RUBY
 end

@@ -165,4 +165,17 @@ AdviceCases::INDEPENDENT.add do
       [a, b]
     end
   RUBY
+
+  case_of "pages in a gem's transaction", lines: [3, 4], saves: 0.1, source: <<~'RUBY'
+    class Order < Record
+      def before_save
+        a = HTTP.get("/a")
+        b = HTTP.get("/b")
+        [a, b]
+      end
+    end
+    def show
+      Order.new.save
+    end
+  RUBY
 end
