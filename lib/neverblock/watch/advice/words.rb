@@ -104,7 +104,7 @@ module NeverBlock
           \A(create|insert|update|upsert|delete|destroy|remove|save|send|deliver|publish|enqueue|
              perform|notify|charge|pay|refund|book|reserve|cancel|submit|register|login|log_in|
              sign_in|authenticate|authorize|add|put|post|patch|write|upload|increment|decrement|
-             mark|lock|begin|commit)_
+             mark|lock|begin|commit)(_|\z)
         /x
 
         # Inside of a library these alone tell of a write.

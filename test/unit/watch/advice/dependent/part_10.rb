@@ -138,4 +138,51 @@ AdviceCases::DEPENDENT.add do
       Order.new.save
     end
   RUBY
+
+  case_of "requests that other methods make", source: <<~'RUBY'
+    module Pay
+      H = NetHTTP.new
+      def self.request_for(o) = NetHTTP::Post.new("/charge/#{o}")
+      def self.of(o)
+        H.request(request_for(o))
+      end
+    end
+    module Stock
+      H = NetHTTP.new
+      def self.request_for(o) = NetHTTP::Post.new("/book/#{o}")
+      def self.of(o)
+        H.request(request_for(o))
+      end
+    end
+    def show
+      paid = Pay.of(1)
+      booked = Stock.of(1)
+      [paid, booked]
+    end
+  RUBY
+
+  case_of "the method of HTTP is a constant", source: <<~'RUBY'
+    module Api
+      VERB = :post
+      def self.tell(path) = RestClient.execute(method: VERB, url: path)
+    end
+    def show
+      a = Api.tell("/charge")
+      b = Api.tell("/ship")
+      [a, b]
+    end
+  RUBY
+
+  case_of "names of one word that say what they do", source: <<~'RUBY'
+    module Pay
+      H = NetHTTP.new
+      def self.charge(order) = H.request(NetHTTP::Get.new("/charge/#{order}"))
+      def self.notify(order) = H.request(NetHTTP::Get.new("/notify/#{order}"))
+    end
+    def show
+      paid = Pay.charge(1)
+      told = Pay.notify(1)
+      [paid, told]
+    end
+  RUBY
 end
