@@ -220,7 +220,7 @@ module NeverBlock
             reads = expanded(uses(node))
             reads | @place.sources.state(reads).reads
           end
-          @reads[node].intersect?(used)
+          uses(node).forwards? || @reads[node].intersect?(used)
         end
 
         # What a lambda reads that a variable holds counts where the variable is read; so for a

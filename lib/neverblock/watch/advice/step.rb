@@ -110,7 +110,7 @@ module NeverBlock
 
         # @return [Boolean] whether it does what cannot be seen, or may end its method
         def unclear?
-          uses.leaves? || uses.blind? || unread? || inner.any?(&:blind?)
+          uses.leaves? || uses.blind? || uses.forwards? || unread? || inner.any?(&:blind?)
         end
 
         # A method of the application may keep what it has got: then the call is no end in itself,

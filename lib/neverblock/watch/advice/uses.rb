@@ -121,7 +121,7 @@ module NeverBlock
           @changed = Set.new
           @constants = Set.new
           @texts = []
-          @leaves = @skips = @blind = false
+          @leaves = @skips = @blind = @forwards = false
         end
 
         # @return [Boolean] whether it may end the method: by return, an error, an answer
@@ -137,6 +137,11 @@ module NeverBlock
         # @return [Boolean] whether it does what cannot be seen in the text
         def blind?
           @blind
+        end
+
+        # @return [Boolean] whether it hands on the parameters of its method: `super` without any
+        def forwards?
+          @forwards
         end
 
         # @param node [Prism::Node]
@@ -159,6 +164,7 @@ module NeverBlock
           case node
           when *VARIABLES.keys then variable(node, depth)
           when Prism::CallNode then call(node)
+          when Prism::ForwardingSuperNode then @forwards = true
           when *INDEX_WRITES, *ATTRIBUTE_WRITES then target(node)
           when Prism::ReturnNode, Prism::RetryNode then @leaves = true
           when *LEAVES_LOOP then @leaves ||= !inside

@@ -185,4 +185,37 @@ AdviceCases::DEPENDENT.add do
       [paid, told]
     end
   RUBY
+
+  case_of "super hands on a parameter that was found", source: <<~'RUBY'
+    class Parent
+      def lookup(id)
+        HTTP.get("/r/#{id}")
+      end
+    end
+    class Child < Parent
+      def lookup(id)
+        id = Model.find(id).id
+        super
+      end
+    end
+    def show
+      Child.new.lookup(3)
+    end
+  RUBY
+
+  case_of "super between the two hands on a parameter that was found", source: <<~'RUBY'
+    class Parent
+      def path(id) = "/r/#{id}"
+    end
+    class Child < Parent
+      def path(id)
+        id = Model.find(id).id
+        name = super
+        HTTP.get(name)
+      end
+    end
+    def show
+      Child.new.path(3)
+    end
+  RUBY
 end
