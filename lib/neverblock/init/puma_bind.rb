@@ -23,6 +23,10 @@ module NeverBlock
                       "certificates are not asked for: write bind \"https://HOST:PORT?...&" \
                       "verify=required&ca=FILE\", or verify=optional for peer"
 
+      ABSTRACT = "sockets have a path here: bind \"unix:///run/NAME.sock?mode=0666\""
+      MODE = "the permissions cannot be read here: write bind \"unix:///PATH?mode=0660\", with " \
+             "0600 to 0777"
+
       class << self
         # @param statement [Statement] ssl_bind HOST, PORT, cert: FILE, key: FILE
         # @return [Translation]
@@ -81,7 +85,8 @@ module NeverBlock
         value = @text.match?(/\A[\w.\[\]"'()]+\z/) ? " #{@text}" : "((#{@text})"
         close = ")" if value.start_with?("(")
         Translation.carried("bind#{value}.sub(%r{\\Atcp://}, \"http://\")#{close}",
-                            note: "Puma's tcp:// is http:// here; ssl:// would be https://")
+                            note: "Puma's tcp:// is http:// here; ssl:// would be https://, and " \
+                                  "?mode=0777 lets everybody use a socket, as in Puma")
       end
 
       def tcp(place, options)
@@ -91,15 +96,26 @@ module NeverBlock
                             *("backlog #{backlog}" if backlog), note: note)
       end
 
-      # A mask of 0111 leaves the permissions 0666.
       def unix(place, options)
-        mask = options.delete("umask")
+        return Translation.missing(ABSTRACT) if place.start_with?("@")
+
+        mode = mode_of(options.delete("mode"), options.delete("umask"))
+        return Translation.missing(MODE) unless mode
+
         backlog = options.delete("backlog")
-        mode = format("?mode=0%o", 0o777 & ~mask.to_i(8)) if mask&.match?(/\A[0-7]+\z/)
         leave(options)
-        place = "/#{place}" unless place.start_with?("/", "\#{")
-        Translation.carried("bind \"unix://#{place}#{mode}\"",
+        Translation.carried("bind #{RubyText.socket(place, mode)}",
                             *("backlog #{backlog}" if backlog), note: note)
+      end
+
+      # A socket of Puma's is everybody's where nothing is said. A mask is a number of Ruby's.
+      def mode_of(mode, mask)
+        return mode.rjust(4, "0") if mode&.match?(/\A0?[67][0-7]{2}\z/)
+        return if mode
+
+        number = Integer(mask || "0", exception: false) or return
+        left = 0o777 & ~number
+        format("0%o", left) if left >= 0o600
       end
 
       # What an address says of the certificates of clients.

@@ -20,7 +20,10 @@ class InitPumaTest < Minitest::Test
       ["bind \"http://0.0.0.0:80\"", "backlog 7"],
     "bind \"unix://\#{Dir.pwd}/s.sock?umask=0111\"" =>
       ["bind \"unix://\#{Dir.pwd}/s.sock?mode=0666\""],
-    "bind \"unix:///run/a.sock\"" => ["bind \"unix:///run/a.sock\""],
+    "bind \"unix:///run/a.sock\"" => ["bind \"unix:///run/a.sock?mode=0777\""],
+    "bind \"unix:///run/a.sock?mode=660&umask=0\"" => ["bind \"unix:///run/a.sock?mode=0660\""],
+    "bind \"unix://./tmp/a.sock\"" => ["bind \"unix://\#{Dir.pwd}/tmp/a.sock?mode=0777\""],
+    "bind 'unix://tmp/a.sock?umask=077'" => ["bind \"unix://\#{Dir.pwd}/tmp/a.sock?mode=0700\""],
     "bind \"ssl://0.0.0.0:443?key=k.pem&cert=c.pem&verify_mode=force_peer&ca=ca.pem\"" =>
       ["bind \"https://0.0.0.0:443?cert=c.pem&key=k.pem&verify=required&ca=ca.pem\""],
     "ssl_bind \"0.0.0.0\", 443, { cert: \"c.pem\", key: \"k.pem\", verify_mode: \"none\" }" =>
@@ -85,6 +88,7 @@ class InitPumaTest < Minitest::Test
   MISSING = ["lowlevel_error_handler { |e| e }", "set_remote_address :localhost",
              "app { |env| env }",
              "plugin :yabeda", "stdout_redirect 'a', 'b'", "after_booted { }",
+             "bind \"unix://@a\"", "bind \"unix:///a?umask=x\"", "bind \"unix:///a?mode=\#{m}\"",
              "worker_timeout 0", "persistent_timeout 0",
              "http_content_length_limit 9999999999999999999999",
              "before_worker_shutdown { |number| number }", "a_word_of_tomorrow 1"].freeze
