@@ -33,7 +33,8 @@ class InitPumaTest < Minitest::Test
     "workers 3" => ["workers 3"],
     "workers :auto" => ["workers :auto"],
     "workers ENV.fetch(\"WEB_CONCURRENCY\", 2)" =>
-      ["workers [Integer(ENV.fetch(\"WEB_CONCURRENCY\", 2)), 1].max"],
+      ["workers((ENV.fetch(\"WEB_CONCURRENCY\", 2)).then { |n| n.to_s == \"auto\" ? :auto : " \
+       "[Integer(n || 0), 1].max })"],
     "workers Integer(ENV.fetch(\"N\") { 2 })" =>
       ["workers [Integer(ENV.fetch(\"N\") { 2 }), 1].max"],
     "require \"etc\"" => ["require \"etc\""],
@@ -141,6 +142,24 @@ class InitPumaTest < Minitest::Test
     assert_equal({ workers: 1 }, loaded(reader(text)))
     found = loaded(reader(text), variables: { "NB_NOT_SET" => "3" })
     assert_equal [3, "3"], found.values_at(:workers, :pidfile)
+  end
+
+  # What `workers` is given => what a server reads, without WEB_CONCURRENCY and with "auto" in it.
+  WORKERS = { "ENV.fetch(\"WEB_CONCURRENCY\") { :auto }" => [:auto, :auto],
+              "ENV.fetch(\"WEB_CONCURRENCY\", \"auto\")" => [:auto, :auto],
+              "ENV.fetch(\"WEB_CONCURRENCY\", 2)" => [2, :auto],
+              "(ENV[\"WEB_CONCURRENCY\"] || 3)" => [3, :auto],
+              "ENV[\"WEB_CONCURRENCY\"] ? :auto : 4" => [4, :auto],
+              "ENV.fetch(\"WEB_CONCURRENCY\", nil)" => [1, :auto],
+              "ENV[\"WEB_CONCURRENCY\"].to_i" => [1, 1] }.freeze
+
+  WORKERS.each do |theirs, ours|
+    define_method("test_workers #{theirs} starts") do
+      found = [nil, "auto"].map do |value|
+        loaded(reader("workers #{theirs}"), variables: { "WEB_CONCURRENCY" => value })[:workers]
+      end
+      assert_equal ours, found
+    end
   end
 
   # Code that holds words of Puma without being a setting.
