@@ -7,6 +7,9 @@ require "fileutils"
 require "tmpdir"
 
 module ObservedCode
+  # Frames of this path are a gem's that calls the application.
+  GEM = "/gems/record.rb"
+
   class << self
     # @param source [String] Ruby that defines methods; `show` is called
     # @return [Hash] a document of /observed.json
@@ -49,15 +52,20 @@ module ObservedCode
         "waits" => @waits }
     end
 
-    # Of the application's frames; what is outside of it is not kept.
+    # Of the application's frames, and of a gem's around them.
     def number_of(place)
+      return number([GEM, place.lineno, name_of(place), true]) if place.path == GEM
+
       paths = [place.absolute_path, place.path].compact
       return unless paths.any? { |path| path.start_with?(@folder) }
       return if in_c?(place)
 
-      # A block has its method's name there.
-      name = place.label.sub(/\A(block|rescue|ensure) (\(\d+ levels\) )?in (?!<)/, "")
-      number([place.path, place.lineno, name, false])
+      number([place.path, place.lineno, name_of(place), false])
+    end
+
+    # A block has its method's name there.
+    def name_of(place)
+      place.label.sub(/\A(block|rescue|ensure) (\(\d+ levels\) )?in (?!<)/, "")
     end
 
     # Ruby gives functions in C the path of their caller.
@@ -392,6 +400,19 @@ module ObservedCode
       ObservedCode.wait("database", for_s, "ActiveRecord::Associations#reader")
       Model.new
     end
+  end
+
+  # Calls the application inside of its transaction, as ActiveRecord calls callbacks.
+  class Record
+    class_eval(<<~RUBY, GEM, 1)
+      def save
+        within_new_transaction { before_save }
+      end
+
+      def within_new_transaction
+        yield
+      end
+    RUBY
   end
 
   # Rows that are asked for when they are first used.

@@ -39,6 +39,7 @@ module NeverBlock
       def initialize(path)
         @path = path
         @values = {}
+        @taken = []
       end
 
       # Runs the file.
@@ -58,6 +59,7 @@ module NeverBlock
       def take(row, words, keywords, block)
         refuse("#{row} is not supported yet; #{row.later}", NotYetError) if not_yet?(row)
         value = placed { row.read(row.type.gather(words, keywords, block, row.to_s)) }
+        @taken << row.key
         @values[row.key] = row.repeat ? placed { row.append(@values[row.key], value) } : value
         nil
       end
@@ -73,7 +75,7 @@ module NeverBlock
           refuse("#{group} takes a block and nothing else, such as #{example}")
         end
 
-        Words.for(group).new(self).instance_exec(&block)
+        run(group, block)
         nil
       end
 
@@ -131,16 +133,31 @@ module NeverBlock
       end
 
       def evaluate(text)
+        @lines = text.lines
         place = Words.for(nil).new(self).instance_eval { binding }
         place.eval(text, @path, 1)
-        refuse_variables(place.local_variables & Words.known(nil), text)
+        refuse_variables(place.local_variables & Words.known(nil)) { |name| @values.key?(name) }
+      end
+
+      def run(group, block)
+        taken = @taken.size
+        Words.for(group).new(self).instance_exec(&block)
+        keys = @taken.drop(taken)
+        refuse_variables(locals(block) & Words.known(group), block.source_location.last) do |name|
+          keys.include?(:"#{group}.#{name}")
+        end
+      end
+
+      # @return [Array<Symbol>] the variables of the block itself
+      def locals(block)
+        RubyVM::InstructionSequence.of(block).to_a.fetch(10, [])
       end
 
       # `fibers = 7` assigns a Ruby variable, and the setting would silently keep its default.
-      def refuse_variables(names, text)
-        name = names.find { |variable| !@values.key?(variable) } or return
-        line = text.lines.index { |code| code.match?(/\b#{name}\s*=/) }
-        raise ConfigError, "#{SourceError.short(@path)}:#{line&.succ}: #{name} = ... assigns a " \
+      def refuse_variables(names, from = 1)
+        name = names.find { |variable| !yield(variable) } or return
+        line = (from..@lines.size).find { |at| @lines[at - 1].match?(/\b#{name}\s*=/) }
+        raise ConfigError, "#{SourceError.short(@path)}:#{line}: #{name} = ... assigns a " \
                            "Ruby variable and sets nothing; write the value after the name: " \
                            "#{name} VALUE"
       end

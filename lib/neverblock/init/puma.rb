@@ -105,6 +105,8 @@ module NeverBlock
                   **SWITCHES.transform_values { :switch },
                   **HOOKS.transform_values { :hook } }.freeze
       WITH_VALUE = %i[port bind ssl_bind workers plugin force_shutdown_after].freeze
+      # A call that gives a number, whatever it is given.
+      NUMBER = /\A(Integer\([^()]*(\([^()]*\)[^()]*)*\)|[\w.:]*(nprocessors|processor_count))\z/
 
       private
 
@@ -139,11 +141,16 @@ module NeverBlock
         return Translation.carried("workers #{statement.digits}") if statement.digits
         return Translation.carried("workers :auto") if statement.argument == ":auto"
 
-        number = statement.argument
-        number = "#{number} || 0" if number.match?(VARIABLE)
-        number = "Integer(#{number})" unless number.start_with?("Integer(")
-        Translation.carried("workers [#{number}, 1].max",
+        Translation.carried("workers#{at_least_one(statement.argument)}",
                             note: "1 is a single process; :auto one for each CPU")
+      end
+
+      # Puma takes "auto" too, and nil and 0 for a single process.
+      def at_least_one(value)
+        number = value.match?(NUMBER) && !value.include?("auto")
+        return " [#{value}, 1].max" if number
+
+        "((#{value}).then { |n| n.to_s == \"auto\" ? :auto : [Integer(n || 0), 1].max })"
       end
 
       def plugin(statement)

@@ -17,11 +17,23 @@ module NeverBlock
         "keystore" => "only PEM files are read", "keystore_pass" => "only PEM files are read"
       }.freeze
 
+      UNREAD = "the parameters cannot be read here, and may ask for client certificates: write " \
+               "bind \"https://HOST:PORT?cert=FILE&key=FILE&verify=required&ca=FILE\""
+      VERIFY_UNREAD = "what verify_mode is cannot be read here, and with another one client " \
+                      "certificates are not asked for: write bind \"https://HOST:PORT?...&" \
+                      "verify=required&ca=FILE\", or verify=optional for peer"
+
+      ABSTRACT = "sockets have a path here: bind \"unix:///run/NAME.sock?mode=0666\""
+      MODE = "the permissions cannot be read here: write bind \"unix:///PATH?mode=0660\", with " \
+             "0600 to 0777"
+
       class << self
         # @param statement [Statement] ssl_bind HOST, PORT, cert: FILE, key: FILE
         # @return [Translation]
         def of_ssl_bind(statement)
-          host, port = statement.arguments
+          host, port, *others = statement.arguments
+          return Translation.missing(UNREAD) if others.any? || statement.text.include?("**")
+
           options = statement.options.transform_values { |text| RubyText.inside(text) }
           new(statement).tls(RubyText.inside(host), RubyText.inside(port || "9292"), options)
         end
@@ -39,7 +51,7 @@ module NeverBlock
 
         scheme, rest = address.match(%r{\A(\w+)://(.*)\z}m)&.captures
         place, query = rest.to_s.split("?", 2)
-        options = query.to_s.split("&").to_h { |pair| pair.split("=", 2) }
+        options = query.to_s.split("&").to_h { |pair| pair.partition("=").values_at(0, 2) }
         case scheme
         when "tcp" then tcp(place, options)
         when "unix" then unix(place, options)
@@ -54,9 +66,12 @@ module NeverBlock
       # @param options [Hash{String => String}] the same
       # @return [Translation]
       def tls(host, port, options)
-        verify = VERIFY.fetch(options.delete("verify_mode"), nil)
-        words = options.slice("cert", "key")
-        words.update({ "verify" => verify, "ca" => options["ca"] }.compact) if verify
+        return Translation.missing(UNREAD) unless options.keys.all?(/\A\w+\z/)
+
+        mode = options.delete("verify_mode") { "none" }
+        return Translation.missing(VERIFY_UNREAD) unless VERIFY.key?(mode)
+
+        words = options.slice("cert", "key").merge(clients(VERIFY[mode], options["ca"]))
         leave(options.except("cert", "key", "ca"))
         query = words.map { |name, value| "#{name}=#{value}" }.join("&")
         Translation.carried("bind \"https://#{host}:#{port}#{"?#{query}" unless query.empty?}\"",
@@ -70,7 +85,8 @@ module NeverBlock
         value = @text.match?(/\A[\w.\[\]"'()]+\z/) ? " #{@text}" : "((#{@text})"
         close = ")" if value.start_with?("(")
         Translation.carried("bind#{value}.sub(%r{\\Atcp://}, \"http://\")#{close}",
-                            note: "Puma's tcp:// is http:// here; ssl:// would be https://")
+                            note: "Puma's tcp:// is http:// here; ssl:// would be https://, and " \
+                                  "?mode=0777 lets everybody use a socket, as in Puma")
       end
 
       def tcp(place, options)
@@ -80,15 +96,32 @@ module NeverBlock
                             *("backlog #{backlog}" if backlog), note: note)
       end
 
-      # A mask of 0111 leaves the permissions 0666.
       def unix(place, options)
-        mask = options.delete("umask")
+        return Translation.missing(ABSTRACT) if place.start_with?("@")
+
+        mode = mode_of(options.delete("mode"), options.delete("umask"))
+        return Translation.missing(MODE) unless mode
+
         backlog = options.delete("backlog")
-        mode = format("?mode=0%o", 0o777 & ~mask.to_i(8)) if mask&.match?(/\A[0-7]+\z/)
         leave(options)
-        place = "/#{place}" unless place.start_with?("/", "\#{")
-        Translation.carried("bind \"unix://#{place}#{mode}\"",
+        Translation.carried("bind #{RubyText.socket(place, mode)}",
                             *("backlog #{backlog}" if backlog), note: note)
+      end
+
+      # A socket of Puma's is everybody's where nothing is said. A mask is a number of Ruby's.
+      def mode_of(mode, mask)
+        return mode.rjust(4, "0") if mode&.match?(/\A0?[67][0-7]{2}\z/)
+        return if mode
+
+        number = Integer(mask || "0", exception: false) or return
+        left = 0o777 & ~number
+        format("0%o", left) if left >= 0o600
+      end
+
+      # What an address says of the certificates of clients.
+      def clients(verify, authorities)
+        @notes << "ca is left out: no client is asked for a certificate" if authorities && !verify
+        verify ? { "verify" => verify, "ca" => authorities }.compact : {}
       end
 
       def split(place)

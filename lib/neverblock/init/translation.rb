@@ -27,6 +27,15 @@ module NeverBlock
         "\"#{scheme}://#{name}:#{inside(port)}\""
       end
 
+      # @param path [String] as inside of a String
+      # @param mode [String] as inside of a String: permissions in octal
+      # @return [String] text of a String with the address of a UNIX socket
+      def socket(path, mode)
+        path = "\#{File.expand_path(#{path.dump})}" if path.start_with?("~")
+        path = "\#{Dir.pwd}/#{path.delete_prefix("./")}" unless path.start_with?("/", "\#{")
+        "\"unix://#{path}?mode=#{mode}\""
+      end
+
       # @param text [String] of Ruby
       # @return [String] the same inside of a String
       def inside(text)

@@ -53,7 +53,7 @@ module NeverBlock
         backlog = statement.options["backlog"]
         bind = "bind #{address(statement)}".sub("bind (", "bind(")
         lines = [bind, *("backlog #{backlog}" if backlog)]
-        others = statement.options.keys - ["backlog"]
+        others = statement.options.keys - %w[backlog umask]
         note = "#{others.join(", ")}: no counterpart" if others.any?
         Translation.carried(*lines, note: note)
       end
@@ -61,20 +61,32 @@ module NeverBlock
       def address(statement)
         return RubyText.address("http", '"0.0.0.0"', statement.digits) if statement.digits
 
-        text = statement.literal or return by_its_kind(statement.argument)
+        mode = mode_of(statement.options["umask"])
+        text = statement.literal or return by_its_kind(statement.argument, mode)
         text = text.sub(/\A\*:/, "0.0.0.0:")
         return "\"http://0.0.0.0:#{text}\"" if text.match?(/\A\d+\z/)
 
-        text.start_with?("/", "~") ? "\"unix://#{text}\"" : "\"http://#{text}\""
+        path = text[/\Aunix:(.*)/m, 1] || (text if text.start_with?("/", "~"))
+        path ? RubyText.socket(path, mode) : "\"http://#{text}\""
+      end
+
+      # A socket of Unicorn's is everybody's where nothing is said.
+      def mode_of(mask)
+        return "0777" unless mask
+        return format("0%o", 0o777 & ~mask.to_i(8)) if mask.match?(/\A0[0-7]*\z/)
+
+        "\#{format('0%o', 0777 & ~(#{mask}))}"
       end
 
       # A path, a port, or a host and a port: an expression tells it when it runs.
-      def by_its_kind(value)
+      def by_its_kind(value, mode)
         path = value[/\A"(.*)"\z/m, 1]
-        return "\"unix://#{path}\"" if path&.gsub(/\#\{[^{}]*\}/, "")&.match?(%r{(?<!:/)/(?!/)})
+        if path&.gsub(/\#\{[^{}]*\}/, "")&.match?(%r{(?<!:/)/(?!/)})
+          return RubyText.socket(path.delete_prefix("unix:"), mode)
+        end
 
-        "((#{value}).to_s.sub(%r{\\A(?=/)}, \"unix://\").sub(/\\A(?=\\d+\\z)/, \"0.0.0.0:\")" \
-          ".sub(%r{\\A(?!unix:)}, \"http://\"))"
+        "((#{value}).to_s.sub(%r{\\A/.*}m) { \"unix://\#{_1}?mode=#{mode}\" }" \
+          ".sub(/\\A(?=\\d+\\z)/, \"0.0.0.0:\").sub(%r{\\A(?!unix:)}, \"http://\"))"
       end
 
       # A block that uses its server or its worker cannot be carried over.

@@ -35,6 +35,11 @@ class UserFileTest < Minitest::Test
     assert_match(/x\.pid\z/, values[:pidfile])
   end
 
+  def test_a_variable_may_have_the_name_of_the_setting_that_it_is_given_to
+    values = read("queue = 3\nlimits { queue queue }\ntimeouts { idle = 4; idle idle }\n")
+    assert_equal({ "limits.queue": 3, "timeouts.idle": 4.0 }, values)
+  end
+
   def test_what_is_said_last_counts
     assert_equal({ fibers: 2 }, read("fibers 1\nfibers 2\n"))
   end
@@ -70,6 +75,14 @@ class UserFileTest < Minitest::Test
       1, "fibers = ... assigns a Ruby variable and sets nothing; " \
          "write the value after the name: fibers VALUE"
     ],
+    "tls { verify = :required; ca = \"x.pem\" }\n" => [
+      1, "verify = ... assigns a Ruby variable and sets nothing; " \
+         "write the value after the name: verify VALUE"
+    ],
+    "header = 2\ntimeouts do\n  idle 3\n  body = header\nend\n" => [
+      4, "body = ... assigns a Ruby variable and sets nothing"
+    ],
+    "timeouts { header 3 }\ntimeouts { header = 4 }\n" => [2, "header = ... assigns"],
     "fiberz 3\n" => [1, "unknown setting fiberz; did you mean fibers?"],
     "compression true\n" => [
       1, "compression takes a block and nothing else, such as compression { min_bytes 1024 }"

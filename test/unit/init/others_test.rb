@@ -30,7 +30,7 @@ class InitOthersTest < Minitest::Test
   def test_unicorn
     found = NeverBlock::Init::Unicorn.new(UNICORN, "config/unicorn.rb").entries
     lines = found.flat_map { |entry| entry.translation.lines }
-    assert_equal ["workers :auto", "bind \"unix:///run/app.sock\"", "backlog 64",
+    assert_equal ["workers :auto", "bind \"unix:///run/app.sock?mode=0777\"", "backlog 64",
                   "bind \"http://0.0.0.0:8080\"", "bind \"http://127.0.0.1:8081\"",
                   "timeouts { worker 30 }", "preload_app true", "pidfile \"/run/app.pid\"",
                   "directory \"/srv/app\"", "cancel_on_disconnect true",
@@ -70,6 +70,21 @@ class InitOthersTest < Minitest::Test
   LISTEN.each do |theirs, ours|
     define_method("test_listen #{theirs} binds #{ours}") do
       assert_equal [ours], addresses(loaded(unicorn("listen #{theirs}")))
+    end
+  end
+
+  # A socket of Unicorn's is everybody's, but for its mask.
+  SOCKETS = { "\"/run/a.sock\"" => ["/run/a.sock", 0o777],
+              "\"unix:/run/a.sock\", umask: 0117" => ["/run/a.sock", 0o660],
+              "\"unix:tmp/a.sock\", umask: 0" => ["#{Dir.pwd}/tmp/a.sock", 0o777],
+              "\"~/a.sock\"" => [File.expand_path("~/a.sock"), 0o777],
+              "\"\#{Dir.pwd}/a.sock\", umask: 6 + 1" => ["#{Dir.pwd}/a.sock", 0o770],
+              "File.join(\"/run\", \"a.sock\"), umask: 0o7" => ["/run/a.sock", 0o770] }.freeze
+
+  SOCKETS.each do |theirs, ours|
+    define_method("test_listen #{theirs} binds that socket") do
+      bind = loaded(unicorn("listen #{theirs}")).fetch(:bind).first
+      assert_equal ours, [bind.path, bind.mode]
     end
   end
 

@@ -20,7 +20,10 @@ class InitPumaTest < Minitest::Test
       ["bind \"http://0.0.0.0:80\"", "backlog 7"],
     "bind \"unix://\#{Dir.pwd}/s.sock?umask=0111\"" =>
       ["bind \"unix://\#{Dir.pwd}/s.sock?mode=0666\""],
-    "bind \"unix:///run/a.sock\"" => ["bind \"unix:///run/a.sock\""],
+    "bind \"unix:///run/a.sock\"" => ["bind \"unix:///run/a.sock?mode=0777\""],
+    "bind \"unix:///run/a.sock?mode=660&umask=0\"" => ["bind \"unix:///run/a.sock?mode=0660\""],
+    "bind \"unix://./tmp/a.sock\"" => ["bind \"unix://\#{Dir.pwd}/tmp/a.sock?mode=0777\""],
+    "bind 'unix://tmp/a.sock?umask=077'" => ["bind \"unix://\#{Dir.pwd}/tmp/a.sock?mode=0700\""],
     "bind \"ssl://0.0.0.0:443?key=k.pem&cert=c.pem&verify_mode=force_peer&ca=ca.pem\"" =>
       ["bind \"https://0.0.0.0:443?cert=c.pem&key=k.pem&verify=required&ca=ca.pem\""],
     "ssl_bind \"0.0.0.0\", 443, { cert: \"c.pem\", key: \"k.pem\", verify_mode: \"none\" }" =>
@@ -30,7 +33,8 @@ class InitPumaTest < Minitest::Test
     "workers 3" => ["workers 3"],
     "workers :auto" => ["workers :auto"],
     "workers ENV.fetch(\"WEB_CONCURRENCY\", 2)" =>
-      ["workers [Integer(ENV.fetch(\"WEB_CONCURRENCY\", 2)), 1].max"],
+      ["workers((ENV.fetch(\"WEB_CONCURRENCY\", 2)).then { |n| n.to_s == \"auto\" ? :auto : " \
+       "[Integer(n || 0), 1].max })"],
     "workers Integer(ENV.fetch(\"N\") { 2 })" =>
       ["workers [Integer(ENV.fetch(\"N\") { 2 }), 1].max"],
     "require \"etc\"" => ["require \"etc\""],
@@ -85,6 +89,7 @@ class InitPumaTest < Minitest::Test
   MISSING = ["lowlevel_error_handler { |e| e }", "set_remote_address :localhost",
              "app { |env| env }",
              "plugin :yabeda", "stdout_redirect 'a', 'b'", "after_booted { }",
+             "bind \"unix://@a\"", "bind \"unix:///a?umask=x\"", "bind \"unix:///a?mode=\#{m}\"",
              "worker_timeout 0", "persistent_timeout 0",
              "http_content_length_limit 9999999999999999999999",
              "before_worker_shutdown { |number| number }", "a_word_of_tomorrow 1"].freeze
@@ -105,12 +110,56 @@ class InitPumaTest < Minitest::Test
     end
   end
 
+  FILES = "cert: \"c.pem\", key: \"k.pem\""
+  # Whether clients are asked for certificates is not known before it runs.
+  VERIFY_UNREAD = [
+    "ssl_bind \"::1\", 1, #{FILES}, ca: \"a\", verify_mode: ENV.fetch(\"M\", \"force_peer\")",
+    "ssl_bind \"0.0.0.0\", 1, #{FILES}, verify_mode: mode",
+    "ssl_bind \"0.0.0.0\", 1, #{FILES}, **options",
+    "ssl_bind \"0.0.0.0\", 1, options",
+    "bind \"ssl://0.0.0.0:1?cert=c&key=k&verify_mode=fail\"",
+    "bind \"ssl://0.0.0.0:1?cert=c&key=k&verify_mode=\#{mode}\"",
+    "bind \"ssl://0.0.0.0:1?\#{query}\""
+  ].freeze
+
+  VERIFY_UNREAD.each do |theirs|
+    define_method("test_#{theirs} is not carried over without its clients' certificates") do
+      assert_equal [:missing], kinds(theirs)
+      assert_match(/client certificates/, notes(theirs).first)
+    end
+  end
+
+  def test_authorities_of_clients_that_are_not_asked_are_told
+    ["bind \"ssl://0.0.0.0:1?cert=c&key=k&ca=a\"",
+     "ssl_bind \"0.0.0.0\", 1, #{FILES}, ca: \"a\", verify_mode: \"none\""].each do |theirs|
+      assert_match(/\Aca is left out/, notes(theirs).first)
+    end
+  end
+
   def test_a_variable_that_is_not_set_is_no_value
     text = "pidfile ENV[\"NB_NOT_SET\"]\nenvironment ENV[\"NB_NOT_SET\"]\n" \
            "workers ENV[\"NB_NOT_SET\"]\n"
     assert_equal({ workers: 1 }, loaded(reader(text)))
     found = loaded(reader(text), variables: { "NB_NOT_SET" => "3" })
     assert_equal [3, "3"], found.values_at(:workers, :pidfile)
+  end
+
+  # What `workers` is given => what a server reads, without WEB_CONCURRENCY and with "auto" in it.
+  WORKERS = { "ENV.fetch(\"WEB_CONCURRENCY\") { :auto }" => [:auto, :auto],
+              "ENV.fetch(\"WEB_CONCURRENCY\", \"auto\")" => [:auto, :auto],
+              "ENV.fetch(\"WEB_CONCURRENCY\", 2)" => [2, :auto],
+              "(ENV[\"WEB_CONCURRENCY\"] || 3)" => [3, :auto],
+              "ENV[\"WEB_CONCURRENCY\"] ? :auto : 4" => [4, :auto],
+              "ENV.fetch(\"WEB_CONCURRENCY\", nil)" => [1, :auto],
+              "ENV[\"WEB_CONCURRENCY\"].to_i" => [1, 1] }.freeze
+
+  WORKERS.each do |theirs, ours|
+    define_method("test_workers #{theirs} starts") do
+      found = [nil, "auto"].map do |value|
+        loaded(reader("workers #{theirs}"), variables: { "WEB_CONCURRENCY" => value })[:workers]
+      end
+      assert_equal ours, found
+    end
   end
 
   # Code that holds words of Puma without being a setting.

@@ -35,6 +35,13 @@ module NeverBlock
           @own_frames ||= frames.reject(&:gem)
         end
 
+        # @param depth [Integer] number of a frame, from outside, among the application's
+        # @return [Array<Frame>] of gems, outside of that
+        def gem_frames_outside(depth)
+          own = -1
+          frames.take_while { |frame| (own += frame.gem ? 0 : 1) < depth }.select(&:gem)
+        end
+
         # @return [Array<Frame>] between the application's innermost frame and the wait
         def gem_frames
           @gem_frames ||= frames.reverse.take_while(&:gem).reverse

@@ -143,8 +143,27 @@ module NeverBlock
         # Names that hold what the first gave, or may.
         def given(first, before)
           piece = uses(before)
-          names = piece.writes | piece.fills | first.state_writes | first.changed_arguments
-          spread(names, piece.changed | first.changed_arguments) | kept_blocks(before)
+          rest = @place.sources.state(piece.reads - first.uses.reads)
+          names = [piece.writes, piece.fills, first.state_writes, rest.writes, rest.sums].reduce(:|)
+          changed = piece.changed | first.changed_arguments | takers(first.node, before)
+          spread(names | changed, changed) | kept_blocks(before)
+        end
+
+        # Variables whose objects are given what the first gave, and may keep it.
+        def takers(node, before)
+          found = Set.new
+          until node.equal?(before)
+            parent = @code.parent(node) or break
+            found << Uses.root(parent.receiver) if takes_in?(parent, node)
+            node = parent
+          end
+          found - [nil, "self", "::"]
+        end
+
+        def takes_in?(call, part)
+          return false unless call.is_a?(Prism::CallNode) && call.arguments.equal?(part)
+
+          call.name.match?(/\A[a-z_]\w*\z/i) && !Words.read?(call.name)
         end
 
         # An object has several names: `copy = list`, `first = list.first`.
@@ -201,7 +220,7 @@ module NeverBlock
             reads = expanded(uses(node))
             reads | @place.sources.state(reads).reads
           end
-          @reads[node].intersect?(used)
+          uses(node).forwards? || @reads[node].intersect?(used)
         end
 
         # What a lambda reads that a variable holds counts where the variable is read; so for a

@@ -63,10 +63,18 @@ module NeverBlock
           place = Place.find(waits, depth, @sources)
           return deeper_by_line(waits, depth, one_connection) if place.nil?
 
+          one_connection ||= gems_one_connection?(waits, depth)
           calls = calls_of(waits, place)
           return deeper_by_line(waits, depth, one_connection) if calls.nil?
 
           runs(waits, calls).flat_map { |run| in_run(run, calls, place, one_connection) }
+        end
+
+        # Has a gem called this method while it held a connection, as for a callback?
+        def gems_one_connection?(waits, depth)
+          waits.any? do |wait|
+            wait.gem_frames_outside(depth).any? { |frame| Words.one_connection?(frame.method_name) }
+          end
         end
 
         def deeper_by_line(waits, depth, one_connection)

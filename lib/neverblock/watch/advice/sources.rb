@@ -53,6 +53,14 @@ module NeverBlock
           found
         end
 
+        # @param names [Enumerable<String>] "#name" of calls; others are left out
+        # @return [Array<Uses>] of each method that may be called, without those that it calls
+        def pieces(names)
+          found = names.select { |name| name.include?("#") }
+                       .flat_map { |name| bodies_of(*name.split("#", 2)).to_a }
+          found.uniq.map { |body| Uses.of(body) }
+        end
+
         # @return [Boolean] whether the application has a method of this name
         def defined?(name)
           definitions.key?(name)

@@ -110,7 +110,7 @@ module NeverBlock
 
         # @return [Boolean] whether it does what cannot be seen, or may end its method
         def unclear?
-          uses.leaves? || uses.blind? || unread? || inner.any?(&:blind?)
+          uses.leaves? || uses.blind? || uses.forwards? || unread? || inner.any?(&:blind?)
         end
 
         # A method of the application may keep what it has got: then the call is no end in itself,
@@ -238,13 +238,27 @@ module NeverBlock
             uses.reads.any? { |name| name.include?("#") && Words.write?(name[/#(.*)/, 1]) }
         end
 
+        # A method of the application may make what is sent.
         def http_write?
           return false unless kinds.include?("http") || kinds.include?("io")
 
-          [uses, *inner].any? do |piece|
-            piece.texts.any? { |text| Words::HTTP_WRITE.match?(text) } ||
-              piece.constants.any? { |name| Words::HTTP_WRITE_CLASS.match?(name) }
+          [uses, *inner, *makers].any? do |piece|
+            piece.constants.any? { |name| Words::HTTP_WRITE_CLASS.match?(name) } ||
+              [*piece.texts, *texts_in(piece.constants)].any? { |text| Words::HTTP_WRITE.match?(text) }
           end
+        end
+
+        def makers
+          names = [uses, *inner].flat_map { |piece| piece.reads.to_a }.uniq
+          @place.sources.pieces(names.reject { |name| observed?(name) })
+        end
+
+        def texts_in(constants)
+          codes = [@place.code, *chains.flatten.filter_map { |one| @place.sources.code(one.path) }]
+          values = constants.flat_map do |name|
+            codes.uniq.filter_map { |code| code.constant(name[/\w+\z/]) }
+          end
+          values.flat_map { |value| Uses.of(value).texts }
         end
 
         # A driver that is told by a text is believed only where the text is known.

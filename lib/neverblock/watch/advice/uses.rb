@@ -41,6 +41,7 @@ module NeverBlock
         INDEX_WRITES = [Prism::IndexOperatorWriteNode, Prism::IndexAndWriteNode,
                         Prism::IndexOrWriteNode, Prism::IndexTargetNode].freeze
         LITERALS = [Prism::SymbolNode, Prism::StringNode, Prism::IntegerNode].freeze
+        HASHES = [Prism::KeywordHashNode, Prism::HashNode].freeze
         LAST_MATCH = "$~"
         MATCHES = [Prism::NumberedReferenceReadNode, Prism::BackReferenceReadNode].freeze
         ATTRIBUTE_WRITES = [Prism::CallOperatorWriteNode, Prism::CallOrWriteNode,
@@ -120,7 +121,7 @@ module NeverBlock
           @changed = Set.new
           @constants = Set.new
           @texts = []
-          @leaves = @skips = @blind = false
+          @leaves = @skips = @blind = @forwards = false
         end
 
         # @return [Boolean] whether it may end the method: by return, an error, an answer
@@ -136,6 +137,11 @@ module NeverBlock
         # @return [Boolean] whether it does what cannot be seen in the text
         def blind?
           @blind
+        end
+
+        # @return [Boolean] whether it hands on the parameters of its method: `super` without any
+        def forwards?
+          @forwards
         end
 
         # @param node [Prism::Node]
@@ -158,6 +164,7 @@ module NeverBlock
           case node
           when *VARIABLES.keys then variable(node, depth)
           when Prism::CallNode then call(node)
+          when Prism::ForwardingSuperNode then @forwards = true
           when *INDEX_WRITES, *ATTRIBUTE_WRITES then target(node)
           when Prism::ReturnNode, Prism::RetryNode then @leaves = true
           when *LEAVES_LOOP then @leaves ||= !inside
@@ -192,8 +199,22 @@ module NeverBlock
                            name.to_s.delete_suffix("=")) if node.attribute_write? && name != :[]=
 
           changes(node.receiver) if Words::MUTATORS.include?(name) || name.end_with?("!")
+          changes(node.receiver) if advances?(node)
           index(node) if name == :[]=
           block(node) if node.block.is_a?(Prism::BlockNode)
+        end
+
+        # A cache is read with a key, and a Hash is merged into another one.
+        def advances?(node)
+          return false unless Words::ADVANCES.include?(node.name)
+          return false if Uses.root(node.receiver) == "::"
+
+          given = node.arguments&.arguments.to_a.first
+          case node.name
+          when :read then given.nil? || given.is_a?(Prism::IntegerNode)
+          when :merge then !HASHES.include?(given.class)
+          else true
+          end
         end
 
         def matches(name)

@@ -18,7 +18,13 @@ module NeverBlock
         # Their receiver is another afterwards.
         MUTATORS = %i[
           << []= push append prepend unshift concat add store replace insert update delete
-          delete_if reject! clear merge! write fill shift pop keep_if
+          delete_if reject! clear merge! write fill shift pop keep_if delete_at subtract add?
+          delete? enq
+        ].freeze
+        # The receiver is one further, or has one less, or takes more. A constant is not changed.
+        ADVANCES = %i[
+          next gets readline readlines readbyte readchar getc getbyte each_line rewind seek deq
+          sysread readpartial read_nonblock read merge
         ].freeze
 
         # They set $~ and $1.
@@ -57,6 +63,10 @@ module NeverBlock
           transaction with_lock with_connection with_advisory_lock checkout hold with pipelined
           multi atomic savepoint synchronize lease_connection uninterrupted
         ].freeze
+        # ActiveRecord calls these around the callbacks of a record.
+        ONE_CONNECTION_INSIDE = %w[
+          within_new_transaction with_transaction_returning_status
+        ].freeze
 
         # They change what others see: another order is another result.
         WRITE_METHODS = %w[
@@ -94,7 +104,7 @@ module NeverBlock
           \A(create|insert|update|upsert|delete|destroy|remove|save|send|deliver|publish|enqueue|
              perform|notify|charge|pay|refund|book|reserve|cancel|submit|register|login|log_in|
              sign_in|authenticate|authorize|add|put|post|patch|write|upload|increment|decrement|
-             mark|lock|begin|commit)_
+             mark|lock|begin|commit)(_|\z)
         /x
 
         # Inside of a library these alone tell of a write.
@@ -137,6 +147,12 @@ module NeverBlock
         # @return [Boolean]
         def read?(name)
           !write?(name) && name.to_s.match?(READ_START)
+        end
+
+        # @param name [String] of a gem's method around the application's
+        # @return [Boolean]
+        def one_connection?(name)
+          ONE_CONNECTION.include?(name.to_sym) || ONE_CONNECTION_INSIDE.include?(name)
         end
 
         # @param texts [Array<String>] literals that the call may be given

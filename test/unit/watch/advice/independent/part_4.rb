@@ -138,4 +138,44 @@ AdviceCases::INDEPENDENT.add do
       [a, b]
     end
   RUBY
+
+  case_of "a parser that is given each", lines: [3, 4], saves: 0.1, source: <<~'RUBY'
+    def show
+      parser = Struct.new(:last) { def parse(text) = text.size }.new
+      a = parser.parse(HTTP.get("/a"))
+      b = parser.parse(HTTP.get("/b"))
+      [a, b]
+    end
+  RUBY
+
+  case_of "a cache's method that is called read", lines: [3, 4], saves: 0.02, source: <<~'RUBY'
+    def show
+      cache = Cache.new
+      a = cache.read("a")
+      b = cache.read("b")
+      [a, b]
+    end
+  RUBY
+
+  case_of "a Hash that is merged into others", lines: [3, 4], saves: 0.1, source: <<~'RUBY'
+    def show
+      query = { page: 1 }
+      a = HTTP.get(query.merge(kind: "a"))
+      b = HTTP.get(query.merge(kind: "b"))
+      [a, b]
+    end
+  RUBY
+
+  case_of "pages in a gem's transaction", lines: [3, 4], saves: 0.1, source: <<~'RUBY'
+    class Order < Record
+      def before_save
+        a = HTTP.get("/a")
+        b = HTTP.get("/b")
+        [a, b]
+      end
+    end
+    def show
+      Order.new.save
+    end
+  RUBY
 end
