@@ -27,6 +27,7 @@ module NeverBlock
       def initialize(server, start)
         @server = server
         @start = start
+        @lock = Mutex.new
       end
 
       # Waits until the new process serves, or has failed.
@@ -35,20 +36,23 @@ module NeverBlock
       # @raise [Error] with the reason why it does not serve
       def call
         reader, writer = IO.pipe
-        pid = start(writer)
+        pid = @lock.synchronize { start(writer) }
         yield "process #{pid} starts beside this one"
         follow(pid, reader.gets.to_s)
       rescue SystemCallError => e
         raise Error, "a new process cannot be started: #{e.message}; nothing has changed"
       ensure
         [reader, writer].each { |io| io&.close }
-        @pid = nil
+        @over = true
       end
 
-      # Ends the new process, if it does not serve yet. Thread-safe.
+      # Ends the new process, if it does not serve yet, and starts none from then on. Thread-safe.
       # @return [void]
       def give_up
-        ::Process.kill("TERM", @pid) if @pid
+        @lock.synchronize do
+          @given_up = true
+          ::Process.kill("TERM", @pid) if @pid && !@over
+        end
       rescue Errno::ESRCH
         nil
       end
@@ -62,6 +66,8 @@ module NeverBlock
       private
 
       def start(writer)
+        raise Error, "no upgrade: this server stops" if @given_up
+
         fds = @server.copy_listeners
         variables = Upgrade.variables(fds, @server.keeps_paths?, pid: ::Process.pid,
                                                                  report: writer.fileno)
