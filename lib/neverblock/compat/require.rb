@@ -2,7 +2,9 @@
 
 # Ruby 3.1: a `require` that parks its fiber is lost or crashes when another fiber requires the same
 # file. Autoload from several fibers raises NameError. Bug #18663, fxn/zeitwerk#214. Here the waits
-# of a file that is being loaded block the thread.
+# of a file that is being loaded block the thread (Scheduler#pin). Only for a lock, a queue or a
+# thread the fiber parks: another fiber of the thread may have to run before such a wait can end.
+# What is autoloaded then is a NameError in the others.
 #
 # The methods are replaced, not prepended. Zeitwerk, Bootsnap and RubyGems replace them through
 # aliases, and an alias of a prepended method calls itself forever.
@@ -17,9 +19,10 @@
 module NeverBlock
   module Compat
     module Require
-      # Calls the block, which loads a file, with the hooks off.
+      # Calls the block, which loads a file, in the same fiber: with its locks and fiber-locals.
       def self.load(&block)
-        Compat.scheduler ? Compat.blocking(&block) : block.call
+        scheduler = Compat.scheduler or return block.call
+        scheduler.pin { scheduler.masked(true, &block) }
       end
 
       # The absolute path for require_relative, whose argument is relative to the calling file.

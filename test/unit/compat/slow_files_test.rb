@@ -44,7 +44,7 @@ class SlowFilesCompatTest < Minitest::Test
     in_request do
       told = Told.new(@path)
       texts = Array.new(TIMES) { File.write(@path, told) && File.read(@path) }
-      texts += Array.new(TIMES) { IO.binwrite(@path, told) && IO.binread(@path) }
+      texts += Array.new(TIMES) { File.binwrite(@path, told) && File.binread(@path) }
       assert_equal ["local variable"], texts.uniq
     end
   end

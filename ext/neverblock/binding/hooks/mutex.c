@@ -169,7 +169,7 @@ void nb_mutex_define(VALUE klass) {
 
 /* Called on the thread that unlocks, which is the one that had it locked. */
 void nb_mutex_unlocking(VALUE blocker) {
-    if (!known || !RTEST(rb_obj_is_kind_of(blocker, mutex_class)) || mutex_of(blocker)->fiber != NULL) return;
+    if (!known || !is_mutex(blocker) || mutex_of(blocker)->fiber != NULL) return;
     held_mutex *mutex = mutex_of(blocker);
     held_mutex **link = (held_mutex **)&words_of_thread(rb_thread_current())[list_word];
     while (*link && *link != mutex)
