@@ -94,9 +94,15 @@ module NeverBlock
         row.read(text, "#{variable} (in the environment)")
       end
 
+      # @raise [ConfigError]
       def value(name)
-        text = @env[name]
-        text unless text.nil? || text.strip.empty?
+        text = @env[name] or return
+        unless text.valid_encoding?
+          raise ConfigError, "#{name} (in the environment) is no text in #{text.encoding}; " \
+                             "got #{text.inspect}"
+        end
+
+        text unless text.strip.empty?
       end
     end
   end
