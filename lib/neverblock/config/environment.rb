@@ -13,6 +13,8 @@ module NeverBlock
       EVERY_ADDRESS = "0.0.0.0"
       # Settings that #bind and #binds read.
       LISTENING = %i[bind port host].freeze
+      # Where Puma serves from a single process: [variable, what it is]; and what that is here.
+      OF_PUMA = { %w[WEB_CONCURRENCY 0] => "1" }.freeze
 
       # @param env [Hash, ENV]
       def initialize(env)
@@ -27,7 +29,7 @@ module NeverBlock
           next if row.later || LISTENING.include?(row.key)
 
           name = row.env.find { |variable| value(variable) } or next
-          found[row.key] = read(row, name)
+          found[row.key] = read(row, name, OF_PUMA.fetch([name, value(name).strip], value(name)))
         end
       end
 

@@ -66,7 +66,7 @@ class EnvironmentTest < Minitest::Test
   end
 
   # WEB_CONCURRENCY => workers
-  { "1" => 1, "4" => 4, "auto" => :auto, "" => nil }.each do |text, workers|
+  { "1" => 1, "0" => 1, "4" => 4, "auto" => :auto, "" => nil }.each do |text, workers|
     define_method("test_with WEB_CONCURRENCY=#{text} there are #{workers.inspect} workers") do
       values = NeverBlock::Config::Environment.new("WEB_CONCURRENCY" => text).values
       workers.nil? ? assert_empty(values) : assert_equal({ workers: workers }, values)
