@@ -13,6 +13,8 @@ module NeverBlock
       EVERY_ADDRESS = "0.0.0.0"
       # Settings that #bind and #binds read.
       LISTENING = %i[bind port host].freeze
+      # Where Puma serves from a single process: [variable, what it is]; and what that is here.
+      OF_PUMA = { %w[WEB_CONCURRENCY 0] => "1" }.freeze
 
       # @param env [Hash, ENV]
       def initialize(env)
@@ -27,7 +29,7 @@ module NeverBlock
           next if row.later || LISTENING.include?(row.key)
 
           name = row.env.find { |variable| value(variable) } or next
-          found[row.key] = read(row, name)
+          found[row.key] = read(row, name, OF_PUMA.fetch([name, value(name).strip], value(name)))
         end
       end
 
@@ -94,9 +96,15 @@ module NeverBlock
         row.read(text, "#{variable} (in the environment)")
       end
 
+      # @raise [ConfigError]
       def value(name)
-        text = @env[name]
-        text unless text.nil? || text.strip.empty?
+        text = @env[name] or return
+        unless text.valid_encoding?
+          raise ConfigError, "#{name} (in the environment) is no text in #{text.encoding}; " \
+                             "got #{text.inspect}"
+        end
+
+        text unless text.strip.empty?
       end
     end
   end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "neverblock/config/percent"
 require "neverblock/init/translation"
 
 module NeverBlock
@@ -23,6 +24,7 @@ module NeverBlock
                       "certificates are not asked for: write bind \"https://HOST:PORT?...&" \
                       "verify=required&ca=FILE\", or verify=optional for peer"
 
+      COMMAND = "key_password_command"
       ABSTRACT = "sockets have a path here: bind \"unix:///run/NAME.sock?mode=0666\""
       MODE = "the permissions cannot be read here: write bind \"unix:///PATH?mode=0660\", with " \
              "0600 to 0777"
@@ -35,7 +37,7 @@ module NeverBlock
           return Translation.missing(UNREAD) if others.any? || statement.text.include?("**")
 
           options = statement.options.transform_values { |text| RubyText.inside(text) }
-          new(statement).tls(RubyText.inside(host), RubyText.inside(port || "9292"), options)
+          new(statement).tls(RubyText.host(host), RubyText.inside(port || "9292"), options)
         end
       end
 
@@ -55,7 +57,7 @@ module NeverBlock
         case scheme
         when "tcp" then tcp(place, options)
         when "unix" then unix(place, options)
-        when "ssl" then tls(*split(place), options)
+        when "ssl" then tls(*split(place), decoded(options))
         else Translation.missing("an address is http://HOST:PORT, https://HOST:PORT or " \
                                  "unix:///PATH here")
         end
@@ -71,11 +73,13 @@ module NeverBlock
         mode = options.delete("verify_mode") { "none" }
         return Translation.missing(VERIFY_UNREAD) unless VERIFY.key?(mode)
 
-        words = options.slice("cert", "key").merge(clients(VERIFY[mode], options["ca"]))
+        words = { **options.slice("cert", "key"), **passphrase(options.delete(COMMAND)),
+                  **clients(VERIFY[mode], options["ca"]) }
+        backlog = options.delete("backlog")
         leave(options.except("cert", "key", "ca"))
         query = words.map { |name, value| "#{name}=#{value}" }.join("&")
         Translation.carried("bind \"https://#{host}:#{port}#{"?#{query}" unless query.empty?}\"",
-                            note: note)
+                            *("backlog #{backlog}" if backlog), note: note)
       end
 
       private
@@ -118,6 +122,18 @@ module NeverBlock
         format("0%o", left) if left >= 0o600
       end
 
+      # A command is encoded in an address.
+      def passphrase(command)
+        return {} unless command
+
+        if command.include?("\#{")
+          @notes << "#{COMMAND} is passphrase_command=COMMAND here, after key=FILE"
+          return {}
+        end
+        encoded = command.b.gsub(%r{[^\w./-]}n) { |byte| format("%%%02X", byte.ord) }
+        { "passphrase_command" => encoded }
+      end
+
       # What an address says of the certificates of clients.
       def clients(verify, authorities)
         @notes << "ca is left out: no client is asked for a certificate" if authorities && !verify
@@ -127,6 +143,11 @@ module NeverBlock
       def split(place)
         host, _, port = place.rpartition(":")
         [host, port]
+      end
+
+      def decoded(options)
+        command = options[COMMAND] or return options
+        options.merge(COMMAND => Config::Percent.decode(command.tr("+", " ")))
       end
 
       def leave(options)

@@ -22,9 +22,14 @@ module NeverBlock
       # @param port [String] text of Ruby
       # @return [String] text of a String with the address
       def address(scheme, host, port)
-        name = inside(host)
-        name = "[#{name}]" if name.include?(":") && !name.start_with?("[", "\#{")
-        "\"#{scheme}://#{name}:#{inside(port)}\""
+        "\"#{scheme}://#{host(host)}:#{inside(port)}\""
+      end
+
+      # @param text [String] of Ruby
+      # @return [String] the same inside of a String with an address
+      def host(text)
+        name = inside(text)
+        name.include?(":") && !name.start_with?("[", "\#{") ? "[#{name}]" : name
       end
 
       # @param path [String] as inside of a String

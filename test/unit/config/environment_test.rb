@@ -36,6 +36,15 @@ class EnvironmentTest < Minitest::Test
                  error.message
   end
 
+  def test_a_variable_that_is_no_text_is_named
+    env = NeverBlock::Config::Environment
+    { "PORT" => :port, "BIND" => :binds, "WEB_CONCURRENCY" => :values, "RACK_ENV" => :apply_name }
+      .each do |name, method|
+      error = assert_raises(NeverBlock::ConfigError) { env.new(name => "\xff").public_send(method) }
+      assert_equal "#{name} (in the environment) is no text in UTF-8; got \"\\xFF\"", error.message
+    end
+  end
+
   # Environment, -e => RACK_ENV, RAILS_ENV afterwards.
   NAMES = [
     [{}, nil, "development", nil],
@@ -57,7 +66,7 @@ class EnvironmentTest < Minitest::Test
   end
 
   # WEB_CONCURRENCY => workers
-  { "1" => 1, "4" => 4, "auto" => :auto, "" => nil }.each do |text, workers|
+  { "1" => 1, "0" => 1, "4" => 4, "auto" => :auto, "" => nil }.each do |text, workers|
     define_method("test_with WEB_CONCURRENCY=#{text} there are #{workers.inspect} workers") do
       values = NeverBlock::Config::Environment.new("WEB_CONCURRENCY" => text).values
       workers.nil? ? assert_empty(values) : assert_equal({ workers: workers }, values)

@@ -28,6 +28,10 @@ class InitPumaTest < Minitest::Test
       ["bind \"https://0.0.0.0:443?cert=c.pem&key=k.pem&verify=required&ca=ca.pem\""],
     "ssl_bind \"0.0.0.0\", 443, { cert: \"c.pem\", key: \"k.pem\", verify_mode: \"none\" }" =>
       ["bind \"https://0.0.0.0:443?cert=c.pem&key=k.pem\""],
+    "ssl_bind \"::1\", 1, cert: \"c\", key: \"k\", backlog: 5, key_password_command: \"cat é%\"" =>
+      ["bind \"https://[::1]:1?cert=c&key=k&passphrase_command=cat%20%C3%A9%25\"", "backlog 5"],
+    "bind \"ssl://[::1]:1?cert=c&key=k&key_password_command=cat+a%2Bb&backlog=5\"" =>
+      ["bind \"https://[::1]:1?cert=c&key=k&passphrase_command=cat%20a%2Bb\"", "backlog 5"],
     "bind ENV[\"B\"] || 'tcp://[::]:1'" =>
       ["bind((ENV[\"B\"] || 'tcp://[::]:1').sub(%r{\\Atcp://}, \"http://\"))"],
     "workers 3" => ["workers 3"],
