@@ -136,7 +136,7 @@ module NeverBlock
 
       # What an address says of the certificates of clients.
       def clients(verify, authorities)
-        @notes << "ca is left out: no client is asked for a certificate" if authorities && !verify
+        @notes << "no client is asked for a certificate; ca is left out" if authorities && !verify
         verify ? { "verify" => verify, "ca" => authorities }.compact : {}
       end
 
