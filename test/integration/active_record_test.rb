@@ -198,7 +198,9 @@ class ActiveRecordTest < RecordsCase
       answers = nil
       locks.closed do
         answers = ask_at_once(POOL, name, "query") { |number| { sql: locks.sql(number) } }
-        await("the pool of #{name} is in use") { stat(name)["busy"] == POOL }
+        await("the pool of #{name} is in use") do
+          stat(name)["busy"] == POOL && locks.waiting >= POOL
+        end
         gone = Array.new(POOL) { connect_and_write(path(name, "query", sql: "SELECT 'gone'")) }
         await("they wait") { stat(name)["waiting"] == POOL }
         answers += ask_at_once(1, name, "query") { { sql: "SELECT 'last'" } }
