@@ -88,7 +88,7 @@ static inline http2_stage *http2_stage_get(void) {
     http2_stage_routes(stage.server);
     FUZZ_CHECK(nb_server_channel_add(stage.server, &channel) == NB_OK);
     fill_boards(stage.server, channel->link, true);
-    stage.loop = first(stage.server);
+    stage.loop = nb_server_first(stage.server);
     nb_test_task_number_max = HTTP2_STAGE_NUMBER_MAX;
     stage.executor = create(stage.server, channel, NULL);
     ask_for_more(stage.executor);

@@ -75,7 +75,7 @@ module Samples
       when "status", "top" then cli::WatchOptions.new(words.shift, words)
       when "fibers" then cli::FibersOptions.new("fibers", words.drop(1))
       when "advise" then cli::AdviseOptions.new("advise", words.drop(1))
-      when "stop", "reload" then cli::ProcessOptions.new(words.shift, words)
+      when "stop", "reload", "upgrade" then cli::ProcessOptions.new(words.shift, words)
       when "init" then cli::InitOptions.new(words.shift, words)
       when "check" then cli::CheckOptions.parse(words.drop(1), {})
       when "files" then cli::FilesOptions.new(words.drop(1))
