@@ -152,11 +152,11 @@ static void a_connection_that_ends_ends_all_that_are_on_their_way(void **state) 
 
 static void one_that_is_given_up_before_it_is_owed_is_not_complete(void **state) {
     (void)state;
-    nb_downloads_dropped(&f->downloads, &f->list, &f->exchange); /* no download */
+    nb_downloads_dropped(&f->downloads, &f->list, &f->exchange, 0); /* no download */
     assert_int_equal(0, count(1, NB_DOWNLOAD_aborted));
     nb_downloads_begin(&f->downloads, &f->exchange, 100);
-    nb_downloads_dropped(&f->downloads, &f->list, &f->exchange);
-    nb_downloads_dropped(&f->downloads, &f->list, &f->exchange);
+    nb_downloads_dropped(&f->downloads, &f->list, &f->exchange, 0);
+    nb_downloads_dropped(&f->downloads, &f->list, &f->exchange, 0);
     assert_int_equal(1, count(1, NB_DOWNLOAD_aborted));
     assert_int_equal(0, active());
 }

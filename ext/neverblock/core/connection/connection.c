@@ -306,7 +306,8 @@ void nb_connection_drop_exchange(nb_connections *connections, nb_exchange *excha
 /* What it has of a response is not sent. */
 static void part_unanswered(nb_connections *connections, nb_exchange *exchange) {
     nb_stages_dropped(connections->responses->stages, exchange);
-    nb_downloads_dropped(connections->downloads, &exchange->connection->downloads, exchange);
+    uint64_t owed = exchange->send_queue.bytes + nb_connection_owed(exchange->connection);
+    nb_downloads_dropped(connections->downloads, &exchange->connection->downloads, exchange, owed);
     if (exchange->in_notices) exchange->gone_due = true;
     part_with(connections, exchange);
 }
@@ -353,9 +354,9 @@ void nb_connection_leave(nb_connections *connections, nb_connection *connection)
     count_phase(connections, connection);
     nb_timeouts_set(&connections->timeouts, &connection->timeout, NB_TIMEOUT_NONE, connections->time->now_ns);
     (void)nb_poll_remove(connections->poll, connection->transport.fd);
+    nb_connection_count_worker(connections, connection);
     nb_connection_abort_exchanges(connections, connection);
     if (opened) connection->protocol->close(connection);
-    nb_connection_count_worker(connections, connection);
     nb_stages_connection_end(connections->responses->stages, &connection->leaving);
     nb_downloads_connection_end(connections->downloads, &connection->downloads, connection->sent);
     nb_buffer_release(&connection->input, connections->pool);

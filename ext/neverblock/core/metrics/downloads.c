@@ -148,8 +148,9 @@ static nb_download_result reason_of(const nb_downloads *downloads, const nb_down
     return downloads->stopped ? NB_DOWNLOAD_stopped : NB_DOWNLOAD_aborted;
 }
 
-void nb_downloads_dropped(nb_downloads *downloads, const nb_download_list *list, nb_exchange *exchange) {
-    nb_reports_end(downloads->reports, &exchange->report, (uint16_t)reason_of(downloads, list), 0);
+void nb_downloads_dropped(nb_downloads *downloads, const nb_download_list *list, nb_exchange *exchange, uint64_t owed) {
+    uint64_t left = exchange->download_bytes > owed ? exchange->download_bytes - owed : 0;
+    nb_reports_end(downloads->reports, &exchange->report, (uint16_t)reason_of(downloads, list), left);
     if (exchange->download_bytes == 0) return;
     exchange->download_bytes = 0;
     end(downloads, algorithm_of(downloads, exchange), reason_of(downloads, list));

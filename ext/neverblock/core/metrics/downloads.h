@@ -95,8 +95,9 @@ void nb_downloads_answered(nb_downloads *downloads, nb_download_result result);
 void nb_downloads_leaving(nb_downloads *downloads, nb_download_list *list, nb_exchange *exchange, uint64_t place);
 /* The connection has sent `sent` bytes in all. */
 void nb_downloads_sent(nb_downloads *downloads, nb_download_list *list, uint64_t sent);
-/* An exchange ends before all its bytes were put in an outbox. */
-void nb_downloads_dropped(nb_downloads *downloads, const nb_download_list *list, nb_exchange *exchange);
+/* An exchange ends before all its bytes were put in its connection's send queue. owed: bytes of it,
+   and of others before them, that have not left. */
+void nb_downloads_dropped(nb_downloads *downloads, const nb_download_list *list, nb_exchange *exchange, uint64_t owed);
 /* The connection ends after `sent` bytes. The reason is that of the list, else its client has
    gone. */
 void nb_downloads_connection_end(nb_downloads *downloads, nb_download_list *list, uint64_t sent);
