@@ -240,8 +240,10 @@ class CompatNeededTest < Minitest::Test
     NeverBlock::Scheduler.prepend(Module.new do
       define_method(:address_resolve) { |name| super(asked = name) }
     end)
-    port = TCPServer.new("127.0.0.1", 0).local_address.ip_port
+    server = TCPServer.new("127.0.0.1", 0)
+    port = server.local_address.ip_port
     scheduled { Fiber.schedule { TCPSocket.new("localhost", port) } }
+    server.close
     right asked == "localhost"
   RUBY
 

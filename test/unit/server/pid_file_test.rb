@@ -63,10 +63,14 @@ class PidFileTest < Minitest::Test
   end
 
   def test_that_of_a_process_which_hands_over_is_replaced
-    File.write(@path, "#{Process.ppid}\n")
-    assert_raises(NeverBlock::StartError) { PidFile.new(@path).take(after: 1) }
-    PidFile.new(@path).take(after: Process.ppid)
+    other = Process.spawn("sleep", "60")
+    File.write(@path, "#{other}\n")
+    assert_raises(NeverBlock::StartError) { PidFile.new(@path).take(after: other + 1) }
+    PidFile.new(@path).take(after: other)
     assert_equal "#{Process.pid}\n", File.read(@path)
+  ensure
+    Process.kill("KILL", other)
+    Process.wait(other)
   end
 
   def test_a_process_of_another_user_counts_as_alive
