@@ -126,10 +126,14 @@ class CompatNeededTest < Minitest::Test
   fault "chdir", ALL, <<~RUBY
     require "tmpdir"
     folder = Dir.pwd
+    first, second, over = Array.new(3) { Queue.new }
     Dir.mktmpdir do |other|
       scheduled do
-        Fiber.schedule { Dir.chdir("/") { sleep 0.01 } }
-        Fiber.schedule { Dir.chdir(other) { sleep 0.02 } rescue nil }
+        Fiber.schedule { Dir.chdir("/") { first << true && second.pop }; over << true }
+        Fiber.schedule do
+          first.pop
+          Dir.chdir(other) { second << true && over.pop } rescue second << true
+        end
       end
       right Dir.pwd == folder
     end
