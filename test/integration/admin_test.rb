@@ -324,6 +324,9 @@ class AdminTest < Minitest::Test
     options = [*alone, *MetricsDocument::CONFIGURED]
     with_server(app: MetricsDocument::APP, options: options,
                 binds: MetricsDocument::BINDS) do |server|
+      await("its pool is told") do
+        page(server, "/metrics").last.include?("neverblock_pool_size{")
+      end
       rows = MetricsDocument.table(page(server, "/metrics").last).lines
       missing = (rows | MetricsDocument.written.lines) - rows
       assert_equal ["| `neverblock_worker_resident_memory_bytes`"],
