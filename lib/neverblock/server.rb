@@ -50,6 +50,9 @@ module NeverBlock
       @io_loop&.urls || []
     end
 
+    # @return [IoLoop, nil] which has its sockets; nil before start
+    attr_reader :io_loop
+
     # @return [String, nil] the admin address with its real port; nil before start, or without one
     def admin_url
       @io_loop&.admin_url
@@ -111,23 +114,6 @@ module NeverBlock
     # @return [Boolean] whether there are any
     def renew_certificates
       @io_loop&.renew_certificates || false
-    end
-
-    # @return [Array<Integer>] copies of the descriptors of its listening sockets, the caller's
-    # @raise [SystemCallError]
-    def copy_listeners
-      @io_loop.engine.copy_listeners
-    end
-
-    # @return [Boolean] whether its socket files are another program's to remove
-    def keeps_paths?
-      @io_loop.keeps_paths?
-    end
-
-    # Another process listens at its sockets: their files are not removed.
-    # @return [void]
-    def keep_paths
-      @io_loop.engine.keep_paths
     end
 
     # Called before the process exits without waiting for running requests.

@@ -15,11 +15,6 @@ require "neverblock/server/control/client"
 require "neverblock/server/other_process"
 
 module NewProcess
-  COMMAND = [
-    RbConfig.ruby, "-I", File.join(ServerProcess::ROOT, "lib"),
-    File.join(ServerProcess::ROOT, "exe/neverblock")
-  ].freeze
-
   # Tells the version that the file beside it names. /gate waits until the file `gate` is there.
   # The version "broken" does not load.
   APP = <<~'RACKUP'
@@ -80,7 +75,7 @@ module NewProcess
   end
 
   def invoke(command)
-    out, err, status = Open3.capture3(*COMMAND, command, "--pidfile", @pidfile)
+    out, err, status = Open3.capture3(*ServerProcess::NEVERBLOCK, command, "--pidfile", @pidfile)
     [status.exitstatus, out, err]
   end
 
@@ -228,7 +223,8 @@ class NewProcessTest < Minitest::Test
     unix = UNIXServer.new(@socket)
     other = TCPServer.new("127.0.0.1", 0)
     url = "http://127.0.0.1:#{tcp.local_address.ip_port}"
-    words = [*COMMAND, "-b", url, "-b", "unix://#{@socket}", "--pidfile", @pidfile, rackup]
+    words = [*ServerProcess::NEVERBLOCK, "-b", url, "-b", "unix://#{@socket}", "--pidfile",
+             @pidfile, rackup]
     log = File.join(@folder, "log")
     env = { "LISTEN_FDS" => "3", "NB_TEST_FOLDER" => @folder }
     named = ["/bin/sh", "-c", 'LISTEN_PID=$$ exec "$@"', "sh"]

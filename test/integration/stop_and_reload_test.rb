@@ -14,10 +14,6 @@ require_relative "../support/server_process"
 require "neverblock/server/control/client"
 
 class StopAndReloadTest < Minitest::Test
-  COMMAND = [
-    RbConfig.ruby, "-I", File.join(ServerProcess::ROOT, "lib"),
-    File.join(ServerProcess::ROOT, "exe/neverblock")
-  ].freeze
   # Answers when the file that the query names is there.
   APP = <<~'RACKUP'
     run(lambda do |env|
@@ -160,7 +156,7 @@ class StopAndReloadTest < Minitest::Test
   end
 
   def invoke(*words)
-    out, err, status = Open3.capture3(*COMMAND, *words, "--pidfile", @pidfile)
+    out, err, status = Open3.capture3(*ServerProcess::NEVERBLOCK, *words, "--pidfile", @pidfile)
     [status.exitstatus, out, err]
   end
 
@@ -175,7 +171,8 @@ class StopAndReloadTest < Minitest::Test
     lines = Thread::Queue.new
     @errors = StringIO.new
     @stop = Thread.new do
-      Open3.popen3(*COMMAND, "stop", "--pidfile", @pidfile) do |_, out, err, thread|
+      Open3.popen3(*ServerProcess::NEVERBLOCK, "stop", "--pidfile",
+                   @pidfile) do |_, out, err, thread|
         out.each_line { |line| lines << line }
         @errors.write(err.read)
         thread.value.exitstatus

@@ -29,12 +29,15 @@ class ServerProcess
   # Options of a server whose clients have all the time there is.
   UNHURRIED = ["-C", File.join(__dir__, "unhurried_config.rb")].freeze
 
+  # `neverblock` of this tree.
+  NEVERBLOCK = [RbConfig.ruby, "-I", File.join(ROOT, "lib"),
+                File.join(ROOT, "exe/neverblock")].freeze
+
   # How each known server is started: from the rackup file, the bind URL and further options to the
   # words of the command.
   COMMANDS = {
     "neverblock" => lambda { |rackup, binds, options|
-      [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/neverblock"), rackup,
-       *binds.flat_map { |url| ["-b", Over.bind(url)] },
+      [*NEVERBLOCK, rackup, *binds.flat_map { |url| ["-b", Over.bind(url)] },
        *workers(options), *io_threads(options), *options]
     },
     "puma" => lambda { |rackup, binds, options|

@@ -4,7 +4,6 @@
 # process that replaces it (Server::Upgrade). The sockets at which it listens are passed on.
 
 require "neverblock/errors"
-require "neverblock/server/inheritance"
 require "neverblock/server/upgrade"
 
 module NeverBlock
@@ -15,10 +14,6 @@ module NeverBlock
         # @param command [String]
         def initialize(command)
           @command = command
-        end
-
-        def inheritance
-          @inheritance ||= Server::Inheritance.new
         end
 
         def keep(_server); end
@@ -35,15 +30,10 @@ module NeverBlock
       CONTAINED = "this is the first process of its container, which would end with it; start a " \
                   "container of the new version in its place"
 
-      # @return [Server::Inheritance] what this process was started with
-      attr_reader :inheritance
-
       # @param origin [Cluster::Origin]
-      # @param inheritance [Server::Inheritance]
       # @param contained [Boolean] whether a container ends with this process
-      def initialize(origin, inheritance:, contained: false)
+      def initialize(origin, contained: false)
         @origin = origin
-        @inheritance = inheritance
         @contained = contained
       end
 
@@ -51,8 +41,9 @@ module NeverBlock
       # @param server [Server, Cluster::Front]
       # @return [void]
       def keep(server)
-        @variables = Server::Upgrade.variables(@fds = server.copy_listeners, server.keeps_paths?)
-        server.keep_paths
+        loop = server.io_loop
+        @variables = Server::Upgrade.variables(@fds = loop.copy_listeners, loop.keeps_paths?)
+        loop.keep_paths
       rescue SystemCallError
         @fds = nil # they are opened anew
       end
@@ -69,7 +60,7 @@ module NeverBlock
       def upgrade(server)
         raise Error, "no upgrade: #{CONTAINED}" if @contained
 
-        Server::Upgrade.new(server, @origin.method(:spawn_again))
+        Server::Upgrade.new(server.io_loop, @origin.method(:spawn_again))
       end
     end
   end

@@ -14,6 +14,7 @@ require "neverblock/boot/stacks"
 require "neverblock/rails/solid_queue"
 require "neverblock/server/control"
 require "neverblock/server/control/commands"
+require "neverblock/server/inheritance"
 require "neverblock/server/pid_file"
 require "neverblock/server/restart_file"
 
@@ -26,10 +27,13 @@ module NeverBlock
       # @param origin [Cluster::Origin, nil] how this command was started; nil: the application
       #   cannot be loaded again
       # @param again [Again, nil] starts this process again; nil: it cannot be started again
+      # @param inheritance [Server::Inheritance] what this process was started with
       # @param greet [#call, nil] called with the server once it listens
-      def initialize(settings, environment, out: $stdout, origin: nil, again: nil, greet: nil)
+      def initialize(settings, environment, out: $stdout, origin: nil, again: nil, greet: nil,
+                     inheritance: Server::Inheritance.new)
         @settings = settings
         @again = again
+        @inheritance = inheritance
         @environment = environment
         @out = out
         @origin = origin
@@ -113,27 +117,19 @@ module NeverBlock
           commands = Server::Control::Commands.new(server, upgrade: upgrade).to_h
           @control = Server::Control.new(@settings[:pidfile], commands)
         end
-        status = yield (@control&.open unless predecessor)
+        status = yield (@control&.open unless @inheritance.predecessor)
       ensure
         @control&.close(status)
       end
 
       # The server that this one replaces has pidfile and control socket until this one serves.
       def greet(server)
-        if predecessor
-          @pidfile&.take(after: predecessor)
+        if @inheritance.predecessor
+          @pidfile&.take(after: @inheritance.predecessor)
           @control&.open&.then { |problem| server.log.warn(problem) }
-          @again.inheritance.ready
+          @inheritance.ready
         end
         @greet&.call(server)
-      end
-
-      def predecessor
-        @again&.inheritance&.predecessor
-      end
-
-      def passed_on
-        @again ? { inheritance: @again.inheritance } : {}
       end
 
       def single(config, lines)
@@ -145,7 +141,7 @@ module NeverBlock
         NeverBlock.offload_threads = @settings[:"executor.offload_threads"]
         Heap.warm
         NeverBlock::Heap.make_room_beside_application
-        Server.new(config, app, **passed_on)
+        Server.new(config, app, inheritance: @inheritance)
       end
 
       # Another process loads the application, unless it is loaded here already.
@@ -153,7 +149,7 @@ module NeverBlock
         require "neverblock/cluster/front"
         app = @origin ? nil : load.call
         Cluster::Front.new(@settings, origin: @origin, environment: @environment, app: app,
-                                      **passed_on)
+                                      inheritance: @inheritance)
       end
 
       def workers
@@ -163,7 +159,7 @@ module NeverBlock
       def holding_pidfile
         path = @settings[:pidfile]
         @pidfile = Server::PidFile.new(path) if path
-        @pidfile&.take unless predecessor
+        @pidfile&.take unless @inheritance.predecessor
         yield
       ensure
         @pidfile&.release

@@ -53,7 +53,6 @@ module NeverBlock
             neverblock stop                      stop a running server
             neverblock reload                    load new code without closing a connection
             neverblock upgrade                   put a new process in its place, at its sockets
-            neverblock upgrade                   put a new process in its place, at the same sockets
             neverblock status                    figures of a running server
             neverblock fibers                    what each of its requests does and waits for
             neverblock advise                    what they waited for and need not have

@@ -52,8 +52,9 @@ module NeverBlock
       end
 
       def launch(settings)
-        again = Boot::Again.new(@origin, inheritance: @inheritance, contained: @contained)
-        Boot::Launch.new(settings, @environment, out: @out, origin: @origin, again: again)
+        again = Boot::Again.new(@origin, contained: @contained)
+        Boot::Launch.new(settings, @environment, out: @out, origin: @origin, again: again,
+                                                 inheritance: @inheritance)
       end
     end
   end

@@ -26,6 +26,8 @@ module NeverBlock
       attr_reader :config
       # @return [Log]
       attr_reader :log
+      # @return [Server::IoLoop, nil] which has its sockets; nil before start
+      attr_reader :io_loop
 
       # @param settings [Config::Settings]
       # @param origin [Origin, nil] starts molds; nil: the mold is forked from this process
@@ -110,23 +112,6 @@ module NeverBlock
       # @return [Boolean] whether there are any
       def renew_certificates
         @io_loop&.renew_certificates || false
-      end
-
-      # @return [Array<Integer>] copies of the descriptors of its listening sockets, the caller's
-      # @raise [SystemCallError]
-      def copy_listeners
-        @io_loop.engine.copy_listeners
-      end
-
-      # @return [Boolean] whether its socket files are another program's to remove
-      def keeps_paths?
-        @io_loop.keeps_paths?
-      end
-
-      # Another process listens at its sockets: their files are not removed.
-      # @return [void]
-      def keep_paths
-        @io_loop.engine.keep_paths
       end
 
       # Adds a worker. Returns at once. Thread-safe.

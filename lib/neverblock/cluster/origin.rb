@@ -24,6 +24,10 @@ module NeverBlock
       BUNDLER = %r{(\A|\s)-r\s*(\S*bundler/setup)(?=\s|\z)}.freeze
       EXECUTABLE = File.expand_path("../../../exe/neverblock", __dir__)
 
+      # The variable with Bundler's Gemfile.
+      GEMFILE = "BUNDLE_GEMFILE"
+      private_constant :GEMFILE
+
       # Name of the link that deployments swap.
       CURRENT = "current"
 
@@ -68,8 +72,7 @@ module NeverBlock
 
       # @return [Hash{String => String}] variables that name folders, by their given names
       def folder_variables
-        gemfile = ENV["BUNDLE_GEMFILE"]
-        gemfile ? { "BUNDLE_GEMFILE" => moved(gemfile) } : {}
+        by_names(ENV.slice(GEMFILE))
       end
 
       # @return [Array<String>, nil]
@@ -112,18 +115,20 @@ module NeverBlock
       # @param fd [Integer]
       # @return [Hash{String => String}] the environment of a mold
       def variables(fd)
-        env = @environment.merge(Boot::Stacks.variables(@environment),
-                                 VARIABLE => "#{fd}:#{VERSION}", "PWD" => directory)
-        env["BUNDLE_GEMFILE"] = moved(env["BUNDLE_GEMFILE"]) if env["BUNDLE_GEMFILE"]
+        env = by_names(@environment.merge(Boot::Stacks.variables(@environment),
+                                          VARIABLE => "#{fd}:#{VERSION}", "PWD" => directory))
         bundled?(env) ? set_aside(env) : env
       end
 
       private
 
       def again(further)
-        env = { **@environment, **further }.compact
-        env["BUNDLE_GEMFILE"] = moved(env["BUNDLE_GEMFILE"]) if env["BUNDLE_GEMFILE"]
-        env
+        by_names({ **@environment, **further }.compact)
+      end
+
+      # Variables that name folders, by their given names.
+      def by_names(env)
+        env.key?(GEMFILE) ? env.merge(GEMFILE => moved(env[GEMFILE])) : env
       end
 
       def again_options(descriptors)

@@ -29,7 +29,8 @@ module NeverBlock
           next if row.later || LISTENING.include?(row.key)
 
           name = row.env.find { |variable| value(variable) } or next
-          found[row.key] = read(row, name, OF_PUMA.fetch([name, value(name).strip], value(name)))
+          text = value(name)
+          found[row.key] = read(row, name, OF_PUMA.fetch([name, text.strip], text))
         end
       end
 

@@ -104,6 +104,18 @@ module NeverBlock
         @tls.ask
       end
 
+      # @return [Array<Integer>] copies of the descriptors of all listening sockets, the caller's
+      # @raise [SystemCallError]
+      def copy_listeners
+        @engine.copy_listeners
+      end
+
+      # Another process listens at the sockets: their files are not removed.
+      # @return [void]
+      def keep_paths
+        @engine.keep_paths
+      end
+
       # @return [Boolean] whether socket files are another program's to remove
       def keeps_paths?
         @inheritance.keeps_paths?

@@ -97,7 +97,7 @@ module NeverBlock
       def upgrade(&progress)
         upgrade = begin_upgrade
         pid = upgrade.call(&progress)
-        @server.keep_paths
+        @server.io_loop.keep_paths
         @manager.replaced_by(pid)
         @successor = pid
         @events << :upgraded

@@ -21,11 +21,11 @@ module NeverBlock
       ELSEWHERE = "no upgrade: rackup, rails server or another program has started this server; " \
                   "start that program again, or serve with `neverblock`, which can do it"
 
-      # @param server [Server, Cluster::Front] that runs
+      # @param io_loop [IoLoop] which has the sockets
       # @param start [#call] starts the command again with variables (nil: without that one), and
       #   with these descriptors open; returns the process's id (Cluster::Origin#spawn_again)
-      def initialize(server, start)
-        @server = server
+      def initialize(io_loop, start)
+        @io_loop = io_loop
         @start = start
         @lock = Mutex.new
       end
@@ -68,9 +68,9 @@ module NeverBlock
       def start(writer)
         raise Error, "no upgrade: this server stops" if @given_up
 
-        fds = @server.copy_listeners
-        variables = Upgrade.variables(fds, @server.keeps_paths?, pid: ::Process.pid,
-                                                                 report: writer.fileno)
+        fds = @io_loop.copy_listeners
+        variables = Upgrade.variables(fds, @io_loop.keeps_paths?, pid: ::Process.pid,
+                                                                  report: writer.fileno)
         @pid = @start.call(variables, [writer.fileno, *fds])
         writer.close
         @pid

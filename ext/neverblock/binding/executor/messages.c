@@ -117,13 +117,14 @@ static void start(nb_port *port, nb_request_message *request) {
     nb_scheduler_switch_to(executor->scheduler, task->fiber);
     executor->direct = NULL;
     atomic_store_explicit(&executor->board->pulse.running, 0, memory_order_relaxed);
-    if (nb_task_not_begun(task, request) && nb_scheduler_take_want(executor->scheduler)) {
+    bool begun = !nb_task_not_begun(task, request);
+    if (!begun && nb_scheduler_take_want(executor->scheduler)) {
         nb_task_drop(task);
         refuse(port, request);
         run_fewer(executor, take_error());
         return;
     }
-    if (nb_task_not_begun(task, request)) keep_request(port, task);
+    if (!begun) keep_request(port, task);
     if (executor->crowded) keep_room(executor);
 }
 

@@ -4,17 +4,14 @@
 #include "server/server_internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "os/clock.h"
 #include "os/descriptors.h"
-#include "os/net.h"
 #include "os/thread.h"
 #include "admin/admin.h"
 #include "loop/snapshot.h"
@@ -23,7 +20,6 @@
 #include "loop/parts.h"
 #include "connection/connection.h"
 #include "loop/accepting.h"
-#include "tls/tls.h"
 
 /* Requests handed ahead to one of several executors, or to a slow one: enough to keep it busy for a
    turn, few enough to bind requests late. */

@@ -47,7 +47,7 @@ nb_status nb_server_listen_unix(nb_server *server, const char *path, unsigned mo
    owns the descriptor from now on. keeps_path: the socket file is not removed at the end. NB_FULL:
    started already. */
 nb_status nb_server_inherit(nb_server *server, int fd, bool keeps_path);
-/* Copies of the descriptors of all listeners that are open, CLOEXEC; the caller's. Returns how
+/* Copies of the descriptors of all listeners that are open, CLOEXEC; the caller's. *count: how
    many, at most NB_LISTENERS_MAX. NB_SYSTEM with errno: nothing is copied. Any thread; waits for
    the loop. */
 nb_status nb_server_copy_listeners(nb_server *server, int *fds, uint16_t *count);
