@@ -115,15 +115,20 @@ module NeverBlock
       # @param fd [Integer]
       # @return [Hash{String => String}] the environment of a mold
       def variables(fd)
-        env = by_names(@environment.merge(Boot::Stacks.variables(@environment),
-                                          VARIABLE => "#{fd}:#{VERSION}", "PWD" => directory))
+        env = by_names(with_stacks.merge(VARIABLE => "#{fd}:#{VERSION}", "PWD" => directory))
         bundled?(env) ? set_aside(env) : env
       end
 
       private
 
+      # With the sizes of stacks: a process that starts itself again for them (exec) may lose a
+      # signal.
       def again(further)
-        by_names({ **@environment, **further }.compact)
+        by_names({ **with_stacks, **further }.compact)
+      end
+
+      def with_stacks
+        @environment.merge(Boot::Stacks.variables(@environment))
       end
 
       # Variables that name folders, by their given names.
