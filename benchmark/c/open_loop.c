@@ -13,6 +13,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <arpa/inet.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,15 +146,27 @@ static const char *field(const char *head, const char *name) {
     return NULL;
 }
 
-// @return the status once the answer is whole, 0 while it is not, NONE when it cannot be read (no Content-Length)
+// @return whether the chunks from at on end with the last one (RFC 9112, 7.1); trailers are not read
+static bool chunks_are_whole(const char *at, const char *end) {
+    for (;;) {
+        const char *line_end = strstr(at, "\r\n");
+        if (!line_end) return false;
+        long bytes = strtol(at, NULL, 16);
+        if (bytes < 0 || bytes > end - line_end - 4) return false;
+        if (bytes == 0) return true;
+        at = line_end + 2 + bytes + 2;
+    }
+}
+
+// @return the status once the answer is whole, 0 while it is not, NONE when it cannot be read
 static int answer_status(struct connection *connection, long *worker) {
     connection->head[connection->have] = 0;
     const char *end = strstr(connection->head, "\r\n\r\n");
     if (!end) return connection->have == HEAD_BYTES_MAX ? NONE : 0;
     const char *length = field(connection->head, "content-length:");
-    if (!length) return NONE;
-    int64_t whole = end + 4 - connection->head + atoll(length);
-    if ((int64_t)connection->have < whole) return 0;
+    const char *body = end + 4, *received = connection->head + connection->have;
+    if (!length && !field(connection->head, "transfer-encoding: chunked")) return NONE;
+    if (length ? received - body < atoll(length) : !chunks_are_whole(body, received)) return 0;
     const char *who = field(connection->head, "x-worker:");
     *worker = who ? atol(who) : 0;
     return atoi(connection->head + 9);

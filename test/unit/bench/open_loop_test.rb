@@ -70,6 +70,17 @@ class BenchOpenLoopTest < BenchCase
     assert_equal [200], run_jobs(%w[/a]).map(&:status)
   end
 
+  def test_chunks_in_pieces_are_one_answer_too
+    serve do |socket|
+      2.times do
+        head_of(socket)
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n0\r\n\r\n\r\n1\r\n.\r\n0\r\n\r\n"
+          .each_char { |char| socket.write(char) }
+      end
+    end
+    assert_equal [200, 200], run_jobs(%w[/a /b], connections: 1).map(&:status)
+  end
+
   def test_who_is_cut_off_has_no_answer_and_asks_on_with_a_new_connection
     count = 0
     serve do |socket|
