@@ -48,6 +48,18 @@ module TLSCase
           io.close
         end
         [200, {}, []]
+      when "/after"
+        io = env["rack.hijack"].call
+        file = env["QUERY_STRING"]
+        Thread.new do
+          io.write("HTTP/1.1 200 OK\r\n\r\nall")
+          io.close_write
+          sleep 0.01 until File.exist?("#{file}.begin")
+          File.binwrite("#{file}.part", io.read)
+          File.rename("#{file}.part", file)
+          io.close
+        end
+        [200, {}, []]
       when "/select"
         io = env["rack.hijack"].call
         Thread.new do
@@ -227,6 +239,24 @@ OpenSSL::SSL::TLS1_3_VERSION => "TLSv1.3" }.each do |version, name|
 
       assert_match(/200 OK/, head)
       assert_equal Digest::SHA256.hexdigest(sent), Digest::SHA256.hexdigest(echoed)
+    end
+  end
+
+  # The client closes when the application has ended its side and takes nothing yet.
+  def test_what_a_client_sends_before_it_closes_is_read_after_that
+    sent = Random.bytes(600_000)
+    Dir.mktmpdir do |folder|
+      file = File.join(folder, "read")
+      on_connection do |one|
+        one.write("GET /after?#{file} HTTP/1.1\r\nHost: a\r\n\r\n")
+
+        assert_match(/\r\n\r\nall\z/, one.rest)
+        one.write(sent)
+      end
+      FileUtils.touch("#{file}.begin")
+      await("the application has read all") { File.exist?(file) }
+
+      assert_equal Digest::SHA256.hexdigest(sent), Digest::SHA256.file(file).hexdigest
     end
   end
 

@@ -173,8 +173,33 @@ static void our_end_is_told(void **state) {
     pair p;
     char byte;
     open_to(&p, tls_identity_context(&identity), NULL);
-    p.near.kind->finish(&p.near);
+    assert_status(NB_OK, p.near.kind->finish(&p.near));
     assert_int_equal(0, SSL_read(p.client.ssl, &byte, 1));
+    assert_int_equal(SSL_RECEIVED_SHUTDOWN, SSL_get_shutdown(p.client.ssl) & SSL_RECEIVED_SHUTDOWN);
+    close_pair(&p);
+}
+
+static void our_end_waits_for_a_client_that_takes_nothing(void **state) {
+    (void)state;
+    pair p;
+    int small = 4096;
+    char byte = 'x', got[64];
+    struct iovec part = {&byte, 1};
+    size_t moved;
+    open_to(&p, tls_identity_context(&identity), NULL);
+    assert_int_equal(-1, SSL_read(p.client.ssl, got, 1)); /* the tickets: what follows is of one size */
+    (void)setsockopt(p.near.fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+    while (p.near.kind->writev(&p.near, &part, 1, 0, &moved) == NB_OK) {
+    }
+    /* The record that was too much has room now, and fills the socket again. */
+    while (p.near.kind->writev(&p.near, &part, 1, 0, &moved) == NB_AGAIN)
+        assert_int_equal(1, SSL_read(p.client.ssl, got, 1));
+    assert_status(NB_AGAIN, p.near.kind->finish(&p.near));
+    while (SSL_read(p.client.ssl, got, sizeof(got)) > 0) {
+    }
+    assert_int_equal(0, SSL_get_shutdown(p.client.ssl));
+    assert_status(NB_OK, p.near.kind->finish(&p.near));
+    assert_int_equal(0, SSL_read(p.client.ssl, got, 1));
     assert_int_equal(SSL_RECEIVED_SHUTDOWN, SSL_get_shutdown(p.client.ssl) & SSL_RECEIVED_SHUTDOWN);
     close_pair(&p);
 }
@@ -624,6 +649,7 @@ int main(void) {
         cmocka_unit_test(the_client_ends_in_order),
         cmocka_unit_test(the_client_ends_without_a_word),
         cmocka_unit_test(our_end_is_told),
+        cmocka_unit_test(our_end_waits_for_a_client_that_takes_nothing),
         cmocka_unit_test(a_cut_connection_is_an_end),
         cmocka_unit_test(sessions_resume_also_after_a_new_key),
         cmocka_unit_test(a_session_that_resumes_needs_no_heavy_step),

@@ -35,8 +35,12 @@ bool nb_connection_wants_read(const nb_connection *connection) {
     return connection->state == NB_CONNECTION_LINGER;
 }
 
+bool nb_connection_reads_unasked(const nb_connection *connection) {
+    return (connection->transport.unread || connection->hung_up) && nb_connection_wants_read(connection);
+}
+
 static void set_interest(nb_connections *connections, nb_connection *connection, uint8_t interest) {
-    if (connection->interest == interest || connection->state == NB_CONNECTION_ENDED) return;
+    if (connection->interest == interest || connection->hung_up || connection->state == NB_CONNECTION_ENDED) return;
     if (nb_poll_change(connections->poll, connection->transport.fd, interest, (uint64_t)(uintptr_t)connection) !=
         NB_OK) {
         nb_connection_end(connections, connection, true);
@@ -54,9 +58,7 @@ static void watch(nb_connections *connections, nb_connection *connection) {
     /* Kept, as writing is often wanted again soon. */
     if (connection->waits == NB_WAITS_TURN) interest |= connection->interest & NB_POLL_WRITE;
     set_interest(connections, connection, interest);
-    /* The poller does not tell of them. */
-    if (connection->transport.unread && nb_connection_wants_read(connection))
-        nb_connection_mark_dirty(connections, connection);
+    if (nb_connection_reads_unasked(connection)) nb_connection_mark_dirty(connections, connection);
 }
 
 nb_phase nb_connection_phase(const nb_connection *connection) {
@@ -538,8 +540,11 @@ void nb_connection_read(nb_connections *connections, nb_connection *connection) 
             continue;
         }
         if (nb_buffer_size(&connection->input) == 0) nb_buffer_release(&connection->input, connections->pool);
-        if (status == NB_EOF) input_ended(connections, connection);
-        if (status == NB_SYSTEM) nb_connection_end(connections, connection, false);
+        if (status == NB_EOF || (status != NB_OK && connection->hung_up)) {
+            input_ended(connections, connection);
+        } else if (status == NB_SYSTEM) {
+            nb_connection_end(connections, connection, false);
+        }
         return;
     }
 }
@@ -576,7 +581,11 @@ void nb_connection_ready(nb_connections *connections, nb_connection *connection,
     }
     if (connection->state == NB_CONNECTION_ENDED) return;
     if (events & (NB_POLL_HANGUP | NB_POLL_ERROR)) {
-        nb_connection_end(connections, connection, false);
+        if (connection->tunnel && connection->state == NB_CONNECTION_OPEN) {
+            nb_tunnel_hung_up(connections, connection);
+        } else {
+            nb_connection_end(connections, connection, false);
+        }
         return;
     }
     if (events & NB_POLL_WRITE) {

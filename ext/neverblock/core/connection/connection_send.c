@@ -198,11 +198,18 @@ void nb_connection_returned(nb_connections *connections, nb_connection *connecti
 /* All is sent. While the client may still be sending, the socket is shut down but not closed: a
  * reset could destroy our answer before the client reads it (RFC 9112 section 9.6). */
 static void part_politely(nb_connections *connections, nb_connection *connection, bool refused) {
-    if (connection->reset || connection->read_ended) {
-        nb_connection_end(connections, connection, connection->reset);
+    if (connection->reset) {
+        nb_connection_end(connections, connection, true);
         return;
     }
-    connection->transport.kind->finish(&connection->transport);
+    if (connection->transport.kind->finish(&connection->transport) == NB_AGAIN) {
+        connection->waits = NB_WAITS_CLIENT;
+        return;
+    }
+    if (connection->read_ended) {
+        nb_connection_end(connections, connection, false);
+        return;
+    }
     bool unread = connection->input.data != NULL;
     nb_buffer_release(&connection->input, connections->pool);
     char scrap[512];
@@ -242,8 +249,7 @@ static void tell_shrunk(nb_connections *connections, const nb_connection *connec
 void nb_connection_flush(nb_connections *connections, nb_connection *connection) {
     connection->dirty = false;
     if (connection->state == NB_CONNECTION_ENDED || connection->state == NB_CONNECTION_HANDSHAKE) return;
-    if (connection->transport.unread && nb_connection_wants_read(connection))
-        nb_connection_read(connections, connection);
+    if (nb_connection_reads_unasked(connection)) nb_connection_read(connections, connection);
     if (connection->state == NB_CONNECTION_ENDED) return;
     if (connection->protocol->fill) connection->protocol->fill(connections, connection);
     if (connection->state == NB_CONNECTION_ENDED) return;

@@ -57,6 +57,10 @@ static nb_status watch(nb_connections *connections, nb_connection *connection, u
 static void follow(nb_connections *connections, nb_connection *connection) {
     tunnel *self = of(connection);
     if (connection->state == NB_CONNECTION_ENDED) return;
+    if (connection->hung_up && self->app_told) {
+        nb_connection_end(connections, connection, false);
+        return;
+    }
     uint8_t interest = 0;
     if (!self->app_ended && nb_connection_owed(connection) < OWED_MAX) interest |= NB_POLL_READ;
     if (self->full) interest |= NB_POLL_WRITE;
@@ -103,6 +107,12 @@ static bool wants_input(const nb_connection *connection) {
 
 static void client_ended(nb_connections *connections, nb_connection *connection) {
     tell_application(connection);
+    follow(connections, connection);
+}
+
+void nb_tunnel_hung_up(nb_connections *connections, nb_connection *connection) {
+    connection->hung_up = true;
+    (void)nb_poll_remove(connections->poll, connection->transport.fd);
     follow(connections, connection);
 }
 
@@ -156,8 +166,8 @@ static void sent(nb_connections *connections, nb_connection *connection) {
     tunnel *self = of(connection);
     if (connection->state != NB_CONNECTION_OPEN) return;
     if (self->app_ended && !self->client_told && connection->waits == NB_WAITS_NOT) {
-        self->client_told = true;
-        connection->transport.kind->finish(&connection->transport);
+        self->client_told = connection->transport.kind->finish(&connection->transport) == NB_OK;
+        if (!self->client_told) connection->waits = NB_WAITS_CLIENT;
     }
     if (self->client_told && self->app_told) {
         nb_connection_end(connections, connection, false);

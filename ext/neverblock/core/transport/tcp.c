@@ -26,7 +26,10 @@ static bool tcp_peer_finished(nb_transport *transport) { return nb_net_peer_fini
 
 static void tcp_abort(nb_transport *transport, int reset) { nb_net_abort(transport->fd, reset != 0); }
 
-static void tcp_finish(nb_transport *transport) { nb_net_finish(transport->fd); }
+static nb_status tcp_finish(nb_transport *transport) {
+    nb_net_finish(transport->fd);
+    return NB_OK;
+}
 
 static void tcp_close(nb_transport *transport, int reset) {
     nb_net_close(transport->fd, reset != 0);

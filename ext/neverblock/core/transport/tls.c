@@ -410,18 +410,25 @@ static void note_key_update(int writes, int version, int type, const void *bytes
 
 /* --- the end --- */
 
-/* Says that we send nothing more (close_notify). Does not wait for the client's. */
-static void say_end(nb_transport *transport) {
+/* Says that we send nothing more (close_notify). Does not wait for the client's. NB_AGAIN: the
+ * socket takes nothing now. Where it cannot be said, NB_OK. */
+static nb_status say_end(nb_transport *transport) {
     session *tls = transport->tls;
+    nb_status status = NB_OK;
     lock(transport);
-    if (tls->done && !tls->broken && !tls->pending) (void)SSL_shutdown(tls->ssl);
+    if (tls->done && !tls->broken && !tls->pending) {
+        int result = SSL_shutdown(tls->ssl);
+        if (result < 0 && SSL_get_error(tls->ssl, result) == SSL_ERROR_WANT_WRITE) status = NB_AGAIN;
+    }
     ERR_clear_error();
     unlock(transport);
+    return status;
 }
 
-static void tls_finish(nb_transport *transport) {
-    say_end(transport);
-    nb_net_finish(transport->fd);
+static nb_status tls_finish(nb_transport *transport) {
+    nb_status status = say_end(transport);
+    if (status == NB_OK) nb_net_finish(transport->fd);
+    return status;
 }
 
 static void tls_abort(nb_transport *transport, int reset) { nb_net_abort(transport->fd, reset != 0); }
@@ -437,7 +444,7 @@ static void free_session(session *tls) {
 }
 
 static void tls_close(nb_transport *transport, int reset) {
-    if (!reset) say_end(transport);
+    if (!reset) (void)say_end(transport);
     free_session(transport->tls);
     nb_net_close(transport->fd, reset != 0);
     *transport = (nb_transport){.kind = transport->kind, .fd = -1};

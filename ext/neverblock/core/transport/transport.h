@@ -32,8 +32,9 @@ typedef struct nb_transport_kind {
     nb_status (*wait)(nb_transport *transport, int timeout_ms);
     /* True: the client has finished sending, and all that it sent was read. */
     bool (*peer_finished)(nb_transport *transport);
-    /* Shuts down our side: nothing more will be sent. */
-    void (*finish)(nb_transport *transport);
+    /* Shuts down our side: nothing more will be sent. NB_AGAIN: not yet, as the client has to be
+     * told first, and takes nothing now. Call it again when the socket is writable. */
+    nb_status (*finish)(nb_transport *transport);
     /* Ends the connection while another thread is in writev, sendfile or wait. That thread is woken
      * and gets an error. reset: with an RST. */
     void (*abort)(nb_transport *transport, int reset);
