@@ -42,7 +42,8 @@ module Figures
     },
     "requests" => {
       "queued" => 2, "running" => 29, "writing" => 1, "total" => 1_234_567, "shed_total" => 4,
-      "refused_total" => 6, "timed_out_total" => 8, "errors_total" => 5,
+      "refused_total" => 6, "timed_out_total" => 8, "aborted_total" => 9, "lost_total" => 3,
+      "errors_total" => 5,
       "by_class" => { "1xx" => 0, "2xx" => 1_234_000, "3xx" => 500, "4xx" => 60, "5xx" => 7 }
     },
     "latency_s" => {

@@ -48,7 +48,8 @@ module NeverBlock
         [section("connections", %w[open limit idle reading answering],
                  %w[accepted_total refused_total]),
          section("requests", %w[running queued writing],
-                 %w[total shed_total refused_total timed_out_total errors_total]),
+                 %w[total shed_total refused_total timed_out_total aborted_total lost_total
+                    errors_total]),
          classes, bytes, tls].compact
       end
 

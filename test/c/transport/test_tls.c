@@ -187,7 +187,7 @@ static void our_end_waits_for_a_client_that_takes_nothing(void **state) {
     struct iovec part = {&byte, 1};
     size_t moved;
     open_to(&p, tls_identity_context(&identity), NULL);
-    assert_int_equal(-1, SSL_read(p.client.ssl, got, 1)); /* the tickets: what follows is of one size */
+    assert_int_equal(-1, SSL_read(p.client.ssl, got, 1)); /* the tickets */
     (void)setsockopt(p.near.fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
     while (p.near.kind->writev(&p.near, &part, 1, 0, &moved) == NB_OK) {
     }

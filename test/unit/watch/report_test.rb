@@ -9,7 +9,8 @@ class WatchReportTest < WatchCase
     [
       "NeverBlock 2.0.9 on Ruby 3.1.2, process 4711", "running, up 2 h 13 min",
       "http://127.0.0.1:9292 unix:///run/app.sock", "open 512, limit 10,000, idle 480",
-      "running 29, queued 2, writing 1; total 1,234,567, shed 4, refused 6, timed out 8, errors 5",
+      "running 29, queued 2, writing 1; total 1,234,567, shed 4, refused 6, timed out 8, " \
+      "aborted 9, lost 3, errors 5",
       "5xx 7", "sent 4.20 GB", "lookups 12", "resident 80.1 MB", "time 34.0 ms", "lines dropped 0",
       "by executors 7,000"
     ].each { |words| assert_includes text, words }
