@@ -44,8 +44,8 @@ class CompatRactorsTest < Minitest::Test
     end
     ractor("condition") do
       mutex = Mutex.new
-      # nil or 0: a wait of no time may seem to have been woken, in Ruby without NeverBlock too.
-      mutex.synchronize { [mutex.sleep(0), ConditionVariable.new.wait(mutex, 0.001)].map(&:to_i) }
+      # The second is nil or 0, in Ruby without NeverBlock too.
+      mutex.synchronize { [mutex.sleep(0), ConditionVariable.new.wait(mutex, 0.001).to_i] }
     end
     ractor("queue") { Queue.new.tap { |queue| queue << 1 }.close.pop }
     ractor("timeout") { Timeout.timeout(0.001) { sleep } rescue $!.message }

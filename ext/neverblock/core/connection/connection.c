@@ -540,7 +540,7 @@ void nb_connection_read(nb_connections *connections, nb_connection *connection) 
             continue;
         }
         if (nb_buffer_size(&connection->input) == 0) nb_buffer_release(&connection->input, connections->pool);
-        if (status == NB_EOF || (status != NB_OK && connection->hung_up)) {
+        if (status == NB_EOF || connection->hung_up) {
             input_ended(connections, connection);
         } else if (status == NB_SYSTEM) {
             nb_connection_end(connections, connection, false);
@@ -581,8 +581,8 @@ void nb_connection_ready(nb_connections *connections, nb_connection *connection,
     }
     if (connection->state == NB_CONNECTION_ENDED) return;
     if (events & (NB_POLL_HANGUP | NB_POLL_ERROR)) {
-        if (connection->tunnel && connection->state == NB_CONNECTION_OPEN) {
-            nb_tunnel_hung_up(connections, connection);
+        if (connection->state == NB_CONNECTION_OPEN && connection->protocol->hung_up) {
+            connection->protocol->hung_up(connections, connection);
         } else {
             nb_connection_end(connections, connection, false);
         }

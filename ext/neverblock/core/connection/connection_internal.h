@@ -23,6 +23,9 @@ void nb_connection_read(nb_connections *connections, nb_connection *connection);
 bool nb_connection_wants_read(const nb_connection *connection);
 /* The same, and the poller will not tell of it. */
 bool nb_connection_reads_unasked(const nb_connection *connection);
+/* Shuts down our side, where nothing is left to send. False: the client takes nothing now. The
+ * connection waits for it then; call again after that. */
+bool nb_connection_finish(nb_connection *connection);
 /* Ends the transport and buries the connection. */
 void nb_connection_close(nb_connections *connections, nb_connection *connection, bool reset);
 /* Counts what a file worker has sent and was not counted. */
@@ -61,8 +64,5 @@ void nb_proxied_drain(nb_connections *connections, nb_connection *connection);
 /* Makes a tunnel of the connection, which has no exchange and nothing to send. Takes `near`, which
  * does not block. The connection may have ended then. */
 void nb_tunnel_open(nb_connections *connections, nb_connection *connection, int near);
-/* The client's socket is closed, or both of its sides are. What it has sent before is still given
- * to the application, as it takes it. The connection ends then. */
-void nb_tunnel_hung_up(nb_connections *connections, nb_connection *connection);
 
 #endif

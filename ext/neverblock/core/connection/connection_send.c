@@ -195,6 +195,12 @@ void nb_connection_returned(nb_connections *connections, nb_connection *connecti
 
 /* --- when all has left --- */
 
+bool nb_connection_finish(nb_connection *connection) {
+    bool finished = connection->transport.kind->finish(&connection->transport) == NB_OK;
+    if (!finished) connection->waits = NB_WAITS_CLIENT;
+    return finished;
+}
+
 /* All is sent. While the client may still be sending, the socket is shut down but not closed: a
  * reset could destroy our answer before the client reads it (RFC 9112 section 9.6). */
 static void part_politely(nb_connections *connections, nb_connection *connection, bool refused) {
@@ -202,10 +208,7 @@ static void part_politely(nb_connections *connections, nb_connection *connection
         nb_connection_end(connections, connection, true);
         return;
     }
-    if (connection->transport.kind->finish(&connection->transport) == NB_AGAIN) {
-        connection->waits = NB_WAITS_CLIENT;
-        return;
-    }
+    if (!nb_connection_finish(connection)) return;
     if (connection->read_ended) {
         nb_connection_end(connections, connection, false);
         return;

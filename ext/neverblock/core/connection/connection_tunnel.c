@@ -110,7 +110,9 @@ static void client_ended(nb_connections *connections, nb_connection *connection)
     follow(connections, connection);
 }
 
-void nb_tunnel_hung_up(nb_connections *connections, nb_connection *connection) {
+/* What the client has sent before is given to the application, as it takes it. The connection ends
+ * then. */
+static void hung_up(nb_connections *connections, nb_connection *connection) {
     connection->hung_up = true;
     (void)nb_poll_remove(connections->poll, connection->transport.fd);
     follow(connections, connection);
@@ -165,10 +167,8 @@ void nb_tunnel_ready(nb_connections *connections, nb_connection *connection, uin
 static void sent(nb_connections *connections, nb_connection *connection) {
     tunnel *self = of(connection);
     if (connection->state != NB_CONNECTION_OPEN) return;
-    if (self->app_ended && !self->client_told && connection->waits == NB_WAITS_NOT) {
-        self->client_told = connection->transport.kind->finish(&connection->transport) == NB_OK;
-        if (!self->client_told) connection->waits = NB_WAITS_CLIENT;
-    }
+    if (self->app_ended && !self->client_told && connection->waits == NB_WAITS_NOT)
+        self->client_told = nb_connection_finish(connection);
     if (self->client_told && self->app_told) {
         nb_connection_end(connections, connection, false);
     } else {
@@ -201,6 +201,7 @@ static const nb_protocol protocol = {
     .received = to_application,
     .input_ended = client_ended,
     .sent = sent,
+    .hung_up = hung_up,
     .phase = phase,
     .timeout_class = timeout_class,
 };

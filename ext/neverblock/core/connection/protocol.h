@@ -93,6 +93,9 @@ struct nb_protocol {
      * client, serves what has begun, and then makes the connection NB_CONNECTION_LAST. NULL: an
      * idle connection is ended, and others after their requests. */
     void (*drain)(nb_connections *connections, nb_connection *connection);
+    /* The client's socket is closed, or both of its sides are. Bytes may be left to be read. NULL:
+     * the connection is ended. */
+    void (*hung_up)(nb_connections *connections, nb_connection *connection);
 
     /* --- time and figures; the connection is NB_CONNECTION_OPEN --- */
 
