@@ -5,8 +5,15 @@ class TestRun
   # started.
   class Child
     LIMIT_S = Integer(ENV.fetch("NB_TEST_SUITE_SECONDS", "1200"), 10)
+    # In seconds since 1970: a suite ends earlier than by LIMIT_S where it would pass this time.
+    ENDS_AT = ENV.fetch("NB_TEST_ENDS_AT", nil)&.then { |time| Integer(time, 10) }
     READ_S = 60 # for what the pipe still holds
     ABORT_S = 5 # between asking for a core's stack (ABRT: Ruby prints one) and ending the group
+
+    # @return [Integer] seconds that a suite which begins now may take
+    def self.limit_s
+      ENDS_AT ? (ENDS_AT - Time.now.to_i).clamp(1, LIMIT_S) : LIMIT_S
+    end
 
     # @return [Symbol] :ok, :failed or :late
     def self.run(command, **options, &on_line)
@@ -18,7 +25,7 @@ class TestRun
 
     # @param streams [Array<Symbol>] those of :out and :err whose lines go to the block of {#run};
     #   the others are our own
-    def initialize(command, env: {}, chdir: nil, limit_s: LIMIT_S, streams: %i[out err])
+    def initialize(command, env: {}, chdir: nil, limit_s: Child.limit_s, streams: %i[out err])
       @command = command
       @env = env
       @chdir = chdir

@@ -109,7 +109,7 @@ class TestRun
 
     def death(report, outcome, status)
       how = if outcome == :late
-              "still running after #{Child::LIMIT_S} s"
+              "still running when its time was over"
             else
               "the test process died (#{status_of(status)})"
             end

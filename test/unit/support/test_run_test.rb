@@ -44,7 +44,8 @@ class TestRunTest < Minitest::Test
   end
 
   # A checkout with just these test files.
-  def run_in(files, *arguments)
+  # @yieldparam root [String]
+  def checkout_with(files)
     Dir.mktmpdir do |root|
       FileUtils.mkdir_p(%w[unit check slow integration].map { |name| "#{root}/test/#{name}" })
       FileUtils.cp_r(File.join(TestRun::ROOT, "test/support"), File.join(root, "test"))
@@ -53,6 +54,12 @@ class TestRunTest < Minitest::Test
         text = "require 'test_helper'\nclass Sample < Minitest::Test\n#{body}\nend\n"
         File.write(File.join(root, path), text)
       end
+      yield root
+    end
+  end
+
+  def run_in(files, *arguments)
+    checkout_with(files) do |root|
       out = StringIO.new
       status = nil
       _, @errors = capture_subprocess_io do
@@ -273,5 +280,19 @@ class TestRunTest < Minitest::Test
     writer.close
     assert_equal :late, outcome
     assert_equal "", reader.read
+  end
+
+  # In a process of its own, as a run reads its environment once.
+  def test_a_suite_that_would_pass_the_end_of_all_is_ended_and_says_so
+    checkout_with("test/unit/a_test.rb" => "def test_sleeps = sleep") do |root|
+      script = "require 'test_run'; exit TestRun.new(['--jobs', '2'], root: #{root.inspect}).run"
+      output = IO.popen({ "NB_TEST_ENDS_AT" => (Time.now.to_i + 3).to_s },
+                        ["ruby", "-I#{TestRun::ROOT}/test/support", "-e", script],
+                        err: %i[child out], &:read)
+      # "no test" on a machine that takes as long to begin it.
+      assert_match(/unit: still running when its time was over in (Sample#test_sleeps|no test)/,
+                   output)
+      assert_equal "0 passed, 1 failed, 0 skipped", output.lines.last.chomp
+    end
   end
 end
