@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 # A name server of a test's own: every name has the address 127.0.0.1, and no other records.
+# It answers by UDP and by TCP.
 
 require "socket"
 
@@ -13,28 +14,54 @@ class NameServer
   ANSWER = [0xc00c, TYPE_A, 1, 0, 4, 127, 0, 0, 1].pack("nnnNnC4").freeze
 
   def initialize
-    @socket = UDPSocket.new
-    @socket.bind("127.0.0.1", 0)
-    @thread = Thread.new { serve }
+    @datagrams, @listener = both
+    @threads = [Thread.new { serve_datagrams }, Thread.new { serve_connections }]
   end
 
   # @return [String] HOST:PORT
   def address
-    "127.0.0.1:#{@socket.addr[1]}"
+    "127.0.0.1:#{@datagrams.addr[1]}"
   end
 
   def close
-    @thread.kill.join
-    @socket.close
+    @threads.each { |thread| thread.kill.join }
+    [@datagrams, @listener].each(&:close)
   end
 
   private
 
-  def serve
+  # On the same port, as clients choose between UDP and TCP.
+  def both
+    listener = TCPServer.new("127.0.0.1", 0)
+    datagrams = UDPSocket.new
+    datagrams.bind("127.0.0.1", listener.addr[1])
+    [datagrams, listener]
+  rescue Errno::EADDRINUSE
+    [datagrams, listener].each(&:close)
+    retry
+  end
+
+  def serve_datagrams
     loop do
-      message, from = @socket.recvfrom(4_096)
-      @socket.send(answer(message), 0, from[3], from[1])
+      message, from = @datagrams.recvfrom(4_096)
+      @datagrams.send(answer(message), 0, from[3], from[1])
     end
+  end
+
+  def serve_connections
+    loop { Thread.new(@listener.accept) { |connection| serve_connection(connection) } }
+  end
+
+  # Each message behind its length in two bytes (RFC 1035 section 4.2.2).
+  def serve_connection(connection)
+    while (length = connection.read(2)) && (message = connection.read(length.unpack1("n")))
+      response = answer(message)
+      connection.write([response.bytesize].pack("n") + response)
+    end
+  rescue SystemCallError
+    nil # the client is gone
+  ensure
+    connection.close
   end
 
   def answer(message)
