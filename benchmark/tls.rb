@@ -6,7 +6,7 @@ module NeverBlock
   module Bench
     module Claims
       # HTTP/2 with 100 streams on each of 10 connections, HTTPS/1.1 on 64 kept connections, files
-      # of 20 MB over both, full and resumed handshakes.
+      # of 20 MB over both, full and resumed handshakes, a small file beside a large one.
       class Tls < Claim
         OWN = "neverblock"
         YARDSTICK = "nginx"
@@ -17,13 +17,18 @@ module NeverBlock
         FULL = "full handshakes"
         FULL_WITH_REQUEST = "full handshakes, a request each"
         RESUMED = "resumed, a request each"
+        BESIDE = "HTTP/2, 1 KB beside 1 GB"
 
         FILE = "20MB.bin"
+        SMALL = "1KB.bin"
+        LARGE = "1000MB.bin"
         HANDSHAKES = [FULL, FULL_WITH_REQUEST, RESUMED].freeze
 
         # Over nginx's: the least rate, and the most CPU a request.
         RATE_MIN = { HTTP2 => 0.7, HTTP1 => 0.8, FILES_HTTP2 => 0.8, FILES_HTTP1 => 0.8 }.freeze
         CPU_MAX = { HTTP2 => 1.6, FULL => 1.11, RESUMED => 1.11 }.freeze
+        # Milliseconds until a small response is there.
+        BESIDE_P99_MAX = 20
 
         def title
           "tls: requests, files and handshakes over TLS, with HTTP/2 and HTTP/1.1, beside nginx"
@@ -50,7 +55,7 @@ module NeverBlock
         end
 
         def app
-          FileSet.shared.entry(FILE)
+          [FILE, SMALL, LARGE].each { |name| FileSet.shared.entry(name) }
           File.join(ROOT, "benchmark/apps/hello.ru")
         end
 
@@ -69,14 +74,17 @@ module NeverBlock
                         seconds_min: 8),
            Scenario.new(name: FILES_HTTP1, title: "16 clients on kept connections",
                         load: Load.new(connections: 16, path: "/#{FILE}"), seconds_min: 8),
-           *handshakes]
+           *handshakes,
+           Scenario.new(name: BESIDE, title: "a request each 10 ms on a connection that downloads",
+                        load: Beside.new(large: "/#{LARGE}", small: "/#{SMALL}"), seconds_min: 8)]
         end
 
         def tables(results)
           [table(results, "Requests", [HTTP2, HTTP1], "requests/s"),
            table(results, "Files of 20 MB", [FILES_HTTP2, FILES_HTTP1], "downloads/s"),
            table(results, "Handshakes of TLS 1.3 with a P-256 key, one client", HANDSHAKES,
-                 "connections/s")]
+                 "connections/s"),
+           beside_table(results)]
         end
 
         def verdicts(results)
@@ -90,6 +98,7 @@ module NeverBlock
                ratio <= most
              }
            },
+           beside_verdict(results),
            Verdict.no_errors(results, OWN, scenarios.map(&:name))]
         end
 
@@ -107,6 +116,26 @@ module NeverBlock
         def judge(results, scenario, metric, text, limit, &holds)
           Verdict.judge("#{scenario}: #{text} over nginx's",
                         results.ratio(OWN, YARDSTICK, scenario, metric), limit: limit, &holds)
+        end
+
+        def beside_verdict(results)
+          p99 = results.figure(OWN, BESIDE, "p99_us")
+          Verdict.judge("#{BESIDE}: p99 in ms", p99, limit: "under #{BESIDE_P99_MAX}",
+                                                     format: Cell.method(:millis)) { |us|
+            us < BESIDE_P99_MAX * 1000
+          }
+        end
+
+        def beside_table(results)
+          rows = results.servers.filter_map do |server|
+            times = %w[p50_us p99_us max_us].map { |name| results.figure(server, BESIDE, name) }
+            next unless times.all?
+
+            [server, *times.map { |time| Cell.millis(time) },
+             Cell.number(results.errors(server, BESIDE))]
+          end
+          Table.new("A file of 1 KB each 10 ms, beside a download of 1 GB on the same connection",
+                    headers: ["server", "p50 ms", "p99 ms", "longest ms", "errors"], rows: rows)
         end
 
         def table(results, title, names, unit)

@@ -15,8 +15,10 @@ module NeverBlock
 
       # @param name [String] name of the source, without folder and extension
       # @param home [String] folder of the compiled program
-      def initialize(name, home: Bundle.home(ROOT))
+      # @param libraries [Array<String>] that it is linked with
+      def initialize(name, home: Bundle.home(ROOT), libraries: [])
         @name = name
+        @libraries = libraries
         @source = File.join(ROOT, "benchmark/c/#{name}.c")
         @path = File.join(home, name)
       end
@@ -28,7 +30,7 @@ module NeverBlock
 
         FileUtils.mkdir_p(File.dirname(@path))
         fresh = "#{@path}.#{Process.pid}"
-        command = ["cc", "-O2", "-o", fresh, @source]
+        command = ["cc", "-O2", "-o", fresh, @source, *@libraries.map { |name| "-l#{name}" }]
         said = Child.capture(command, limit_seconds: COMPILE_SECONDS_MAX)
         raise Error, "#{@name}.c does not compile: #{said.lines.first}" unless File.exist?(fresh)
 

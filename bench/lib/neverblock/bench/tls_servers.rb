@@ -128,7 +128,8 @@ module NeverBlock
 
     # One run with TLS: as Measurement, by the load generator that the load needs.
     class TlsMeasurement < Measurement
-      GENERATORS = { Load => Wrk, Streams => H2load, Handshakes => HandshakeClient }.freeze
+      GENERATORS = { Load => Wrk, Streams => H2load, Handshakes => HandshakeClient,
+                     Beside => BesideDownload }.freeze
 
       # Sends a load by its generator.
       class Clients
