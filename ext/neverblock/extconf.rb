@@ -163,6 +163,7 @@ if optional.call("nghttp2", "http2", "libnghttp2-dev", "no HTTP/2") {
      have_header("nghttp2/nghttp2.h") &&
      have_library("nghttp2", "nghttp2_option_set_max_outbound_ack", "nghttp2/nghttp2.h")
    }
+  have_func("nghttp2_option_set_max_continuations", "nghttp2/nghttp2.h") # 1.61
   $defs << "-DNB_HAVE_HTTP2"
 end
 

@@ -237,6 +237,19 @@ class AdminTest < Minitest::Test
     end
   end
 
+  # Nor when its clients leave or say nothing.
+  def test_its_clients_count_in_no_figure_of_the_others
+    with_server do |server|
+      Wire::Client.open(server.admin_url) do |client|
+        client.write("GET /events HTTP/1.1\r\nHost: a\r\n\r\n")
+        client.await_bytes("text/event-stream")
+        client.abort
+      end
+      3.times { page(server, "/health") }
+      assert_equal 0, status(server).dig("requests", "aborted_total")
+    end
+  end
+
   def test_without_the_option_there_is_no_admin_port
     ServerProcess.run(APP) do |server|
       refute_match(/Admin/, server.stdout)

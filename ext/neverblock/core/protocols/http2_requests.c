@@ -42,7 +42,8 @@ int nb_http2_on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, v
     nb_http2_head_clear(&session->head, session->connections->pool);
     session->heading = NULL;
     if (has_too_many(session)) nb_http2_settle_streams(session); /* some were reset in this turn */
-    if (has_too_many(session) || session->flooded)
+    /* The last GOAWAY may not have left: it tells the client that this stream was not looked at. */
+    if (has_too_many(session) || session->flooded || session->drain == NB_HTTP2_DRAINING)
         return nghttp2_submit_rst_stream(h2, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM) == 0
                    ? 0
                    : NGHTTP2_ERR_CALLBACK_FAILURE;
