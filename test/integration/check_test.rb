@@ -101,6 +101,13 @@ class CheckTest < Minitest::Test
     refute_includes out, "loading"
   end
 
+  def test_other_encodings_of_the_locale
+    out, err, = check("puts \"caf\u00E9\"\nexit 3\n",
+                      env: { "RUBYOPT" => "-EISO-8859-1 -rbundler/setup" })
+    assert_empty err
+    assert_match(/config\.ru:2:.* while\s+loading.*; its\s+output: caf\u00E9\.$/m, out)
+  end
+
   def test_a_wrong_setting_is_one_line_and_status_1
     out, err, status = check(HELLO, files: { "config/neverblock.rb" => "fibres 3\n" })
     assert_equal ["", 1], [out, status]
@@ -177,7 +184,7 @@ class CheckTest < Minitest::Test
   }.freeze
 
   def test_rails_as_it_should_be
-    report, status = json(format(RAILS, 'require "neverblock"', ""),
+    report, status = json(format(RAILS, 'require "neverblock"', "config.force_ssl = true"),
                           words: %w[-e production --probe], files: DATABASE)
     assert_equal 0, status, report["findings"].first["seen"]
     found = report["findings"].map { |finding| finding["seen"] }

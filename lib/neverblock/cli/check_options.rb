@@ -20,8 +20,7 @@ module NeverBlock
             --probe[=PATHS]     also send GET requests to these paths, separated by commas
                                 (default: a Rails application's GET routes without parameters,
                                 or /), a few times each. Reports what a request leaves behind
-                                in thread variables, classes and globals, which all requests of
-                                a process share
+                                in classes and globals, which all requests of a process share
             --json              print the findings as one JSON object
             --patience SECONDS  how long loading may go on without progress;
                                 default #{NeverBlock::Check::Run::SILENCE_S}
