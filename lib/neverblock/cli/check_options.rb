@@ -9,6 +9,9 @@ require "neverblock/cli/options"
 module NeverBlock
   module CLI
     class CheckOptions < Options
+      # Seconds; a day is more than any application takes.
+      PATIENCE = (0..86_400).freeze
+
       HELP = <<~TEXT
         Usage: neverblock check [config.ru] [options]
 
@@ -67,9 +70,10 @@ module NeverBlock
 
       def seconds(text)
         number = Float(text, exception: false)
-        return number if number&.positive? && number.finite?
+        return number if number&.positive? && PATIENCE.cover?(number)
 
-        raise ConfigError, "--patience must be a number of seconds above 0; got #{text}"
+        raise ConfigError, "--patience must be a number of seconds above 0, at most " \
+                           "#{PATIENCE.end}; got #{text.inspect}"
       end
 
       def paths(text)
