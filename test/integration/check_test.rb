@@ -87,6 +87,17 @@ class CheckTest < Minitest::Test
     assert_includes(report["findings"].map { |finding| finding["mend"] }, "bundle install")
   end
 
+  def test_a_lock_file_with_gems_of_folders_is_read_from_any_folder
+    lock = "PATH\n  remote: ../part\n  specs:\n    part (1.0)\n\n" \
+           "PLATFORMS\n  ruby\n\nDEPENDENCIES\n  part!\n"
+    files = { "app/Gemfile" => "gem 'part', path: '../part'\n", "app/Gemfile.lock" => lock,
+              "app/config.ru" => HELLO }
+    report, status = json(nil, words: %w[app/config.ru], files: files, under_bundler: false)
+    assert_equal 0, status, report["findings"].first["seen"]
+    assert_equal "Gemfile.lock", File.basename(report["lock"])
+    refute_includes(report["findings"].map { |finding| finding["rule"] }, "lock-file")
+  end
+
   def test_a_gem_that_is_missing_is_told_with_one_mend
     report, = json("require 'no_such_library_here'\n#{HELLO}")
     missing = /cannot load such file -- no_such_library_here/

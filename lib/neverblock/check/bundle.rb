@@ -94,12 +94,22 @@ module NeverBlock
         return {} unless @lock
 
         require "bundler"
-        specs = ::Bundler::LockfileParser.new(lock_text).specs
+        specs = with_gemfile { ::Bundler::LockfileParser.new(lock_text).specs }
         specs.to_h { |spec| [spec.name, spec.version] }
       rescue SystemCallError => e
         unreadable(e.message[/\A[^@]+/].strip, "make it readable for user #{::Process.euid}")
       rescue StandardError, LoadError => e # the file may have been edited by hand
         unreadable(SourceError.summary(e), "bundle lock")
+      end
+
+      # Bundler looks for the folder that paths in the lock file start at by this variable, or from
+      # the current folder on.
+      def with_gemfile
+        before = ENV.fetch("BUNDLE_GEMFILE", nil)
+        ENV["BUNDLE_GEMFILE"] = @gemfile
+        yield
+      ensure
+        ENV["BUNDLE_GEMFILE"] = before
       end
 
       def lock_text
