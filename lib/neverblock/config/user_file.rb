@@ -4,6 +4,7 @@
 # method. Any mistake is reported in one line with the file, the line, what was found and what is
 # allowed.
 
+require "neverblock/config/assignments"
 require "neverblock/config/catalog"
 require "neverblock/config/words"
 require "neverblock/errors"
@@ -137,6 +138,8 @@ module NeverBlock
         place = Words.for(nil).new(self).instance_eval { binding }
         place.eval(text, @path, 1)
         refuse_variables(place.local_variables & Words.known(nil)) { |name| @values.key?(name) }
+        name, line = Assignments.unread(text)
+        refuse_variable(name, line) if name
       end
 
       def run(group, block)
@@ -157,6 +160,10 @@ module NeverBlock
       def refuse_variables(names, from = 1)
         name = names.find { |variable| !yield(variable) } or return
         line = (from..@lines.size).find { |at| @lines[at - 1].match?(/\b#{name}\s*=/) }
+        refuse_variable(name, line)
+      end
+
+      def refuse_variable(name, line)
         raise ConfigError, "#{SourceError.short(@path)}:#{line}: #{name} = ... assigns a " \
                            "Ruby variable and sets nothing; write the value after the name: " \
                            "#{name} VALUE"
