@@ -131,7 +131,7 @@ module NeverBlock
           raise ConfigError, "only one rackup file can be served; got #{words.join(" ")}"
         end
 
-        words.first
+        words.first&.tap { |word| Config::Paths.expand(word) }
       end
 
       def rackup?(word)

@@ -6,6 +6,7 @@
 
 require "neverblock/config/assignments"
 require "neverblock/config/catalog"
+require "neverblock/config/paths"
 require "neverblock/config/words"
 require "neverblock/errors"
 require "neverblock/config/source_error"
@@ -29,7 +30,7 @@ module NeverBlock
       def self.read(name = nil, directory = Dir.pwd)
         return {} if name == NONE
 
-        path = File.expand_path(name || DEFAULT, directory)
+        path = Paths.expand(name || DEFAULT, directory)
         # A dangling symbolic link is a mistake: reading it raises.
         return {} if name.nil? && !File.exist?(path) && !File.symlink?(path)
 

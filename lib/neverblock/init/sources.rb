@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "neverblock/config/paths"
 require "neverblock/errors"
 require "neverblock/init/falcon"
 require "neverblock/init/keyed"
@@ -31,7 +32,7 @@ module NeverBlock
         # @return [RubyFile, Keyed]
         # @raise [ConfigError] when there is no such file, or nobody knows whose it is
         def read(path, folder)
-          full = File.expand_path(path, folder)
+          full = Config::Paths.expand(path, folder)
           raise ConfigError, "#{path} is a folder; name a file in it" if File.directory?(full)
 
           reader = reader_of(path) || raise(ConfigError, "cannot tell from its name whose file " \

@@ -120,7 +120,17 @@ class CLITest < Minitest::Test
     "serve" => "no config.ru in",
     "nowhere.ru" => "no rackup file",
     "nowhere/config.ru" => "its folder does not exist",
-    "." => ". is a folder; name a rackup file"
+    "." => ". is a folder; name a rackup file",
+    "~no-such-user/config.ru" =>
+      "the path \"~no-such-user/config.ru\" has no meaning here: user no-such-user doesn't exist",
+    "check ~no-such-user/config.ru" => "user no-such-user doesn't exist",
+    "-C ~no-such-user/x.rb" => "user no-such-user doesn't exist",
+    "status -C ~no-such-user/x.rb" => "user no-such-user doesn't exist",
+    "--pidfile ~no-such-user/x.pid" => "user no-such-user doesn't exist",
+    "stop --pidfile ~no-such-user/x.pid" => "user no-such-user doesn't exist",
+    "files ~no-such-user" => "user no-such-user doesn't exist",
+    "--public ~no-such-user/x" => "user no-such-user doesn't exist",
+    "init ~no-such-user/puma.rb" => "user no-such-user doesn't exist"
   }.freeze
 
   WRONG.each do |line, words|

@@ -85,6 +85,13 @@ class UserFileTest < Minitest::Test
     "fibers :many\n" => [1, "fibers must be a whole number from 1 to 1000000; got :many"],
     "\n\nfibers 0\n" => [3, "got 0"],
     "fibers\n" => [1, "fibers takes one value; got 0"],
+    "fibers \"\\xFF\"\n" => [1, "from 1 to 1000000; got \"\\xFF\""],
+    "environment \"\\xFF\"\n" => [1, "environment must be a name"],
+    "route \"/\\xFF\", lane: \"\\xFF\"\n" => [1, "route"],
+    "public_dir \"~no-such-user/x\"\n" => [
+      1, "the path \"~no-such-user/x\" has no meaning here: user no-such-user doesn't exist"
+    ],
+    "tls { cert \"~no-such-user/x\" }\n" => [1, "user no-such-user doesn't exist"],
     "fibers 1, 2\n" => [1, "fibers takes one value; got 2"],
     "fibers { 3 }\n" => [1, "fibers takes no block"],
     "fibers = 3\n" => [
