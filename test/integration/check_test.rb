@@ -55,10 +55,10 @@ class CheckTest < Minitest::Test
   end
 
   def test_an_application_that_never_comes_back_is_given_up
-    report, status = json("def wait_for_it = sleep\nwait_for_it\n", words: %w[--patience 0.5])
+    report, status = json("def wait_for_it = sleep\nwait_for_it\n", words: %w[--patience 5])
     assert_equal 1, status
     assert_match(
-      /\Athere was no progress for 0\.5 s at .*wait_for_it.* while loading the application\z/,
+      /\Athere was no progress for 5 s at .*wait_for_it.* while loading the application\z/,
       report["findings"].first["seen"]
     )
   end
