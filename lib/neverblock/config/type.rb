@@ -19,7 +19,7 @@ module NeverBlock
       # @return the converted value
       # @raise [ConfigError]
       def read(value, what)
-        found = text_of_no_characters?(value) ? MISMATCH : convert(value)
+        found = invalid_text?(value) ? MISMATCH : convert(value)
         return found unless found.equal?(MISMATCH)
 
         raise ConfigError, "#{what} must be #{self}; got #{shown(value)}"
@@ -52,7 +52,7 @@ module NeverBlock
 
       private
 
-      def text_of_no_characters?(value)
+      def invalid_text?(value)
         String === value && !value.valid_encoding?
       end
 
@@ -299,7 +299,7 @@ module NeverBlock
         end
 
         # Names of files are bytes.
-        def text_of_no_characters?(_value)
+        def invalid_text?(_value)
           false
         end
 
