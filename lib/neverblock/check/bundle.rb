@@ -97,7 +97,7 @@ module NeverBlock
         specs = with_gemfile { ::Bundler::LockfileParser.new(lock_text).specs }
         specs.to_h { |spec| [spec.name, spec.version] }
       rescue SystemCallError => e
-        unreadable(e.message[/\A[^@]+/].strip, "make it readable for user #{::Process.euid}")
+        unreadable(SourceError.reason(e), "make it readable for user #{::Process.euid}")
       rescue StandardError, LoadError => e # the file may have been edited by hand
         unreadable(SourceError.summary(e), "bundle lock")
       end

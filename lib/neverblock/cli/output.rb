@@ -2,6 +2,7 @@
 
 # Output of commands: written at once; a closed pipe is no error.
 
+require "neverblock/config/source_error"
 require "neverblock/errors"
 
 module NeverBlock
@@ -18,7 +19,7 @@ module NeverBlock
       rescue Errno::EPIPE
         OK
       rescue SystemCallError => e
-        raise Error, "cannot write the output: #{e.message[/\A[^@]+/].strip}"
+        raise Error, "cannot write the output: #{SourceError.reason(e)}"
       end
 
       private

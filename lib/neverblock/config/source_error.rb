@@ -28,6 +28,12 @@ module NeverBlock
       first_line(message_of(error))
     end
 
+    # @param error [SystemCallError]
+    # @return [String] what the system says, without Ruby's function and the path
+    def reason(error)
+      summary(error)[/\A[^@]+/].strip
+    end
+
     # The first line of the backtrace that is the user's own. A line in a gem is used only where
     # there is no other: it does not tell how to mend the file.
     # @return [String] file and line

@@ -131,7 +131,7 @@ module NeverBlock
       rescue Errno::ENOENT, Errno::ENOTDIR
         raise ConfigError, "there is no configuration file #{@path}"
       rescue SystemCallError => e
-        raise ConfigError, "cannot read #{@path}: #{e.message[/\A[^@]+/].strip}"
+        raise ConfigError, "cannot read #{@path}: #{SourceError.reason(e)}"
       end
 
       def evaluate(text)

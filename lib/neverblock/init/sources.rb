@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "neverblock/config/paths"
+require "neverblock/config/source_error"
 require "neverblock/errors"
 require "neverblock/init/falcon"
 require "neverblock/init/keyed"
@@ -68,7 +69,7 @@ module NeverBlock
         rescue Errno::ENOENT
           raise ConfigError, "there is no file #{path}"
         rescue SystemCallError => e
-          raise ConfigError, "cannot read #{path}: #{e.message[/\A[^@]+/].strip}"
+          raise ConfigError, "cannot read #{path}: #{SourceError.reason(e)}"
         end
       end
     end
