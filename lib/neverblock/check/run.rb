@@ -218,7 +218,8 @@ module NeverBlock
 
       def stuck
         at = " at #{@stuck.join(", ")}" if @stuck&.any?
-        ["there was no progress for #{@silence_s} s#{at}", "make that code end; #{SHOWN}"]
+        seconds = format("%g", @silence_s)
+        ["there was no progress for #{seconds} s#{at}", "make that code end; #{SHOWN}"]
       end
 
       # As the child has reported it.
