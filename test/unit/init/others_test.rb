@@ -242,6 +242,21 @@ class InitOthersTest < Minitest::Test
     assert_nil NeverBlock::Init::Thruster.read("FROM ruby\nENV HTTP_PORT=1\n", "Dockerfile")
   end
 
+  # The file is read and not run, and what is written loads.
+  def test_ports_and_names_that_are_none_have_no_counterpart
+    mark = File.join(Dir.tmpdir, "neverblock-init-#{Process.pid}")
+    code = "1\"; File.write(#{mark.dump}, \"\"); \""
+    ["HTTP_PORT #{code}", "HTTP_PORT=web", "HTTPS_PORT=web TLS_DOMAIN=a.example",
+     "TLS_DOMAIN=a,b:c", "TLS_DOMAIN=a.example HTTP_PORT=99999"].each do |line|
+      found = NeverBlock::Init::Thruster.read("ENV #{line}\nCMD thrust\n", "Dockerfile").entries
+      assert_equal :missing, found.first.translation.kind, line
+      assert_match(/\Anot allowed here: /, found.first.translation.note)
+    end
+    refute_path_exists mark
+  ensure
+    FileUtils.rm_f(mark)
+  end
+
   # Lines of a Dockerfile => what a server reads.
   THRUSTER = {
     "THRUSTER_MAX_REQUEST_BODY=0" => {}, "MAX_REQUEST_BODY=7" => { "limits.body_bytes": 7 },
