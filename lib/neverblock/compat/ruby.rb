@@ -106,9 +106,15 @@ module NeverBlock
     end
 
     # Called after a wait that releases the mutex. Ruby 3.1 to 3.3 return without it when the wait
-    # of another library's scheduler was interrupted (Bug #20907).
+    # of another library's scheduler was interrupted (Bug #20907). A fiber that Ruby itself has
+    # killed is ended at each wait for the mutex, and begins again.
     def self.relock(mutex)
       shielded { mutex.lock } unless mutex.owned?
+    rescue Exception # rubocop:disable Lint/RescueException -- raised again
+      raised = true
+      raise
+    ensure
+      relock(mutex) unless raised || mutex.owned?
     end
 
     # Calls the block with the mutex held. The wait for the mutex is not ended from outside.

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../support/killed_fiber"
 require_relative "../../support/scheduler_harness"
 require "io/wait"
 require "monitor"
@@ -273,6 +274,29 @@ class SchedulerWaitsTest < Minitest::Test
     assert_kind_of Integer, seen
   end
 
+  # They are killed when their sleep is over, while the killer has the lock.
+  def test_waits_that_are_killed_while_they_take_their_lock_again_end_with_it
+    monitor = Monitor.new
+    condition = monitor.new_cond
+    mutex = Mutex.new
+    owned = []
+    waits = {
+      monitor => -> { noting(owned, monitor.method(:mon_owned?)) { condition.wait } },
+      mutex => -> { noting(owned, mutex.method(:owned?)) { mutex.sleep } }
+    }
+    waits.each do |lock, wait|
+      in_scheduler do
+        killed = Fiber.schedule { lock.synchronize(&wait) }
+        fiber do
+          lock.synchronize { kill_at_the_lock(killed) }
+          sleep(0) while killed.alive?
+          lock.synchronize { owned << :free }
+        end
+      end
+    end
+    assert_equal [true, :free] * 2, owned
+  end
+
   def test_a_monitor_condition_wakes
     monitor = Monitor.new
     condition = monitor.new_cond
@@ -335,6 +359,20 @@ class SchedulerWaitsTest < Minitest::Test
   end
 
   private
+
+  def noting(notes, asked)
+    yield
+  ensure
+    notes << asked.call
+  end
+
+  # The fiber wakes, and waits for the lock that the caller has.
+  def kill_at_the_lock(fiber)
+    Fiber.scheduler.unblock(:test, fiber)
+    sleep(0)
+    KilledFiber.kill(fiber)
+    sleep(0)
+  end
 
   def refusals(mutex)
     [-1, "x", [1, 2]].map do |timeout|
