@@ -106,6 +106,29 @@ class SchedulerWaitsTest < Minitest::Test
     assert other.join(SECONDS)
   end
 
+  def test_what_a_fiber_holds_that_ends_is_free_for_those_who_come_later
+    locks = [Mutex.new, Monitor.new]
+    taken = []
+    in_scheduler do
+      fiber { locks.first.lock && locks.last.enter }
+      fiber { locks.each { |lock| lock.synchronize { taken << lock } } }
+    end
+    assert_equal locks, taken
+  end
+
+  def test_what_a_fiber_holds_that_ends_is_given_to_a_thread_without_a_loop
+    mutex = Mutex.new
+    in_scheduler do
+      holder = fiber { mutex.lock && sleep }
+      thread = Thread.new { mutex.synchronize { :taken } }
+      fiber do
+        sleep(0) until thread.stop?
+        Fiber.scheduler.unblock(:test, holder)
+        assert_equal :taken, thread.value
+      end
+    end
+  end
+
   def test_what_nobody_waits_for_stays_with_a_fiber_that_has_not_ended
     mutex = Mutex.new
     in_scheduler do
