@@ -31,8 +31,8 @@ void nb_mutex_unlocking(VALUE blocker);
 void nb_mutex_wait_begin(VALUE blocker);
 void nb_mutex_wait_end(VALUE blocker);
 
-/* The running fiber ends: unlocks what it holds. What only threads wait for, or nobody yet, is found
-   by the thread's list of held mutexes, if Ruby keeps it as mutex.c knows it. */
+/* The running fiber ends: unlocks what it holds. What only threads wait for, or nobody yet, is
+   found by the thread's list of held mutexes, if Ruby keeps it as mutex.c knows it. */
 void nb_mutexes_give_up(void);
 
 /* Scheduler.unlock_abandoned. */
