@@ -129,6 +129,7 @@ have_library("rt", "shm_open") # glibc before 2.34
 have_library("dl", "dlsym") # glibc before 2.34
 have_func("accept4", "sys/socket.h")
 have_func("epoll_pwait2", "sys/epoll.h")
+have_func("malloc_usable_size", "malloc.h")
 have_func("pipe2", "unistd.h")
 have_func("preadv2", "sys/uio.h")
 
