@@ -4,6 +4,10 @@
 # that run at once share. That leads to "Unable to calculate elapsed transaction time" and a wrong
 # Instance/Busy. Here the request fiber's object_id is used. newrelic_rpm 9:
 # lib/new_relic/agent/transaction_time_aggregator.rb; transaction.rb, initialize.
+#
+# A middleware that begins a transaction puts the request into a Hash that all its calls share, and
+# reads it again (instrumentation/middleware_tracing.rb). A request that is preempted between the two
+# is sent with the next one's path and headers. Here each call has a Hash of its own.
 
 module NeverBlock
   module Compat
@@ -18,7 +22,16 @@ module NeverBlock
         times.prepend(Aggregator) unless times.include?(Aggregator)
         transaction = ::NewRelic::Agent::Transaction
         transaction.prepend(Transaction) unless transaction.include?(Transaction)
+        apply_to_middleware
       end
+
+      def self.apply_to_middleware
+        return unless defined?(::NewRelic::Agent::Instrumentation::MiddlewareTracing)
+
+        tracing = ::NewRelic::Agent::Instrumentation::MiddlewareTracing
+        tracing.prepend(MiddlewareTracing) unless tracing.include?(MiddlewareTracing)
+      end
+      private_class_method :apply_to_middleware
 
       # Prepended to TransactionTimeAggregator.singleton_class.
       module Aggregator
@@ -34,6 +47,13 @@ module NeverBlock
         def initialize(...)
           super
           @starting_thread_id = Scheduler.root.object_id if Compat.scheduler
+        end
+      end
+
+      # Prepended to Instrumentation::MiddlewareTracing.
+      module MiddlewareTracing
+        def merge_first_middleware_options(options, env)
+          super(options.dup, env)
         end
       end
     end

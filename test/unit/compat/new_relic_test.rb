@@ -53,6 +53,21 @@ class CompatNewRelicTest < Minitest::Test
     assert_equal "true", output.lines(chomp: true).last
   end
 
+  def test_a_request_that_is_preempted_before_its_transaction_begins_keeps_its_own_path
+    output = run_with_agent(<<~RUBY)
+      require "rack"
+      require "new_relic/agent/instrumentation/middleware_proxy"
+      app = NewRelic::Agent::Instrumentation::MiddlewareProxy.wrap(->(_env) {}, true)
+      NB.run do
+        first, _second = %w[/first /second].map do |path|
+          app.build_transaction_options({ "PATH_INFO" => path }, true)
+        end
+        puts first[:request].path_info
+      end
+    RUBY
+    assert_equal "/first", output.lines(chomp: true).last
+  end
+
   # An agent takes what a new fiber runs for a part of the request that makes it.
   def test_fibers_of_the_server_are_made_by_rubys_own_initialize
     output = run_with_agent(<<~RUBY)
