@@ -8,6 +8,12 @@
 # A middleware that begins a transaction puts the request into a Hash that all its calls share, and
 # reads it again (instrumentation/middleware_tracing.rb). A request that is preempted between the two
 # is sent with the next one's path and headers. Here each call has a Hash of its own.
+#
+# What Thread.new and Fiber.new run belongs to the caller's transaction, by the agent's own extensions
+# of them. Here that is so of NB.offload and a FiberPool too, whose threads and fibers are not made
+# for each call.
+
+require "neverblock/verbs/carry"
 
 module NeverBlock
   module Compat
@@ -23,6 +29,22 @@ module NeverBlock
         transaction = ::NewRelic::Agent::Transaction
         transaction.prepend(Transaction) unless transaction.include?(Transaction)
         apply_to_middleware
+        carry
+      end
+
+      def self.carry
+        return if @carried || !::NewRelic::Agent::Tracer.respond_to?(:thread_tracing_enabled?)
+
+        @carried = true
+        NeverBlock.carry(:new_relic) { carrier(::NewRelic::Agent::Tracer) }
+      end
+
+      # @return [Proc, nil]
+      def self.carrier(tracer)
+        return unless tracer.thread_tracing_enabled? && tracer.current_transaction
+
+        traced = tracer.thread_block_with_current_transaction { |work| work.call }
+        ->(&work) { traced.call(work) }
       end
 
       def self.apply_to_middleware
@@ -31,7 +53,7 @@ module NeverBlock
         tracing = ::NewRelic::Agent::Instrumentation::MiddlewareTracing
         tracing.prepend(MiddlewareTracing) unless tracing.include?(MiddlewareTracing)
       end
-      private_class_method :apply_to_middleware
+      private_class_method :carry, :carrier, :apply_to_middleware
 
       # Prepended to TransactionTimeAggregator.singleton_class.
       module Aggregator

@@ -68,6 +68,28 @@ class CompatNewRelicTest < Minitest::Test
     assert_equal "/first", output.lines(chomp: true).last
   end
 
+  def test_work_of_nb_offload_and_of_a_pool_belongs_to_the_transaction_that_calls_it
+    output = run_with_agent(<<~RUBY)
+      require "new_relic/agent/instrumentation/thread/prepend"
+      require "new_relic/agent/instrumentation/fiber/prepend"
+      Thread.prepend(NewRelic::Agent::Instrumentation::MonitoredThread::Prepend)
+      Fiber.prepend(NewRelic::Agent::Instrumentation::MonitoredFiber::Prepend)
+      tracer = NewRelic::Agent::Tracer
+      pool = NB::FiberPool.new(1)
+      NB.run do
+        seen = [1, 2, nil].map do |number|
+          begun = number && NewRelic::Agent::Transaction.new(:web, {})
+          tracer.state.current_transaction = begun
+          pooled = Queue.new
+          pool.spawn { sleep(0) && pooled << tracer.current_transaction.equal?(begun) }
+          [NB.offload { tracer.current_transaction.equal?(begun) }, pooled.pop]
+        end
+        p seen
+      end
+    RUBY
+    assert_equal "[[true, true], [true, true], [true, true]]", output.lines(chomp: true).last
+  end
+
   # An agent takes what a new fiber runs for a part of the request that makes it.
   def test_fibers_of_the_server_are_made_by_rubys_own_initialize
     output = run_with_agent(<<~RUBY)
