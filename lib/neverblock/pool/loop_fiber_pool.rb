@@ -115,7 +115,8 @@ module NeverBlock
       # --- The fiber's side ---
 
       # An exception that is raised into this fiber meanwhile leaves Fiber.schedule. The block has
-      # not begun then, and does not. A gem's code in the new fiber may be preempted before it begins.
+      # not begun then, and does not. Where a gem has code of its own in each new fiber, the fiber
+      # may be preempted before the block begins.
       # @param later [Boolean] whether the new fiber first lets others run: the caller is ending
       def start_fiber(job, later: false)
         settled = abandoned = false

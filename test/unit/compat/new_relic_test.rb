@@ -68,6 +68,27 @@ class CompatNewRelicTest < Minitest::Test
     assert_equal "/first", output.lines(chomp: true).last
   end
 
+  def test_a_line_is_recorded_while_another_fibers_is
+    output = run_with_agent(<<~RUBY)
+      require "logger"
+      require "new_relic/agent/instrumentation/logger/instrumentation"
+      own, shared = Array.new(2) do
+        Logger.new($stderr).extend(NewRelic::Agent::Instrumentation::Logger)
+      end
+      NewRelic::Agent::Instrumentation::Logger.mark_skip_instrumenting(own)
+      seen = []
+      NB.run do
+        shared.mark_skip_instrumenting
+        Fiber.schedule { seen << shared.skip_instrumenting? << own.skip_instrumenting? }
+        seen << shared.skip_instrumenting?
+        shared.clear_skip_instrumenting
+        seen << shared.skip_instrumenting?
+      end
+      p seen
+    RUBY
+    assert_equal "[false, true, true, false]", output.lines(chomp: true).last
+  end
+
   def test_work_of_nb_offload_and_of_a_pool_belongs_to_the_transaction_that_calls_it
     output = run_with_agent(<<~RUBY)
       require "new_relic/agent/instrumentation/thread/prepend"
