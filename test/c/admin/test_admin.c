@@ -56,6 +56,77 @@ static void each_thread_of_a_lane_is_in_the_figures(void **state) {
     nb_test_world_close(w);
 }
 
+/* Opens the world as a front with a lane of one thread. */
+static void open_front_with_lane(nb_test_world *w) {
+    uint16_t lane;
+    w->config.front = 1;
+    nb_test_alarm(40);
+    assert_status(NB_OK, nb_server_create(&w->config, &w->server));
+    assert_status(NB_OK, nb_server_lane_add(w->server, 1, 1, &lane));
+    assert_status(NB_OK, nb_server_listen_admin_tcp(w->server, "127.0.0.1", 0, &w->admin_port));
+    assert_status(NB_OK, nb_server_start(w->server));
+}
+
+static nb_channel *serve_process(nb_test_world *w, uint16_t number) {
+    nb_channel *channel;
+    assert_status(NB_OK, nb_server_channel_create(w->server, 0, &channel));
+    assert_status(NB_OK, nb_server_channel_serve(w->server, channel, number, 1000 + number));
+    return channel;
+}
+
+static void end_process(nb_test_world *w, nb_channel *channel) {
+    nb_channel_report report;
+    nb_server_channel_end(w->server, channel, &report);
+}
+
+static void stall(nb_board *board, const char *culprit, uint64_t count) {
+    nb_tally_count(&board->stalls, nb_tally_row_of(&board->stalls, 0, culprit), count, 0);
+}
+
+static void what_a_process_has_counted_stays_when_it_ends(void **state) {
+    nb_test_world *w = *state;
+    open_front_with_lane(w);
+    nb_channel *first = serve_process(w, 1), *second = serve_process(w, 2);
+    nb_board *fibers = first->board, *lane = first->link->lanes->board;
+    stall(fibers, "app.rb:1", 1);
+    stall(lane, "app.rb:2", 10);
+    atomic_store(&fibers->figures.gc_major, 3);
+    atomic_store(&lane->figures.gc_major, 3);
+    for (int round = 0; round < 2; round++) {
+        (void)page(w, "/metrics", 200);
+        assert_true(shows(w, "culprit=\"app.rb:1\"} 1\n"));
+        assert_true(shows(w, "culprit=\"app.rb:2\"} 10\n"));
+        assert_true(shows(w, "gc_runs_total{kind=\"major\"} 3\n"));
+        if (round == 0) end_process(w, first);
+    }
+    end_process(w, second);
+    nb_test_world_close(w);
+}
+
+/* Two processes blame more lines than have rows. */
+static void a_culprit_keeps_the_row_that_it_was_told_with(void **state) {
+    nb_test_world *w = *state;
+    char name[32];
+    open_front_with_lane(w);
+    nb_channel *first = serve_process(w, 1), *second = serve_process(w, 2);
+    for (unsigned i = 0; i < NB_TALLY_ROWS; i++) {
+        snprintf(name, sizeof name, "a.rb:%u", i);
+        stall(first->board, name, 1);
+        snprintf(name, sizeof name, "b.rb:%u", i);
+        stall(second->board, name, 100);
+    }
+    for (int round = 0; round < 3; round++) {
+        (void)page(w, "/metrics", 200);
+        for (unsigned i = 0; i < NB_TALLY_ROWS; i++) {
+            snprintf(name, sizeof name, "\"a.rb:%u\"} 1\n", i);
+            assert_true(shows(w, name));
+        }
+        assert_true(shows(w, "stalls_total{kind=\"other\",culprit=\"other\"} 3200\n"));
+        if (round < 2) end_process(w, round == 0 ? second : first);
+    }
+    nb_test_world_close(w);
+}
+
 static void pages_answer_while_the_executors_thread_is_kept(void **state) {
     static const char *const paths[] = {
         "/", "/health", "/ready", "/metrics", "/status.json", "/fibers.json", "/slowest.json", "/observed.json"};
@@ -554,6 +625,8 @@ static void advice_that_nobody_makes_is_an_error(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(each_thread_of_a_lane_is_in_the_figures),
+        CASE(what_a_process_has_counted_stays_when_it_ends),
+        CASE(a_culprit_keeps_the_row_that_it_was_told_with),
         CASE(pages_answer_while_the_executors_thread_is_kept),
         GUEST_CASE(pages_answer_while_the_executors_thread_is_kept),
         CASE(a_server_whose_executors_have_not_asked_for_anything_is_not_ready),

@@ -74,8 +74,8 @@ void nb_figures_channel_end(nb_loop *loop, const nb_dispatch_channel *channel) {
     /* Once for all loops, as each has a channel to the executor. */
     if (!loop->figures || loop->number > 0) return;
     nb_tally_add(&loop->figures->past_stalls, &channel->channel->board->stalls);
-    /* The executor that it helps reports the same process. */
-    if (channel->helped != NB_CHANNEL_NONE) return;
+    /* A spare and a thread of a lane report the same process as its first executor. */
+    if (channel->helped != NB_CHANNEL_NONE || channel->channel->link->lane) return;
     nb_process_figures process = process_of(channel);
     add_process(&loop->figures->past, &process);
 }
@@ -231,6 +231,7 @@ void nb_figures_read(nb_loop *loop, nb_figures_now *now) {
     for (const nb_dispatch *lane = loop->dispatch.next_lane; lane; lane = lane->next_lane) {
         add_lane(lane, now);
     }
+    nb_tally_keep_rows(&loop->figures->past_stalls, &now->stalls);
 }
 
 /* --- downloads --- */
