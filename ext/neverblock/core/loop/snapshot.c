@@ -210,8 +210,6 @@ const nb_histogram *nb_figures_lag(const nb_loop *loop, nb_histogram *room) {
 }
 
 void nb_figures_read(nb_loop *loop, nb_figures_now *now) {
-    uint64_t shed = NB_SUM(loop, counters.shed), failed = NB_SUM(loop, counters.answered[4]),
-             broken = NB_SUM(loop, counters.broken);
     *now = (nb_figures_now){
         .queued = nb_dispatch_waiting_in_all(&loop->dispatch),
         .writing = responses(loop->all),
@@ -219,7 +217,7 @@ void nb_figures_read(nb_loop *loop, nb_figures_now *now) {
         .memory_rss = rss_bytes(loop),
         .memory_spool = nb_spool_bytes(&loop->connections.spool),
         .memory_responses = NB_SUM(loop, counters.response_bytes),
-        .errors = failed > shed ? failed - shed + broken : broken,
+        .errors = NB_SUM(loop, counters.errors) + NB_SUM(loop, counters.broken),
         .log_dropped = nb_log_dropped_by_all(),
         .uptime_ns = loop->time.now_ns - loop->started_ns,
     };
