@@ -237,6 +237,36 @@ class AdminTest < Minitest::Test
     end
   end
 
+  # As a browser asks whose page's name was made to lead to this machine (DNS rebinding).
+  def test_a_page_of_another_name_that_leads_here_reads_nothing
+    with_server do |server|
+      host, port = URI(server.admin_url).then { |uri| [uri.hostname, uri.port] }
+      ["rebound.example:#{port}", "localhost.rebound.example"].each do |name|
+        status, body = page_as(server, name)
+        assert_equal [421, "421 Misdirected Request: the admin pages are for Host localhost, " \
+                           "or an IP address\n"], [status, body]
+      end
+      ["localhost:#{port}", "a.localhost", "#{host}:#{port}", "192.0.2.1"]
+        .each { |name| assert_equal 200, page_as(server, name).first, name }
+    end
+  end
+
+  def test_an_address_given_by_name_answers_for_that_name
+    name = Socket.gethostname
+    local = Addrinfo.getaddrinfo(name, nil, nil, :STREAM).all?(&:ipv4_loopback?)
+    skip "this machine's name does not lead to itself" unless local
+    with_server(admin: "http://#{name.upcase}:0") do |server|
+      assert_equal 200, page_as(server, "#{name}:1").first
+      assert_match(/localhost, #{name.downcase}, or/, page_as(server, "rebound.example").last)
+    end
+  end
+
+  def test_an_address_for_other_machines_answers_for_every_name
+    with_server(admin: "http://0.0.0.0:0") do |server|
+      assert_equal 200, page_as(server, "metrics.example").first
+    end
+  end
+
   def test_without_the_option_there_is_no_admin_port
     ServerProcess.run(APP) do |server|
       refute_match(/Admin/, server.stdout)
@@ -380,6 +410,14 @@ class AdminTest < Minitest::Test
       (client.get(path, *fields) && client.response).then { |response|
         [response.status, response.body]
       }
+    end
+  end
+
+  # The status page, asked for under this name.
+  def page_as(server, host)
+    Wire::Client.open(server.admin_url) do |client|
+      client.write("GET /status.json HTTP/1.1\r\nHost: #{host}\r\n\r\n")
+      client.response.then { |response| [response.status, response.body] }
     end
   end
 

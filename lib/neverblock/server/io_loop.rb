@@ -137,20 +137,11 @@ module NeverBlock
 
       def listen_admin(config, commands)
         @admin_url = listen([config.admin], config.backlog, admin: true).first
-        name = admin_name(config.admin.host)
+        name = config.admin.host && Addresses.new.own_name(config.admin.host)
         @engine.admin_host = name if name
         @engine.admin_page = File.binread(LIVE_PAGE) if File.file?(LIVE_PAGE)
         @engine.admin_token = config.admin_token if config.admin_token
         @admin_commands = AdminCommands.new(@engine, @admin_url, commands, @log)
-      end
-
-      # @param host [String, nil] of the admin address
-      # @return [String, nil] its name, unless that is localhost or an address
-      def admin_name(host)
-        addresses = Addresses.new
-        return if host.nil? || !addresses.name?(host) || addresses.localhost?(host)
-
-        host.downcase.delete_suffix(".")
       end
 
       def core_lines(config)

@@ -174,13 +174,13 @@ static void an_answer_of_fibers_has_a_bound(void **state) {
     for (uint64_t i = 1; i <= 5000; i++) {
         uint32_t request = record_request(memory, i, path, (int64_t)i);
         uint32_t wait = record_wait(memory, request, i, NB_FIBER_WAIT_io, path);
-        nb_fiber_trace_put(memory, wait, 1, nb_slice_of(trace, NB_FIBER_TRACE_BYTES));
+        if (i <= NB_FIBER_TRACES_MAX) nb_fiber_trace_put(memory, wait, 1, nb_slice_of(trace, NB_FIBER_TRACE_BYTES));
     }
     (void)page(w, "/fibers.json?limit=1000&query=1&backtrace=kept", 200);
     assert_true(w->response.body_bytes <= NB_ADMIN_BODY_BYTES_MAX);
     assert_true(shows(w, "\"waits\":{\"io\":5000}"));
     double left_out = strtod(strstr(w->response.body, "\"left_out\":") + strlen("\"left_out\":"), NULL);
-    assert_true(left_out >= 4000);
+    assert_true(left_out > 4000); /* the page was full before the limit was met */
     assert_true(shows(w, "\"executors\":[{\"worker\":0,"));
     for (uint32_t i = 0; i < 5000; i++)
         nb_fiber_request_end(memory, i);

@@ -186,7 +186,7 @@ static void add_protocols(nb_text *text, const nb_loop *loop) {
            "Open client connections by what they speak; one that has said nothing yet counts as http/1.1.");
     by_protocol(text, "protocol_connections", open > open_http2 ? open - open_http2 : 0, open_http2);
     family(text, "protocol_connections_total", "counter",
-           "Client connections by what they speak; one that has sent no whole head yet counts in neither.");
+           "Client connections by what they speak; one that has not said it yet counts in neither.");
     by_protocol(text, "protocol_connections_total", NB_SUM(loop, counters.http1_opened),
                 NB_SUM(loop, counters.http2_opened));
     family(text, "protocol_requests_total", "counter", "Requests whose head was understood, by protocol.");
