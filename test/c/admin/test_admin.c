@@ -332,14 +332,15 @@ static void ask_host(nb_test_world *w, const char *host, int status, const char 
 }
 
 static void a_loopback_address_answers_for_no_name_of_others(void **state) {
-    static const char *const answered[] = {"localhost", "LocalHost:9293", "localhost.", "app.localhost:1",
-                                           "127.0.0.1", "192.0.2.1:80",   "[::1]:9293", "here.example:9293",
-                                           "Here.Example."};
-    static const char *const refused[] = {"rebound.example",  "rebound.example:9293", "localhost.example",
-                                          "notlocalhost",     "1.2.3.4.example",      "sub.here.example",
-                                          "here.example.com", "a"};
-    static const char words[] = "421 Misdirected Request: the admin pages are for Host localhost, here.example, or an IP "
-                                "address\n";
+    static const char *const answered[] = {"localhost",       "LocalHost:9293",    "localhost.",
+                                           "app.localhost:1", "127.0.0.1",         "192.0.2.1:80",
+                                           "[::1]:9293",      "here.example:9293", "Here.Example."};
+    static const char *const refused[] = {
+        "rebound.example", "rebound.example:9293", "localhost.example", "notlocalhost",
+        "1.2.3.4.example", "sub.here.example",     "here.example.com",  "a"};
+    static const char words[] =
+        "421 Misdirected Request: the admin pages are for Host localhost, here.example, or an IP "
+        "address\n";
     nb_test_world *w = *state;
     w->admin_host = "here.example";
     nb_test_world_open(w, 1);

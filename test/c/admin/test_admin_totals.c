@@ -89,9 +89,8 @@ static void a_culprit_keeps_the_row_that_it_was_told_with(void **state) {
 
 static void expect_protocols(nb_test_world *w, const char *family, unsigned http1, unsigned http2) {
     char text[160];
-    snprintf(text, sizeof text,
-             "neverblock_%s{protocol=\"http/1.1\"} %u\nneverblock_%s{protocol=\"h2\"} %u\n", family, http1, family,
-             http2);
+    snprintf(text, sizeof text, "neverblock_%s{protocol=\"http/1.1\"} %u\nneverblock_%s{protocol=\"h2\"} %u\n", family,
+             http1, family, http2);
     (void)page(w, "/metrics", 200);
     if (!shows(w, text)) fail_msg("not %s in %s", text, strstr(w->response.body, "# HELP neverblock_protocol"));
 }
