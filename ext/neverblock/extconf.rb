@@ -65,8 +65,8 @@ SOURCES = {
   ],
   "core/loop" => %w[accepting lease listener loop loops parts slow_clients snapshot],
   "core/admin" => %w[
-    admin admin_actions admin_advice admin_events admin_fibers admin_metrics admin_observed
-    admin_slowest admin_status fiber_choice json openmetrics shown shown_request
+    admin admin_actions admin_advice admin_events admin_fibers admin_host admin_metrics
+    admin_observed admin_slowest admin_status fiber_choice json openmetrics shown shown_request
   ],
   "core/server" => %w[server server_listen],
   "binding/base" => %w[exit_limit forks module process_watchdog protect ruby_log],

@@ -117,9 +117,9 @@ static void refuse(nb_connections *connections, nb_exchange *exchange, const nb_
     nb_respond_refused(connections, exchange, refusal);
 }
 
-static void answer_admin(nb_connections *connections, nb_exchange *exchange) {
+static void answer_admin(nb_connections *connections, nb_exchange *exchange, const nb_http2_facts *facts) {
     nb_http2_drop_body(nb_http2_stream_of(exchange));
-    if (!nb_respond_admin(connections, exchange)) return;
+    if (!nb_respond_admin(connections, exchange, facts->host)) return;
     if (exchange->ended) exchange->connection->protocol->answered(connections, exchange);
 }
 
@@ -155,7 +155,7 @@ static void accept_request(nb_http2_session *session, nb_http2_stream *stream, c
         nb_http2_count_bound(session, NB_HTTP2_BOUND_body);
         refuse(connections, stream->exchange, facts, (nb_refusal){413, NB_BODY_TOO_LARGE});
     } else if (session->connection->admin) {
-        answer_admin(connections, stream->exchange);
+        answer_admin(connections, stream->exchange, facts);
     } else {
         deliver(session, stream, facts, has_body);
     }
