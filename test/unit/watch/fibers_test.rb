@@ -80,8 +80,18 @@ class WatchFibersTest < WatchCase
                           "backtrace of 100 ms ago\n    /srv/app/models/order.rb:40:in `load'\n"
     assert_includes text, "(no backtrace: it is in the run queue)"
     assert text.end_with?("\n4 more are not shown: the oldest are\n")
-    assert_equal "no fiber to show\n\n4 more are not shown: the oldest are\n",
-                 FiberTable.new(shown, []).to_s
+  end
+
+  def test_a_part_is_told_as_part_of_the_whole
+    shown = fibers
+    assert FiberTable.new(shown, shown.rows.first(1)).to_s.start_with?("1 of 4 fibers: 1 waiting")
+    assert_equal "no fiber to show: none of 4 is as the options say\n\n" \
+                 "4 more are not shown: the oldest are\n", FiberTable.new(shown, []).to_s
+    one = fibers(fibers: Figures::FIBERS["fibers"].first(1), left_out: 0, unrecorded: 0)
+    assert_equal "no fiber to show: the only one is not as the options say\n",
+                 FiberTable.new(one, []).to_s
+    none = fibers(fibers: [], left_out: 0, unrecorded: 0)
+    assert_equal "no fiber to show\n", FiberTable.new(none, []).to_s
   end
 
   def test_an_executor_that_does_not_answer_is_told
