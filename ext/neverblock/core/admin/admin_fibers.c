@@ -26,9 +26,9 @@
 #define LIMIT_DEFAULT 250u
 /* Fibers of one event (nb_admin_write_oldest_fibers). */
 #define OLDEST 100u
-/* Of the whole answer, so much is left for the last fiber, and for what comes after the fibers... */
+/* Of the whole answer, so much is left for the last fiber and what comes after it. */
 #define LAST_BYTES 16384u
-/* ... and so much for each executor. */
+/* And so much for each executor. */
 #define EXECUTOR_BYTES 192u
 /* Holders of locks that are looked for in one answer: each look reads all records. */
 #define HOLDERS_MAX 32
