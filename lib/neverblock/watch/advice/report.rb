@@ -64,7 +64,8 @@ module NeverBlock
         # What was waited for, as a name that was looked up, may be a user's.
         def shown(value)
           case value
-          when Hash then value.to_h { |name, one| [name, name == "code" ? code_of(one) : shown(one)] }
+          when Hash
+            value.to_h { |name, one| [name, name == "code" ? code_of(one) : shown(one)] }
           when Array then value.map { |one| shown(one) }
           when String then Document.clean(value)
           else value
