@@ -84,7 +84,10 @@ module NeverBlock
         case row.state
         when "running" then "it runs, and has not run for long enough to be asked where"
         when "ready" then "it is in the run queue"
-        else "its executor is stuck, and none was taken before"
+        else
+          return "its executor is stuck, and none was taken before" unless @fibers.answered?(row)
+
+          "256 backtraces are kept for each executor, and its own is not among them"
         end
       end
 

@@ -28,6 +28,12 @@ class WatchFibersTest < WatchCase
     FiberRow.new(Document.new(JSON.parse(JSON.generate(values))))
   end
 
+  # A table with backtraces, where the executors are these.
+  def traced(*executors)
+    shown = fibers(executors: executors)
+    FiberTable.new(shown, shown.rows, backtrace: true).to_s
+  end
+
   def waits(**values)
     row(state: "waiting", waits_for: values).doing
   end
@@ -98,6 +104,18 @@ class WatchFibersTest < WatchCase
     stuck = fibers(executors: [{ worker: 0, backtraces_complete: false }])
     assert_match(/an executor is stuck/, FiberTable.new(stuck, stuck.rows, backtrace: true).to_s)
     refute_match(/an executor is stuck/, FiberTable.new(stuck, stuck.rows).to_s)
+  end
+
+  def test_a_wait_without_a_backtrace_is_told_by_whether_its_executor_has_answered
+    spare = { worker: 1, spare: true, backtraces_complete: true }
+    kept = "(no backtrace: 256 backtraces are kept for each executor, and its own is not among " \
+           "them)"
+    stuck = "(no backtrace: its executor is stuck, and none was taken before)"
+
+    assert_includes traced(spare, { worker: 1, backtraces_complete: false }), kept
+    assert_includes traced({ **spare, backtraces_complete: false }), stuck
+    assert_includes traced(spare, { **spare, backtraces_complete: false }), stuck
+    assert_includes traced({ worker: 1, backtraces_complete: true }), stuck
   end
 
   def test_backtraces_are_asked_for_and_then_looked_at_until_all_have_answered
