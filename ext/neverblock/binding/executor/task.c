@@ -33,7 +33,7 @@
 
 static VALUE fiber_error_class, input_error_class;
 static ID id_call, id_close, id_report, id_keys, id_clear, id_storage, id_deadline, id_open, id_unbegun, id_cancelled,
-    id_dropped;
+    id_dropped, id_report_untold;
 
 void nb_task_mark(const nb_task *task) {
     rb_gc_mark(task->fiber);
@@ -232,16 +232,37 @@ static bool take_error(nb_task *task, int tag) {
     return true;
 }
 
+typedef struct untold {
+    const nb_task *task;
+    VALUE raised; /* by the report */
+} untold;
+
+/* Tells in one line what `report` could not: it calls methods of the error, which may raise. */
+static VALUE report_untold(VALUE argument) {
+    const untold *failed = (const untold *)argument;
+    const nb_task *task = failed->task;
+    VALUE arguments[] = {rb_str_new_cstr(task->words.method), rb_str_new_cstr(task->words.path),
+                         rb_str_new_cstr(rb_obj_classname(task->error)),
+                         rb_str_new_cstr(rb_obj_classname(failed->raised))};
+    return rb_funcallv(task->executor->self, id_report_untold, 4, arguments);
+}
+
+/* True: an exception was caught, which is dropped. */
+static bool drop_exception(int tag) {
+    if (tag == 0 || !rb_obj_is_kind_of(rb_errinfo(), rb_eException)) return false;
+    nb_protect_drop(Qnil);
+    return true;
+}
+
 static int log_error(nb_task *task) {
     int tag = 0;
     /* the client's error, which was answered */
     if (rb_obj_is_kind_of(task->error, input_error_class)) return 0;
     rb_protect(report, (VALUE)task, &tag);
-    if (tag && rb_obj_is_kind_of(rb_errinfo(), rb_eException)) {
-        nb_protect_drop(Qnil);
-        return 0;
-    }
-    return tag;
+    untold failed = {task, rb_errinfo()};
+    if (!drop_exception(tag)) return tag;
+    rb_protect(report_untold, (VALUE)&failed, &tag);
+    return drop_exception(tag) ? 0 : tag;
 }
 
 /* The Array of callables under this key, if there are any; else nil. */
@@ -594,6 +615,7 @@ void nb_task_define(void) {
     id_unbegun = rb_intern("unbegun");
     id_cancelled = rb_intern("cancelled");
     id_dropped = rb_intern("report_dropped");
+    id_report_untold = rb_intern("report_untold");
     id_keys = rb_intern("keys");
     id_clear = rb_intern("clear");
     id_storage = rb_intern("storage");
