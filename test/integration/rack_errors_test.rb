@@ -39,6 +39,17 @@ class RackErrorsTest < ServerProcessCase
                  server.stderr)
   end
 
+  def test_a_connection_that_was_hijacked_is_closed_when_its_application_raises
+    only_over :plain, :tls, "HTTP/2 has no hijack"
+    tag = new_tag
+    connect do |client|
+      client.get("/failing_hijacked?tag=#{tag}")
+      text, ending = client.take_to_end
+      assert_equal ["HTTP/1.1 200 OK\r\n\r\nraw", :eof], [text, ending]
+    end
+    server.await_stderr(/failure of #{tag}/)
+  end
+
   %w[exits interrupted].each do |route|
     define_method("test_an_application_that_#{route}_takes_no_other_request_with_it") do
       assert_equal 500, ask("/#{route}").status

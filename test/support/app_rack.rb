@@ -234,6 +234,11 @@ class RackApp
       raise error
     end
 
+    def on_failing_hijacked(env, tag)
+      env["rack.hijack"].call.write("HTTP/1.1 200 OK\r\n\r\nraw")
+      raise ArgumentError, "failure of #{tag}"
+    end
+
     def on_too_deep(env, tag)
       on_too_deep(env, tag)
     end

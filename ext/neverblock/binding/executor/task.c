@@ -310,13 +310,26 @@ static int protect_step(nb_task *task, VALUE (*step)(VALUE)) {
     return tag ? log_error(task) : 0;
 }
 
+static VALUE close_socket(VALUE argument) { return rb_io_close(((nb_task *)argument)->socket); }
+
+/* Mostly nobody has the socket of a full hijack when the application raises; one that was given to
+   another is closed too. */
+static int close_hijacked(nb_task *task) {
+    VALUE error = task->error;
+    int tag = NIL_P(task->socket) ? 0 : protect_step(task, close_socket);
+    task->error = error;
+    return tag;
+}
+
 static int answer(nb_task *task) {
     int tag = 0;
     if (too_late(task)) return 0;
     rb_protect(run_application, (VALUE)task, &tag);
     nb_limit_close(&task->limit);
     if (!take_error(task, tag)) return tag;
-    return tag ? log_error(task) : 0;
+    if (tag == 0) return 0;
+    tag = log_error(task);
+    return tag ? tag : close_hijacked(task);
 }
 
 static VALUE fail_step(VALUE argument) {
