@@ -6,6 +6,7 @@
 require "stringio"
 require "neverblock/boot/limits"
 require "neverblock/verbs/deadline/of_request"
+require "neverblock/executor/async"
 require "neverblock/executor/dropped_fields"
 require "neverblock/executor/interruption"
 require "neverblock/log/characters"
