@@ -7,10 +7,12 @@ require "json"
 require "open3"
 require "tmpdir"
 
+require_relative "../support/gate"
 require_relative "../support/gem_bundle"
 require_relative "../support/http_client"
 require_relative "../support/patience"
 require_relative "../support/server_process_case"
+require_relative "../support/workers_case"
 
 module SchedulerAsyncTests
   BUNDLE = GemBundle.new(File.expand_path("async.gemfile", __dir__), "bundle-async")
@@ -148,29 +150,14 @@ module SchedulerAsyncTests
 
   def test_fibers_json_tells_what_requests_wait_for
     tag = new_tag
-    at_once("/held?tag=#{tag}") do
+    connect do |client|
+      client.get("/held?tag=#{tag}")
       events.await("held", tag)
       Patience.await("the request's wait") do
         fibers("/held").any? { |fiber| fiber.dig("waits_for", "kind") == "fibers" }
       end
-      value("open", tag: tag)
     end
-  end
-
-  def test_a_request_that_computes_is_a_stall
-    Dir.mktmpdir do |directory|
-      File.mkfifo(fifo = File.join(directory, "fifo"))
-      tag = new_tag
-      answers = at_once("/compute?tag=#{tag}&fifo=#{fifo}") do
-        events.await("computes", tag)
-        waiting = Thread.new { ask("/process") }
-        server.await_stderr(%r{GET /compute .* has kept its executor})
-      ensure
-        File.write(fifo, "over")
-        assert_equal 200, waiting.value.status
-      end
-      assert_equal %w["over"], answers.map(&:body)
-    end
+    events.await("ended", tag)
   end
 
   private
@@ -192,5 +179,99 @@ class SchedulerAsyncTest < ServerProcessCase
 
   def test_the_client_of_async_calls_the_same_server
     assert_equal [3, 3, 3], value("internet", port: URI(server.url).port)
+  end
+
+  def test_a_request_that_computes_is_a_stall
+    Dir.mktmpdir do |directory|
+      File.mkfifo(fifo = File.join(directory, "fifo"))
+      tag = new_tag
+      answers = at_once("/compute?tag=#{tag}&fifo=#{fifo}") do
+        events.await("computes", tag)
+        waiting = Thread.new { ask("/process") }
+        server.await_stderr(%r{GET /compute .* has kept its executor})
+      ensure
+        File.write(fifo, "over")
+        assert_equal 200, waiting.value.status
+      end
+      assert_equal %w["over"], answers.map(&:body)
+    end
+  end
+end
+
+class SchedulerAsyncWorkersTest < ServerProcessCase
+  include SchedulerAsyncTests
+
+  def self.words = [*super, "-w", "2"]
+end
+
+# How requests, servers and workers end.
+class SchedulerAsyncEndsTest < WorkersCase
+  ENV_OF_CHILDREN = SchedulerAsyncTests::BUNDLE.env.merge("RUBYOPT" => "-rbundler/setup")
+
+  def test_a_deadline_ends_a_request_that_waits_in_async
+    settings = "scheduler :async\ntimeouts { request 0.1 }\n"
+    Dir.mktmpdir do |directory|
+      File.write(file = File.join(directory, "neverblock.rb"), settings)
+      serve(options: ["-C", file]) do |server|
+        assert_equal "503", get_response(server, "/held?tag=late").code
+        by = AppEvents::Reader.new(@events).await("ended", "late").first["by"]
+        assert_equal "NeverBlock::DeadlineExceeded", by
+      end
+    end
+  end
+
+  [[], %w[-w 2]].each do |words|
+    define_method(:"test_a_stop_waits_for_requests_and_stops_tasks_that_are_left#{words.join}") do
+      Gate.open do |gate|
+        serve(options: ["--scheduler", "async", *words]) do |server|
+          assert_equal '"answered"', get(server, "/left_behind?tag=left")
+          held = Array.new(2) { Thread.new { get(server, "/gate?port=#{gate.port}") } }
+          inside = Array.new(2) { gate.arrival }
+          stopping = Thread.new { server.stop }
+          server.await_stderr(/draining/)
+          inside.each(&:close)
+          assert_equal ['"let go"'] * 2, held.map(&:value)
+          assert_predicate stopping.value, :success?
+          AppEvents::Reader.new(@events).await("stopped", "left")
+        end
+      end
+    end
+  end
+
+  def test_a_reload_serves_new_code
+    serve(options: %w[--scheduler async -w 2]) do |server|
+      assert_equal "2", get(server, "/barrier")
+      File.write(server.in_directory("config.ru"), <<~RACKUP)
+        require "async"
+        run ->(_env) { [200, {}, [Async { Async::Task.current.class.name }.wait]] }
+      RACKUP
+      Process.kill("HUP", server.processes.first)
+      await("new code", server) { get(server, "/barrier") == "Async::Task" }
+    end
+  end
+
+  def test_without_the_gem_a_line_says_what_to_write
+    _, error, status = Open3.capture3(*ServerProcess::NEVERBLOCK, "--scheduler", "async", "-p", "0",
+                                      "-C", "-", stdin_data: "", chdir: hello)
+    refute_predicate status, :success?
+    assert_equal <<~TEXT, error
+      neverblock: scheduler async needs the gem async: write `gem "async", "~> 2.24"` in the Gemfile, and run bundle install
+    TEXT
+  end
+
+  private
+
+  def serve(options:, &block)
+    @events = File.join(Dir.mktmpdir("neverblock-events"), "events")
+    env = ENV_OF_CHILDREN.merge("NB_TEST_EVENTS" => @events)
+    ServerProcess.run(SchedulerAsyncTests::APP, options: options, env: env, &block)
+  ensure
+    FileUtils.rm_rf(File.dirname(@events))
+  end
+
+  def hello
+    Dir.mktmpdir("neverblock-test").tap do |directory|
+      File.write(File.join(directory, "config.ru"), HELLO)
+    end
   end
 end

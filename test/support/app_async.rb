@@ -10,10 +10,10 @@ require "async/condition"
 require "async/notification"
 require "async/queue"
 require "async/semaphore"
-require "async/variable"
 require "async/http/internet"
 require "json"
 require "rack/utils"
+require "socket"
 
 require_relative "app_events"
 
@@ -24,7 +24,6 @@ class AsyncApp
     @meetings = Hash.new do |all, tag|
       all[tag] = { condition: Async::Condition.new, inside: 0 }
     end
-    @opened = Hash.new { |all, tag| all[tag] = Async::Variable.new }
     @slots = Async::Semaphore.new(2)
   end
 
@@ -58,18 +57,19 @@ class AsyncApp
     meeting[:inside]
   end
 
-  # Waits for /open with the same tag.
+  # Until it is ended from outside.
   def held(_env, query)
     AppEvents.put("held", query["tag"])
-    @opened[query["tag"]].wait
+    Async::Condition.new.wait
   rescue NeverBlock::Error => e
     AppEvents.put("ended", query["tag"], by: e.class.name)
     raise
   end
 
-  def open(_env, query)
-    @opened[query["tag"]].resolve("opened")
-    "open"
+  # Until the test lets it go (support/gate.rb).
+  def gate(_env, query)
+    Async { TCPSocket.open("127.0.0.1", query["port"].to_i, &:read) }.wait
+    "let go"
   end
 
   # Each child waits for the request, which waits for it.
