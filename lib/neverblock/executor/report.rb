@@ -81,12 +81,14 @@ module NeverBlock
       line ? "; at #{line}" : ""
     end
 
-    # Logs an error that was raised into the thread while it ran no request.
+    # Logs an error that was raised into the thread while it ran no request, or one of a task of
+    # Async's, which is no StandardError there.
     # @param error [Exception]
     # @return [void]
     def report_stray(error)
-      log&.error("raised into the executor's thread from outside while it ran no request; " \
-                 "requests go on", error)
+      whose = "raised into the executor's thread from outside while it ran no request"
+      whose = "a task of Async has ended" if error.is_a?(ScriptError)
+      log&.error("#{whose}; requests go on", error)
     end
 
     # Logs, in one line, that there was no fiber for a request.

@@ -163,16 +163,15 @@ static void open_ports(nb_executor *executor, nb_link *link) {
 
 /* Executor.new(owner, app, fibers: 1024, log: nil, slice_ms: nil, helps: nil, lane: nil, stalls:
    nil, places: nil, early_hints: false, request_times: false, server_timing: false, sendfile:
-   false, accel: nil, async: false). owner: an Engine before its start; in a worker a Link. fibers: requests that
-   run at once, at most. log: a NeverBlock::Log. slice_ms: as Scheduler#slice_ms=. helps: the
-   Executor of the same process whose spare this is; both together run no more requests than that
-   one may. lane: of an Engine, the lane whose thread this is. stalls, places: what
+   false, accel: nil, async: false). owner: an Engine before its start; in a worker a Link. fibers:
+   requests that run at once, at most. log: a NeverBlock::Log. slice_ms: as Scheduler#slice_ms=.
+   helps: the Executor of the same process whose spare this is; both together run no more requests
+   than that one may. lane: of an Engine, the lane whose thread this is. stalls, places: what
    NeverBlock::Stalls gathers. early_hints: env has rack.early_hints. request_times:
    rack.response_finished finds neverblock.time in env. server_timing: as the setting. sendfile:
    X-Sendfile names files. accel: the mapping of X-Accel-Redirect. async: requests are tasks of
-   Async. Raises NeverBlock::Error when
-   the engine has started or is closed, and Errno::EMFILE when there is no descriptor for its
-   scheduler. */
+   Async. Raises NeverBlock::Error when the engine has started or is closed, and Errno::EMFILE when
+   there is no descriptor for its scheduler. */
 static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     VALUE owner, app, keywords;
     nb_executor *executor = get(self);
