@@ -19,7 +19,7 @@ module NeverBlock
       OURS = %i[
         block unblock kernel_sleep io_wait io_read io_write io_pread io_pwrite io_close io_select
         process_wait address_resolve timeout_after fiber_interrupt blocking_operation_wait
-        cancellable yield_lock
+        cancellable pin shield yield_lock
       ].freeze
       private_constant :OURS
 
