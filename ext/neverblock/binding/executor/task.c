@@ -32,8 +32,8 @@
 #define DEADLINE_LOCAL "__neverblock_deadline"
 
 static VALUE fiber_error_class, input_error_class;
-static ID id_request_fiber, id_call, id_close, id_report, id_keys, id_clear, id_storage, id_deadline, id_open, id_unbegun, id_cancelled,
-    id_dropped;
+static ID id_request_fiber, id_call, id_close, id_report, id_keys, id_clear, id_storage, id_deadline, id_open,
+    id_unbegun, id_cancelled, id_dropped;
 
 void nb_task_mark(const nb_task *task) {
     rb_gc_mark(task->fiber);
@@ -496,8 +496,8 @@ static VALUE task_main(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, argument)) {
     return Qnil;
 }
 
-/* The fiber of a lane's thread is a blocking one, for which no scheduler is asked. That of a task of
-   Async's serves one request. */
+/* The fiber of a lane's thread is a blocking one, for which no scheduler is asked. That of a task
+   of Async's serves one request. */
 static VALUE new_fiber(nb_task *task) {
     VALUE options = rb_hash_new();
     rb_hash_aset(options, ID2SYM(rb_intern("blocking")), task->executor->lane ? Qtrue : Qfalse);

@@ -125,9 +125,9 @@ static void raise_later(nb_scheduler *scheduler, VALUE fiber, VALUE exception) {
     rb_ary_push(scheduler->deferred, rb_assoc_new(fiber, exception));
 }
 
-/* raise_to(fiber, *arguments of raise) -> true: it was raised in the fiber's wait, and the fiber has
-   run until it next waits. false: it will be raised there, or in the next wait. nil: the fiber does
-   not wait here. */
+/* raise_to(fiber, *arguments of raise) -> true: it was raised in the fiber's wait, and the fiber
+   has run until it next waits. false: it will be raised there, or in the next wait. nil: the fiber
+   does not wait here. */
 static VALUE scheduler_raise_to(int argc, VALUE *argv, VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     rb_check_arity(argc, 1, 4);

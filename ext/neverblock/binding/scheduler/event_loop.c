@@ -472,8 +472,7 @@ static void bound_passed(nb_scheduler *scheduler, nb_alarm *alarm) { (void)sched
 
 static void hosted_sleep(nb_scheduler *scheduler, hosted_turn *turn) {
     int64_t began_ns = nb_clock_monotonic_ns(), ran_ns = nb_clock_thread_ns();
-    if (turn->until_ns != INT64_MAX &&
-        nb_timers_arm(&scheduler->timers, &turn->bound.timer, turn->until_ns) != NB_OK)
+    if (turn->until_ns != INT64_MAX && nb_timers_arm(&scheduler->timers, &turn->bound.timer, turn->until_ns) != NB_OK)
         rb_memerror();
     loop_sleep(scheduler, scheduler->attached);
     nb_timers_disarm(&scheduler->timers, &turn->bound.timer);
