@@ -148,13 +148,14 @@ module SchedulerAsyncTests
     assert_equal "NeverBlock::ClientGone", events.await("ended", tag).first["by"]
   end
 
+  # A Condition of newer versions has a Thread::Queue.
   def test_fibers_json_tells_what_requests_wait_for
     tag = new_tag
     connect do |client|
       client.get("/held?tag=#{tag}")
       events.await("held", tag)
       Patience.await("the request's wait") do
-        fibers("/held").any? { |fiber| fiber.dig("waits_for", "kind") == "fibers" }
+        fibers("/held").any? { |fiber| %w[fibers queue].include?(fiber.dig("waits_for", "kind")) }
       end
     end
     events.await("ended", tag)
@@ -193,7 +194,7 @@ class SchedulerAsyncTest < ServerProcessCase
         File.write(fifo, "over")
         assert_equal 200, waiting.value.status
       end
-      assert_equal %w["over"], answers.map(&:body)
+      assert_equal "\"over\"", answers.first.body
     end
   end
 end

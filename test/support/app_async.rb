@@ -232,12 +232,12 @@ class AsyncApp
     reader, writer = IO.pipe
     pid = fork do
       reader.close
-      writer.write(Marshal.dump([Fiber.scheduler.nil?, Async::Task.current?.nil?, sleep(0)]))
+      writer.write(JSON.generate([Fiber.scheduler.nil?, Async::Task.current?.nil?, sleep(0)]))
       writer.close
       exit!(0)
     end
     writer.close
-    found = Marshal.load(reader.read)
+    found = JSON.parse(reader.read)
     Process.wait(pid)
     [found, `printf shell`]
   end

@@ -15,7 +15,9 @@ module NeverBlock
         current = Fiber.scheduler
         ours = Scheduler::Above.beneath(current)
         return super unless ours&.inside?
-        raise Error, SetScheduler.refusal(scheduler) unless scheduler.nil? || scheduler.equal?(current)
+        unless scheduler.nil? || scheduler.equal?(current)
+          raise Error, SetScheduler.refusal(scheduler)
+        end
 
         ours.run unless scheduler
         scheduler

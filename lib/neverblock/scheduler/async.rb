@@ -25,7 +25,9 @@ module NeverBlock
 
       OURS.each do |name|
         if Scheduler.method_defined?(name)
-          define_method(name) { |*arguments, &block| @neverblock.public_send(name, *arguments, &block) }
+          define_method(name) do |*arguments, &block|
+            @neverblock.public_send(name, *arguments, &block)
+          end
         elsif method_defined?(name)
           undef_method(name)
         end
@@ -68,10 +70,10 @@ module NeverBlock
         Fiber.current.async_task = nil
       end
 
-      # Hook of Fiber.schedule: the fiber of a new task.
+      # Hook of Fiber.schedule: the fiber of a new task, which has Async's words.
       # @return [Fiber]
-      def fiber(storage: nil, blocking: nil, **options, &block)
-        super(**options, &Carry.scheduled(block))
+      def fiber(**options, &block)
+        super(**options.except(:blocking, :storage), &Carry.scheduled(block))
       end
 
       # Called by the executor for each request.

@@ -189,6 +189,9 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
     scheduler->deferred = Qnil;
     scheduler->expecting = Qnil;
     scheduler->starter = (nb_starter){Qnil, Qnil, Qnil};
+    nb_scheduler_set_above(scheduler, Qnil);
+    scheduler->relay = Qnil;
+    scheduler->relayed = NULL;
     scheduler->attached = false;
     scheduler->sleeper.sleeping = false;
     atomic_store_explicit(&scheduler->sleeper.asleep, false, memory_order_relaxed);
