@@ -77,7 +77,7 @@ SOURCES = {
     timeslice_state wait watches
   ],
   "binding/fibers" => %w[frames pin resume root start transfer],
-  "binding/scheduler" => %w[event_loop limit park scheduler],
+  "binding/scheduler" => %w[beneath event_loop limit park scheduler],
   "binding/timeslices" => %w[interrupt timeslice timeslice_job timeslice_lock timeslice_look],
   "binding/hooks" => %w[
     closing descriptor_about fiber_hooks file_io hooks io mutex process resolve timeout

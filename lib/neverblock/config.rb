@@ -85,6 +85,8 @@ module NeverBlock
     # @return [Boolean] whether there are lanes that no route declares: for objects of the
     #   application that need one, and for request classes that have stalled
     attr_reader :own_lanes
+    # @return [Boolean] whether requests are tasks of the gem async
+    attr_reader :async
 
     # @return [Files] the folders and rules of the file server
     attr_reader :files
@@ -114,6 +116,7 @@ module NeverBlock
     # @param early_hints [Boolean] default false
     # @param server_timing [Boolean, String] default false
     # @param own_lanes [Boolean] default true; false: the application is not safe on several threads
+    # @param async [Boolean] default false; true: requests are tasks of the gem async
     # @param learn_lanes [Boolean] whether request classes that have stalled run on a lane; default
     #   true
     # @param routes [Array<Route, Array(String, Hash)>] see Route.read; default none
@@ -133,7 +136,7 @@ module NeverBlock
                    stall_trace: Catalog[:"executor.stall_trace"].default,
                    spool_directory: nil, poller: nil,
                    log_fd: 2, log_format: :text, log_requests: false,
-                   early_hints: false, server_timing: false, own_lanes: true,
+                   early_hints: false, server_timing: false, own_lanes: true, async: false,
                    learn_lanes: Catalog[:learn_lanes].default,
                    routes: [], files: {}, secure: Secure.new, redirect_https: false,
                    compressed_types: [], report: nil, on_download: [],
@@ -160,6 +163,7 @@ module NeverBlock
       @early_hints = Catalog[:early_hints].read(early_hints)
       @server_timing = Catalog[:server_timing].read(server_timing)
       @own_lanes = own_lanes
+      @async = async
       @learn_lanes = learn_lanes
       @routes = routes.map { |route| Catalog[:route].read(route) }.freeze
       @compressed_types = compressed_types.dup.freeze
@@ -183,7 +187,8 @@ module NeverBlock
 
     # @return [Hash{Symbol => Object}] keywords for a native executor
     def executor_options
-      { slice_ms: slice_ms, **(early_hints ? { early_hints: true } : {}),
+      { slice_ms: slice_ms, **(async ? { async: true } : {}),
+        **(early_hints ? { early_hints: true } : {}),
         **(logs_times? ? { request_times: true } : {}),
         **(server_timing ? { server_timing: server_timing } : {}), **files.executor_options }
     end

@@ -22,6 +22,7 @@
 require "neverblock/boot/limits"
 require "neverblock/errors"
 require "neverblock/boot/native"
+require "neverblock/scheduler/above"
 require "neverblock/scheduler/heap"
 require "neverblock/scheduler/sockets"
 

@@ -119,10 +119,10 @@ module NeverBlock
             "run EM.run in a thread of its own (`after_fork` with workers), or use a client " \
             "without it"),
         row("async", [">= 0"], :note, :loop,
-            "has its own scheduler: `Async { }` or `Sync { }` in a request takes one of " \
-            "NB.offload's threads until its block has ended",
-            "plain Ruby inside a request (NB.all runs several things together), or more " \
-            "`executor { offload_threads }`")
+            "has its own scheduler: without `scheduler :async`, `Async { }` or `Sync { }` in a " \
+            "request takes one of NB.offload's threads until its block has ended",
+            "`scheduler :async` for an application that is written with it, or plain Ruby inside " \
+            "a request (NB.all runs several things together)")
       ].freeze
 
       # They work as on threads, with one thing to know.

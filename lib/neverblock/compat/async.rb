@@ -37,7 +37,7 @@ module NeverBlock
 
       # @return [Boolean] whether the caller is in our loop, and in no task of Async's
       def self.apart?
-        NeverBlock.neverblocking? && Compat.scheduler && !::Async::Task.current?
+        NeverBlock.neverblocking? && Fiber.scheduler.is_a?(Scheduler) && !::Async::Task.current?
       end
     end
   end

@@ -14,9 +14,14 @@ module NeverBlock
       INSPECT = Fiber.instance_method(:inspect)
       private_constant :INSPECT
 
+      # Ruby's own.
+      RUBYS = Fiber.instance_method(:raise)
+
       # @return [nil] of a waiting fiber: the exception is not raised yet
       def raise(*arguments, **options)
         scheduler = options.empty? ? Compat.scheduler : nil
+        above = Fiber.scheduler unless scheduler
+        return above.raise(self, *arguments, **options) if above.is_a?(Scheduler::Above)
         return super unless scheduler
 
         # false: the fiber was woken, and has to return from that wait first.

@@ -28,12 +28,13 @@ module NeverBlock
         # While a child has a connection open too, its client does not see that the server has
         # closed it.
         Engine.after_fork
-        leave_scheduler if Fiber.scheduler.is_a?(Scheduler)
+        leave_scheduler(Fiber.scheduler) if Scheduler::Above.beneath(Fiber.scheduler)
         closing.each(&:close)
         closing.clear
       end
 
-      def self.leave_scheduler
+      def self.leave_scheduler(scheduler)
+        scheduler.leave_in_child if scheduler.is_a?(Scheduler::Above)
         SET_SCHEDULER.call(nil)
         ObjectSpace.each_object(Thread::Mutex) do |mutex|
           Scheduler.unlock_abandoned(mutex) if mutex.locked? && !mutex.owned?

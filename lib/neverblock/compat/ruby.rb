@@ -77,11 +77,13 @@
 
 module NeverBlock
   module Compat
-    # @return [Scheduler, nil] the scheduler of the current fiber, if it is ours and the fiber may
-    #   park
+    # @return [Scheduler, nil] the scheduler of the current fiber, if it is ours or ours is beneath
+    #   it, and the fiber may park
     def self.scheduler
       scheduler = Fiber.current_scheduler
-      scheduler if scheduler.is_a?(Scheduler)
+      return scheduler if scheduler.nil? || scheduler.is_a?(Scheduler)
+
+      Scheduler::Above.beneath(scheduler)
     end
 
     # Calls the block, in which no time slice of the fiber ends. A deadline is then raised only in

@@ -12,9 +12,12 @@ module NeverBlock
     module SetScheduler
       # @raise [Error] for another scheduler, in a fiber of our loop
       def set_scheduler(scheduler)
-        ours = Fiber.scheduler
-        return super unless ours.is_a?(Scheduler) && ours.inside?
-        raise Error, SetScheduler.refusal(scheduler) unless scheduler.nil? || scheduler.equal?(ours)
+        current = Fiber.scheduler
+        ours = Scheduler::Above.beneath(current)
+        return super unless ours&.inside?
+        unless scheduler.nil? || scheduler.equal?(current)
+          raise Error, SetScheduler.refusal(scheduler)
+        end
 
         ours.run unless scheduler
         scheduler

@@ -174,8 +174,8 @@ module NeverBlock
                      "send_early_hints)"),
         option(:scheduler, RUN, Type::Choice.new(:native, :async),
                default: :native, flags: %w[--scheduler], argument: "NAME",
-               later: "native is what there is", works: [:native],
-               help: "the Fiber::Scheduler that runs requests"),
+               help: "the Fiber::Scheduler that runs requests; async: each is a task of the gem " \
+                     "async, and cooperative is on, see moving.md"),
         option(:cooperative, RUN, FLAG,
                default: false, flags: %w[--cooperative],
                help: "for an application that is not safe on several threads: fibers switch " \

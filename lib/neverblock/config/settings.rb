@@ -70,13 +70,16 @@ module NeverBlock
       end
 
       # A cooperative application gets no time slices, no spare executors and no lanes of its own.
+      # One written with Async is such an application: its objects are not safe on several threads.
       def executing
-        cooperative = self[:cooperative]
+        async = self[:scheduler] == :async
+        cooperative = self[:cooperative] || async
         { slice_ms: (self[:"executor.slice_ms"] unless cooperative),
           spares: cooperative ? 0 : self[:"executor.spares"],
           stall_ms: self[:"executor.stall_ms"],
           stall_trace: self[:"executor.stall_trace"],
           own_lanes: !cooperative,
+          async: async,
           learn_lanes: self[:learn_lanes] }
       end
 

@@ -6,6 +6,7 @@
 require "stringio"
 require "neverblock/boot/limits"
 require "neverblock/verbs/deadline/of_request"
+require "neverblock/executor/async"
 require "neverblock/executor/dropped_fields"
 require "neverblock/executor/interruption"
 require "neverblock/log/characters"
@@ -92,12 +93,14 @@ module NeverBlock
       line ? "; at #{line}" : ""
     end
 
-    # Logs an error that was raised into the thread while it ran no request.
+    # Logs an error that was raised into the thread while it ran no request, or one of a task of
+    # Async's, which is no StandardError there.
     # @param error [Exception]
     # @return [void]
     def report_stray(error)
-      log&.error("raised into the executor's thread from outside while it ran no request; " \
-                 "requests go on", error)
+      whose = "raised into the executor's thread from outside while it ran no request"
+      whose = "a task of Async has ended" if error.is_a?(ScriptError)
+      log&.error("#{whose}; requests go on", error)
     end
 
     # Logs, in one line, that there was no fiber for a request.

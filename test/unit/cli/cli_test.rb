@@ -72,7 +72,6 @@ class CLITest < Minitest::Test
     "--public" => "--public takes a value: --public DIR",
     "--sendfile-root" => "--sendfile-root takes a value: --sendfile-root DIR",
     "--algorithm fast" => "--algorithm must be auto, eba, enba or sba; got \"fast\"",
-    "--scheduler async" => "--scheduler async is not supported yet",
     "-b https://127.0.0.1:443?key=k" => "key stands before its certificate; begin with cert=FILE",
     "--admin https://127.0.0.1:9293" => "the admin pages have no TLS",
     "status --admin=https://127.0.0.1:9293" => "the admin pages have no TLS",

@@ -57,10 +57,13 @@ class CatalogTest < Minitest::Test
   end
 
   def test_what_does_not_work_yet_says_so_and_what_works_of_it_is_taken
-    scheduler = Catalog[:scheduler]
-    assert_equal :native, scheduler.read("native", "--scheduler")
-    error = assert_raises(NeverBlock::NotYetError) { scheduler.read(:async) }
-    assert_equal "scheduler async is not supported yet; native is what there is", error.message
+    tides = NeverBlock::Config::Option.new(
+      name: :tides, type: NeverBlock::Config::Type::Choice.new(:low, :high),
+      later: "low is what there is", works: [:low]
+    )
+    assert_equal :low, tides.read("low", "--tides")
+    error = assert_raises(NeverBlock::NotYetError) { tides.read(:high) }
+    assert_equal "tides high is not supported yet; low is what there is", error.message
   end
 
   def test_flags_and_nil_are_numbers_for_the_engine

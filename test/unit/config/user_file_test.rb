@@ -170,7 +170,7 @@ class UserFileTest < Minitest::Test
       1, "unknown setting worker_timeout; did you mean timeouts { worker }?"
     ],
     "threads 5, 5\n" => [1, "unknown setting threads; did you mean fibers?"],
-    "scheduler :async\n" => [1, "scheduler async is not supported yet"],
+    "scheduler :fibers\n" => [1, "scheduler must be native or async; got :fibers"],
     "cancel_on_disconnect 1.5\n" => [1, "cancel_on_disconnect must be true or false; got 1.5"],
     "timeouts { request 0 }\n" => [1, "timeouts request must be a number of seconds from 0.001"],
     "timeouts { request \"3 s\" }\n" => [

@@ -48,6 +48,7 @@ static void executor_mark(void *pointer) {
     rb_gc_mark(executor->app);
     rb_gc_mark(executor->log);
     rb_gc_mark(executor->scheduler);
+    rb_gc_mark(executor->above);
     rb_gc_mark(executor->thread);
     rb_gc_mark(executor->helped);
     rb_gc_mark(executor->deadline_class);
@@ -118,7 +119,7 @@ static VALUE executor_allocate(VALUE class) {
     executor->self = self;
     executor->env = &object->env;
     executor->owner = executor->app = executor->log = executor->scheduler = executor->thread = executor->helped = Qnil;
-    executor->deadline_class = executor->fiber_state = executor->stalls = Qnil;
+    executor->above = executor->deadline_class = executor->fiber_state = executor->stalls = Qnil;
     executor->server_timing = Qfalse;
     executor->env->listeners = executor->env->template = executor->env->no_input = executor->env->string_io = Qnil;
     executor->env->file_class = Qnil;
@@ -165,15 +166,15 @@ static void open_ports(nb_executor *executor, nb_link *link) {
 
 /* Executor.new(owner, app, fibers: 1024, log: nil, slice_ms: nil, helps: nil, lane: nil, stalls:
    nil, places: nil, early_hints: false, request_times: false, server_timing: false, sendfile:
-   false, accel: nil). owner: an Engine before its start; in a worker a Link. fibers: requests that
-   run at once, at most. log: a NeverBlock::Log. slice_ms: as Scheduler#slice_ms=. helps: the
-   Executor of the same process whose spare this is; both together run no more requests than that
-   one may. lane: of an Engine, the lane whose thread this is. stalls, places: what
+   false, accel: nil, async: false). owner: an Engine before its start; in a worker a Link. fibers:
+   requests that run at once, at most. log: a NeverBlock::Log. slice_ms: as Scheduler#slice_ms=.
+   helps: the Executor of the same process whose spare this is; both together run no more requests
+   than that one may. lane: of an Engine, the lane whose thread this is. stalls, places: what
    NeverBlock::Stalls gathers. early_hints: env has rack.early_hints. request_times:
    rack.response_finished finds neverblock.time in env. server_timing: as the setting. sendfile:
-   X-Sendfile names files. accel: the mapping of X-Accel-Redirect. Raises NeverBlock::Error when
-   the engine has started or is closed, and Errno::EMFILE when there is no descriptor for its
-   scheduler. */
+   X-Sendfile names files. accel: the mapping of X-Accel-Redirect. async: requests are tasks of
+   Async. Raises NeverBlock::Error when the engine has started or is closed, and Errno::EMFILE when
+   there is no descriptor for its scheduler. */
 static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     VALUE owner, app, keywords;
     nb_executor *executor = get(self);
@@ -207,6 +208,8 @@ static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     executor->owner = owner;
     executor->app = app;
     executor->fibers_max = executor->lane ? 1 : (uint32_t)fibers;
+    if (executor->lane == 0 && RTEST(keyword(keywords, "async", Qfalse)))
+        executor->above = rb_funcall(self, rb_intern("scheduler_above"), 1, executor->scheduler);
     atomic_store_explicit(&nb_executor_figures_of(executor)->fibers_limit, executor->fibers_max, memory_order_relaxed);
     /* Takes the scheduler's descriptors before clients can take the last ones, and memory for what
        goes on when fibers have taken all. */
@@ -224,12 +227,20 @@ static void add_listeners(nb_executor *executor) {
     }
 }
 
-static VALUE run_scheduler(VALUE scheduler) {
-    nb_scheduler_run(scheduler);
+static VALUE run_scheduler(VALUE self) {
+    const nb_executor *executor = get(self);
+    if (!NIL_P(executor->above)) return rb_funcall(executor->above, rb_intern("serve"), 0);
+    nb_scheduler_run(executor->scheduler);
     return Qnil;
 }
 
 static VALUE report_stray(VALUE self) { return rb_funcall(self, rb_intern("report_stray"), 1, rb_errinfo()); }
+
+/* A task of Async's ends its scheduler's loop with an error that is no StandardError. */
+static bool goes_on(const nb_executor *executor, VALUE error) {
+    if (rb_obj_is_kind_of(error, rb_eStandardError)) return true;
+    return !NIL_P(executor->above) && rb_obj_is_kind_of(error, rb_eScriptError);
+}
 
 /* Runs the loop. An error that is raised into the thread from outside (Thread#raise, as
    rack-timeout does) while no request runs is logged, and requests go on. What is no StandardError,
@@ -237,9 +248,9 @@ static VALUE report_stray(VALUE self) { return rb_funcall(self, rb_intern("repor
 static void run_on(nb_executor *executor) {
     for (;;) {
         int tag = 0, report_tag = 0;
-        rb_protect(run_scheduler, executor->scheduler, &tag);
+        rb_protect(run_scheduler, executor->self, &tag);
         if (tag == 0) return;
-        if (!rb_obj_is_kind_of(rb_errinfo(), rb_eStandardError)) rb_jump_tag(tag);
+        if (!goes_on(executor, rb_errinfo())) rb_jump_tag(tag);
         rb_protect(report_stray, executor->self, &report_tag);
         if (report_tag != 0) rb_jump_tag(report_tag);
         rb_set_errinfo(Qnil);
@@ -252,6 +263,11 @@ static void ring_all(nb_executor *executor) {
     }
 }
 
+/* What Ruby knows as the scheduler of its thread. */
+static VALUE scheduler_of_thread(const nb_executor *executor) {
+    return NIL_P(executor->above) ? executor->scheduler : executor->above;
+}
+
 static VALUE run_body(VALUE self) {
     nb_executor *executor = get(self);
     nb_executor_begin_running(executor);
@@ -262,7 +278,7 @@ static VALUE run_body(VALUE self) {
     nb_executor_attach(executor);
     if (!executor->server) nb_executor_figures_begin(executor);
     if (executor->figures) nb_executor_figures_tell(executor, nb_scheduler_clock(executor->scheduler));
-    if (executor->lane == 0) rb_fiber_scheduler_set(executor->scheduler);
+    if (executor->lane == 0) rb_fiber_scheduler_set(scheduler_of_thread(executor));
     if (executor->lane == 0 && executor->slice_ms > 0) nb_scheduler_timeslice(executor->scheduler, executor->slice_ms);
     nb_executor_ask_for_more(executor);
     ring_all(executor);
@@ -289,7 +305,8 @@ static VALUE run_end(VALUE self) {
     nb_scheduler_timeslice(executor->scheduler, 0);
     if (executor->server) nb_engine_leave(executor->owner);
     if (!executor->finished) nb_scheduler_abandon(executor->scheduler);
-    if (rb_fiber_scheduler_get() == executor->scheduler) rb_fiber_scheduler_set(Qnil);
+    if (!NIL_P(executor->above) && !executor->finished) rb_funcall(executor->above, rb_intern("abandon"), 0);
+    if (rb_fiber_scheduler_get() == scheduler_of_thread(executor)) rb_fiber_scheduler_set(Qnil);
     if (!NIL_P(ending)) rb_funcall(ending, rb_intern("join"), 0);
     return Qnil;
 }

@@ -32,8 +32,8 @@
 #define DEADLINE_LOCAL "__neverblock_deadline"
 
 static VALUE fiber_error_class, input_error_class;
-static ID id_call, id_close, id_report, id_keys, id_clear, id_storage, id_deadline, id_open, id_unbegun, id_cancelled,
-    id_dropped, id_report_untold;
+static ID id_request_fiber, id_call, id_close, id_report, id_keys, id_clear, id_storage, id_deadline, id_open,
+    id_unbegun, id_cancelled, id_dropped, id_report_untold;
 
 void nb_task_mark(const nb_task *task) {
     rb_gc_mark(task->fiber);
@@ -512,10 +512,15 @@ static void look_for_room(nb_executor *executor) {
 static VALUE task_main(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, argument)) {
     nb_task *task = (nb_task *)argument;
     VALUE executor = task->executor->self; /* on this stack it keeps the task alive */
+    bool once = !NIL_P(task->executor->above);
+    if (once && !task->busy) {
+        end_fiber(task);
+        return Qnil;
+    }
     look_for_room(task->executor);
     do {
         serve(task);
-        if (!scrubbed(task)) {
+        if (once || !scrubbed(task)) {
             forget_with_fiber(task);
             break;
         }
@@ -525,14 +530,16 @@ static VALUE task_main(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, argument)) {
     return Qnil;
 }
 
-/* The fiber of a lane's thread is a blocking one, for which no scheduler is asked. */
+/* The fiber of a lane's thread is a blocking one, for which no scheduler is asked. That of a task
+   of Async's serves one request. */
 static VALUE new_fiber(nb_task *task) {
     VALUE options = rb_hash_new();
     rb_hash_aset(options, ID2SYM(rb_intern("blocking")), task->executor->lane ? Qtrue : Qfalse);
 #ifdef HAVE_RB_FIBER_NEW_STORAGE
     rb_hash_aset(options, ID2SYM(rb_intern("storage")), Qnil);
 #endif
-    VALUE body = rb_proc_new(task_main, (VALUE)task);
+    VALUE body = rb_proc_new(task_main, (VALUE)task), above = task->executor->above;
+    if (!NIL_P(above)) return rb_funcall_with_block(above, id_request_fiber, 0, NULL, body);
     return nb_fiber_make(body, options);
 }
 
@@ -621,6 +628,7 @@ void nb_task_define(void) {
     rb_gc_register_address(&input_error_class);
     input_error_class = rb_path2class("NeverBlock::InputError");
     id_call = rb_intern("call");
+    id_request_fiber = rb_intern("request_fiber");
     id_deadline = rb_intern(DEADLINE_LOCAL);
     id_open = rb_intern("@open");
     id_close = rb_intern("close");

@@ -45,6 +45,7 @@ bool nb_pin_covers(const nb_wait *wait) {
         return mode == mode_all;
     case NB_WAIT_PARK:
     case NB_WAIT_SPAWN:
+    case NB_WAIT_TRANSFER:
     case NB_WAIT_PREEMPTED:
         return false;
     }

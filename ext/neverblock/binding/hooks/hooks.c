@@ -16,6 +16,7 @@
 #include "binding/hooks/process.h"
 #include "binding/hooks/resolve.h"
 #include "binding/hooks/timeout.h"
+#include "binding/scheduler/beneath.h"
 #include "binding/scheduler/park.h"
 #include "binding/timeslices/interrupt.h"
 #include "binding/timeslices/timeslice.h"
@@ -39,6 +40,7 @@ void nb_hooks_define(VALUE module) {
     nb_mutex_define(klass);
     nb_start_define();
     nb_park_define(klass);
+    nb_beneath_define(klass);
     nb_process_define(klass);
     nb_timeout_define(klass);
     nb_root_define(klass);

@@ -20,6 +20,7 @@
 struct nb_executor {
     VALUE self, owner, app, log, scheduler, deadline_class,
         fiber_state;   /* owner: of the channel, an Engine or a Link */
+    VALUE above;       /* the Fiber::Scheduler above ours, whose tasks requests are, or nil */
     VALUE thread;      /* that runs it */
     nb_server *server; /* while it runs for an engine of this process; else NULL */
     bool guest;        /* it may run the I/O loop's turns (server/lease.h) */

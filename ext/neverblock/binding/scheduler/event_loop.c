@@ -70,6 +70,14 @@ static void resume_wait(nb_wait *wait) {
     wait->state = NB_RESUMED;
 }
 
+void nb_event_loop_take(nb_wait *wait) {
+    nb_scheduler *scheduler = wait->scheduler;
+    if (nb_accounting(scheduler)) nb_accounting_passed(scheduler, nb_event_loop_clock(scheduler));
+    resume_wait(wait);
+    scheduler->now_fresh = false;
+    scheduler->switches++;
+}
+
 void nb_event_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait) {
     if (scheduler->attached) nb_event_loop_stamp(scheduler, nb_event_loop_now(scheduler));
     nb_accounting_switched(scheduler, scheduler->now_ns);
@@ -316,26 +324,30 @@ static void resume_preempted(nb_scheduler *scheduler) {
     scheduler->preempted_resumed_ns = nb_event_loop_now(scheduler);
 }
 
-static void run_turn(nb_scheduler *scheduler, const nb_wait *until) {
+/* The part of a turn before its sleep. True: the source had something. */
+static bool run_ready(nb_scheduler *scheduler, const nb_wait *until) {
     bool with_source = scheduler->attached && until == NULL;
     bool fed = with_source && scheduler->source.drain(scheduler->source.owner);
     if (scheduler->pending_tag == 0) run_pass(scheduler, until);
     nb_heap_turn(&scheduler->heap, scheduler->parked.count, !nb_list_empty(&scheduler->preempted));
-    with_source = with_source && scheduler->attached;
-    if (with_source) scheduler->source.turn_end(scheduler->source.owner);
+    if (with_source && scheduler->attached) scheduler->source.turn_end(scheduler->source.owner);
     raise_pending(scheduler);
 
     nb_event_loop_expire(scheduler);
     if (nb_inbox_pending(scheduler->inbox)) drain_inbox(scheduler);
     let_others_run(scheduler);
+    return fed;
+}
 
+static void run_turn(nb_scheduler *scheduler, const nb_wait *until) {
+    bool fed = run_ready(scheduler, until);
     if (until && until->state != NB_WAITING) return;
     if (!nb_list_empty(&scheduler->preempted)) {
         resume_preempted(scheduler);
     } else if (!nb_list_empty(&scheduler->ready) || (fed && scheduler->watches.count > 0)) {
         busy_poll(scheduler);
     } else if (until || !nothing_left(scheduler)) {
-        loop_sleep(scheduler, with_source);
+        loop_sleep(scheduler, scheduler->attached && until == NULL);
     }
 }
 
@@ -353,6 +365,7 @@ void nb_event_loop_pinned(nb_scheduler *scheduler, const nb_wait *wait) {
 typedef struct run_call {
     nb_scheduler *scheduler;
     nb_wait *until;
+    VALUE (*turns)(VALUE call);
     VALUE outer_loop, outer_root;
     bool outer_switched;
 } run_call;
@@ -380,11 +393,12 @@ static void end_pass(nb_scheduler *scheduler) {
 }
 
 static VALUE run_body(VALUE argument) {
-    nb_scheduler *scheduler = ((run_call *)argument)->scheduler;
+    const run_call *call = (const run_call *)argument;
+    nb_scheduler *scheduler = call->scheduler;
     int tag = 0, left = 0;
     nb_list_append_all(&scheduler->ready, &scheduler->spawners);
     do {
-        rb_protect(run_turns, argument, &tag);
+        rb_protect(call->turns, argument, &tag);
         if (tag == 0) return Qnil;
         left = nb_transfer_raised(scheduler, tag);
         end_pass(scheduler);
@@ -411,6 +425,7 @@ static VALUE run_end(VALUE argument) {
 void nb_event_loop_run(nb_scheduler *scheduler, nb_wait *until) {
     run_call call = {.scheduler = scheduler,
                      .until = until,
+                     .turns = run_turns,
                      .outer_loop = scheduler->loop_fiber,
                      .outer_root = scheduler->root,
                      .outer_switched = scheduler->switched};
@@ -418,4 +433,80 @@ void nb_event_loop_run(nb_scheduler *scheduler, nb_wait *until) {
     scheduler->switched = false;
     if (scheduler->timeslices) nb_timeslices_begin(scheduler->timeslices);
     rb_ensure(run_body, (VALUE)&call, run_end, (VALUE)&call);
+}
+
+/* --- Beneath another scheduler --- */
+
+typedef struct host_call {
+    run_call run; /* first */
+    VALUE (*body)(VALUE);
+    VALUE argument;
+} host_call;
+
+static VALUE host_body(VALUE argument) {
+    const host_call *call = (const host_call *)argument;
+    return call->body(call->argument);
+}
+
+VALUE nb_event_loop_host(nb_scheduler *scheduler, VALUE (*body)(VALUE), VALUE argument) {
+    host_call call = {.run = {.scheduler = scheduler,
+                              .outer_loop = scheduler->loop_fiber,
+                              .outer_root = scheduler->root,
+                              .outer_switched = scheduler->switched},
+                      .body = body,
+                      .argument = argument};
+    scheduler->loop_fiber = rb_fiber_current();
+    scheduler->switched = false;
+    return rb_ensure(host_body, (VALUE)&call, run_end, (VALUE)&call);
+}
+
+typedef struct hosted_turn {
+    run_call run; /* first */
+    nb_alarm bound;
+    int64_t until_ns, idle_ns;
+    bool ends; /* no sleep when the source is finished */
+} hosted_turn;
+
+/* It ends the sleep, and that is all. */
+static void bound_passed(nb_scheduler *scheduler, nb_alarm *alarm) { (void)scheduler, (void)alarm; }
+
+static void hosted_sleep(nb_scheduler *scheduler, hosted_turn *turn) {
+    int64_t began_ns = nb_clock_monotonic_ns(), ran_ns = nb_clock_thread_ns();
+    if (turn->until_ns != INT64_MAX && nb_timers_arm(&scheduler->timers, &turn->bound.timer, turn->until_ns) != NB_OK)
+        rb_memerror();
+    loop_sleep(scheduler, scheduler->attached);
+    nb_timers_disarm(&scheduler->timers, &turn->bound.timer);
+    turn->idle_ns = nb_clock_monotonic_ns() - began_ns - (nb_clock_thread_ns() - ran_ns);
+}
+
+/* A fiber that has run may have set a timer of the scheduler above, which is not in the bound. */
+static VALUE hosted_turns(VALUE argument) {
+    hosted_turn *turn = (hosted_turn *)argument;
+    nb_scheduler *scheduler = turn->run.scheduler;
+    uint64_t switches = scheduler->switches;
+    run_ready(scheduler, NULL);
+    if (scheduler->switches != switches || !nb_list_empty(&scheduler->ready)) {
+        busy_poll(scheduler);
+    } else if (!turn->ends || !scheduler->attached || !scheduler->source.finished(scheduler->source.owner)) {
+        hosted_sleep(scheduler, turn);
+    }
+    return Qnil;
+}
+
+static VALUE hosted_end(VALUE argument) {
+    hosted_turn *turn = (hosted_turn *)argument;
+    nb_scheduler *scheduler = turn->run.scheduler;
+    nb_timers_disarm(&scheduler->timers, &turn->bound.timer);
+    end_pass(scheduler);
+    scheduler->switched = false;
+    return Qnil;
+}
+
+int64_t nb_event_loop_turn(nb_scheduler *scheduler, int64_t until_ns, bool ends) {
+    hosted_turn turn = {.run = {.scheduler = scheduler, .turns = hosted_turns},
+                        .bound = {.fire = bound_passed},
+                        .until_ns = until_ns,
+                        .ends = ends};
+    rb_ensure(run_body, (VALUE)&turn, hosted_end, (VALUE)&turn);
+    return turn.idle_ns;
 }

@@ -26,6 +26,19 @@ void nb_event_loop_run(nb_scheduler *scheduler, nb_wait *wait);
 /* Serves timers, descriptors and inbox on the current fiber, and lets no other run, until the wait
    is woken. Raises. */
 void nb_event_loop_pinned(nb_scheduler *scheduler, const nb_wait *wait);
+/* The running fiber is about to transfer to the fiber of this wait, which is among the ready
+   ones. */
+void nb_event_loop_take(nb_wait *wait);
+
+/* --- beneath another scheduler (scheduler/beneath.h) --- */
+
+/* Calls the body, whose fiber is the loop fiber meanwhile, and runs turns there. Raises. */
+VALUE nb_event_loop_host(nb_scheduler *scheduler, VALUE (*body)(VALUE), VALUE argument);
+/* One turn, which sleeps until this time at most (INT64_MAX: no limit), and only where no fiber has
+   run in it. ends: it does not sleep when the source is finished. Returns for how long the thread
+   was idle. Raises. */
+int64_t nb_event_loop_turn(nb_scheduler *scheduler, int64_t until_ns, bool ends);
+
 /* Tells the source of a switch at this time; 0: of a sleep. */
 void nb_event_loop_stamp(nb_scheduler *scheduler, int64_t time_ns);
 

@@ -16,6 +16,42 @@
 
 static ID id_shield;
 
+/* NB_WAIT_SPAWN */
+typedef struct spawn_wait {
+    nb_wait wait;    /* first */
+    nb_wait *target; /* of the fiber that is gone to; NULL: it is new */
+} spawn_wait;
+
+static void go_to_spawned(const nb_wait *wait) {
+    nb_scheduler *scheduler = wait->scheduler;
+    nb_wait *target = ((const spawn_wait *)wait)->target;
+    scheduler->went_on = false;
+    if (target) nb_event_loop_take(target);
+    scheduler->root = target ? target->root : wait->spawned;
+    scheduler->resumes = NULL;
+    scheduler->serving.own = false;
+    scheduler->parks = false;
+    rb_fiber_transfer(wait->spawned, 0, NULL);
+}
+
+/* Beneath another scheduler: something that is not the loop may have transferred to the fiber. That
+   is a wake. The fiber goes on in its turn, and the one that has transferred goes on now. */
+static void go_back(nb_wait *wait, VALUE value) {
+    nb_scheduler *scheduler = wait->scheduler;
+    while (wait->state != NB_RESUMED) {
+        VALUE back = NIL_P(scheduler->relay) ? scheduler->loop_fiber : scheduler->relay;
+        scheduler->relay = Qnil;
+        if (wait->kind == NB_WAIT_TRANSFER) scheduler->relayed = wait;
+        if (wait->kind == NB_WAIT_TRANSFER && wait->state == NB_WAITING) {
+            ((nb_transfer_wait *)wait)->value = value;
+            nb_wait_wake(wait, NB_WOKEN);
+        }
+        scheduler->parks = false;
+        value = rb_fiber_transfer(back, 0, NULL);
+    }
+    if (scheduler->relayed == wait) scheduler->relayed = NULL;
+}
+
 /* A fiber without a loop fiber to go to, because it is that one or has resumed it, runs the loop
    itself. A transfer to this fiber by another (an application's own Fiber#transfer) does not end
    the wait. */
@@ -31,17 +67,11 @@ static VALUE park_body(VALUE argument) {
         nb_event_loop_run(scheduler, wait);
         return Qnil;
     }
-    if (wait->spawned) {
-        wait->scheduler->went_on = false;
-        wait->scheduler->root = wait->spawned;
-        scheduler->resumes = NULL;
-        scheduler->serving.own = false;
-        scheduler->parks = false;
-        rb_fiber_transfer(wait->spawned, 0, NULL);
-    }
+    if (wait->spawned) go_to_spawned(wait);
     while (wait->state != NB_RESUMED) {
         scheduler->parks = true;
-        rb_fiber_transfer(scheduler->loop_fiber, 0, NULL);
+        VALUE value = rb_fiber_transfer(scheduler->loop_fiber, 0, NULL);
+        if (!NIL_P(scheduler->above)) go_back(wait, value);
     }
     return Qnil;
 }
@@ -163,13 +193,14 @@ void nb_wait_preempt(nb_scheduler *scheduler) {
 typedef struct spawn_call {
     nb_scheduler *scheduler;
     VALUE fiber, outer_loop;
+    nb_wait *target;
     unsigned preempt_disabled;
     bool masked, root_shielded;
 } spawn_call;
 
 static VALUE spawn_body(VALUE argument) {
     spawn_call *call = (spawn_call *)argument;
-    nb_event_loop_switch(call->scheduler, call->fiber, NULL);
+    nb_event_loop_switch(call->scheduler, call->fiber, call->target);
     return Qnil;
 }
 
@@ -183,11 +214,12 @@ static VALUE spawn_end(VALUE argument) {
     return Qnil;
 }
 
-void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber) {
+void nb_wait_go_to(nb_scheduler *scheduler, VALUE fiber, nb_wait *target) {
     if (!scheduler->switched) {
         spawn_call call = {.scheduler = scheduler,
                            .fiber = fiber,
                            .outer_loop = scheduler->loop_fiber,
+                           .target = target,
                            .preempt_disabled = scheduler->preempt_disabled,
                            .masked = scheduler->masked,
                            .root_shielded = scheduler->root_shielded};
@@ -199,13 +231,16 @@ void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber) {
         return;
     }
 
-    nb_wait wait;
-    nb_wait_init(&wait, scheduler, NB_WAIT_SPAWN);
-    wait.spawned = fiber;
-    nb_list_append(&scheduler->spawners, &wait.link);
-    wait.state = NB_READY;
-    nb_wait_park(&wait, INT64_MAX);
+    spawn_wait spawn;
+    spawn.target = target;
+    nb_wait_init(&spawn.wait, scheduler, NB_WAIT_SPAWN);
+    spawn.wait.spawned = fiber;
+    nb_list_append(&scheduler->spawners, &spawn.wait.link);
+    spawn.wait.state = NB_READY;
+    nb_wait_park(&spawn.wait, INT64_MAX);
 }
+
+void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber) { nb_wait_go_to(scheduler, fiber, NULL); }
 
 /* --- shield --- */
 

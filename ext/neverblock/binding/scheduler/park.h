@@ -11,6 +11,15 @@
    Raises what was raised into the fiber, and NoMemoryError; the wait is out of table, timers and
    queues, and `leave` was called, in every case. */
 nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns);
+/* A wait of kind NB_WAIT_TRANSFER, which brings a value. */
+typedef struct nb_transfer_wait {
+    nb_wait wait; /* first */
+    VALUE value;
+} nb_transfer_wait;
+
+/* Lets the current fiber, which may be the loop fiber, wait while `fiber` runs until it next parks.
+   target: its wait, which is ready; NULL: the fiber is new. Raises. */
+void nb_wait_go_to(nb_scheduler *scheduler, VALUE fiber, nb_wait *target);
 /* Lets the current fiber wait while `fiber`, which is new, runs until it first parks. */
 void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber);
 /* Preempts the current fiber: it waits until its turn comes again, for nothing else. What is raised

@@ -19,6 +19,8 @@
 VALUE nb_scheduler_class;
 
 static nb_list all_schedulers = {&all_schedulers, &all_schedulers};
+/* How many of them have one above them. */
+static size_t beneath_count;
 
 static void scheduler_mark(void *data) {
     const nb_scheduler *scheduler = data;
@@ -27,6 +29,8 @@ static void scheduler_mark(void *data) {
     for (const nb_list *link = scheduler->blocks.next; link != &scheduler->blocks; link = link->next)
         rb_gc_mark(NB_LIST_ENTRY(link, nb_late, block)->fiber);
     rb_gc_mark(scheduler->loop_fiber);
+    rb_gc_mark(scheduler->above);
+    rb_gc_mark(scheduler->relay);
     rb_gc_mark(scheduler->root); /* it may have ended, and is asked whether it has */
     rb_gc_mark(scheduler->deferred);
     rb_gc_mark(scheduler->expecting);
@@ -40,6 +44,7 @@ static void scheduler_mark(void *data) {
 static void scheduler_free(void *data) {
     nb_scheduler *scheduler = data;
     nb_list_remove(&scheduler->all);
+    nb_scheduler_set_above(scheduler, Qnil);
     nb_timeslices_close(scheduler);
     if (scheduler->fork_generation == nb_fork_generation) nb_inbox_close(scheduler->inbox);
     scheduler->inbox = NULL;
@@ -79,7 +84,7 @@ static void init_lists(nb_scheduler *scheduler) {
 static VALUE scheduler_alloc(VALUE klass) {
     nb_scheduler *scheduler = nb_alloc_zero(1, sizeof *scheduler);
     if (scheduler == NULL) rb_memerror();
-    scheduler->loop_fiber = scheduler->root = Qnil;
+    scheduler->loop_fiber = scheduler->root = scheduler->above = scheduler->relay = Qnil;
     scheduler->deferred = Qnil;
     scheduler->expecting = Qnil;
     scheduler->serving.record = NB_FIBER_NONE;
@@ -100,10 +105,27 @@ nb_scheduler *nb_scheduler_get(VALUE self) {
     return scheduler;
 }
 
+static nb_scheduler *beneath(VALUE above) {
+    if (beneath_count == 0) return NULL;
+    for (nb_list *link = all_schedulers.next; link != &all_schedulers; link = link->next) {
+        nb_scheduler *scheduler = NB_LIST_ENTRY(link, nb_scheduler, all);
+        if (scheduler->above == above) return scheduler;
+    }
+    return NULL;
+}
+
+void nb_scheduler_set_above(nb_scheduler *scheduler, VALUE above) {
+    beneath_count -= !NIL_P(scheduler->above);
+    beneath_count += !NIL_P(above);
+    scheduler->above = above;
+}
+
 nb_scheduler *nb_scheduler_of_thread(void) {
     VALUE self = rb_fiber_scheduler_get();
-    if (NIL_P(self) || !rb_typeddata_is_kind_of(self, &scheduler_type)) return NULL;
-    nb_scheduler *scheduler = RTYPEDDATA_DATA(self);
+    if (NIL_P(self)) return NULL;
+    bool ours = rb_typeddata_is_kind_of(self, &scheduler_type);
+    nb_scheduler *scheduler = ours ? RTYPEDDATA_DATA(self) : beneath(self);
+    if (scheduler == NULL) return NULL;
     return scheduler->fork_generation == nb_fork_generation ? scheduler : NULL;
 }
 
@@ -167,6 +189,9 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
     scheduler->deferred = Qnil;
     scheduler->expecting = Qnil;
     scheduler->starter = (nb_starter){Qnil, Qnil, Qnil};
+    nb_scheduler_set_above(scheduler, Qnil);
+    scheduler->relay = Qnil;
+    scheduler->relayed = NULL;
     scheduler->attached = false;
     scheduler->sleeper.sleeping = false;
     atomic_store_explicit(&scheduler->sleeper.asleep, false, memory_order_relaxed);

@@ -15,8 +15,11 @@
 extern VALUE nb_scheduler_class;
 
 nb_scheduler *nb_scheduler_get(VALUE self); /* raises TypeError; after a fork it is a fresh one */
-/* The scheduler of the current thread, if it is ours and not a parent's; else NULL. */
+/* The scheduler of the current thread, if it is ours and not a parent's, or ours beneath it; else
+   NULL. */
 nb_scheduler *nb_scheduler_of_thread(void);
+/* The scheduler that is above this one; nil: none. */
+void nb_scheduler_set_above(nb_scheduler *scheduler, VALUE above);
 /* The next scheduler of the process; after NULL the first; NULL: there is no other. Also a
    parent's, and those of threads that are gone. */
 nb_scheduler *nb_scheduler_next(const nb_scheduler *scheduler);

@@ -29,6 +29,7 @@
 typedef struct nb_scheduler nb_scheduler;
 typedef struct nb_timeslices nb_timeslices;
 typedef struct nb_resume nb_resume;
+typedef struct nb_wait nb_wait;
 
 /* What a fiber asks of the fibers that have resumed it (fibers/resume.h): do their frames pin it to
    the thread? May it not be preempted there? */
@@ -68,6 +69,10 @@ typedef struct nb_starter {
 
 struct nb_scheduler {
     VALUE self;
+    /* --- scheduler/beneath.h --- */
+    VALUE above;      /* the scheduler that has this loop's turns run, or nil */
+    VALUE relay;      /* the fiber that has something transfer to another, and waits for that, or nil */
+    nb_wait *relayed; /* the wait that this has ended, or NULL */
 
     /* --- the fiber that runs; meaningful while `switched` --- */
     VALUE loop_fiber; /* the fiber that parked fibers transfer to */

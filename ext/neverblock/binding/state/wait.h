@@ -21,6 +21,7 @@ typedef enum nb_wait_kind {
     NB_WAIT_IO,        /* its descriptors or its deadline */
     NB_WAIT_SPAWN,     /* until the fiber it has started parks or ends */
     NB_WAIT_ASK,       /* a native thread's answer */
+    NB_WAIT_TRANSFER,  /* of a scheduler above this one: a wake, or a transfer to the fiber */
     NB_WAIT_PREEMPTED, /* for its turn only: its fiber was preempted (timeslices/timeslice.h) */
 } nb_wait_kind;
 

@@ -73,9 +73,13 @@ module NeverBlock
 
           load_controllers(app)
           found = LaneRoutes.of(app)
-          lanes = subject.settings[:cooperative] ? nil : LaneRules.log_line(found.rules)
+          lanes = cooperative?(subject.settings) ? nil : LaneRules.log_line(found.rules)
           untold = found.untold.map { |route| untold(route) }
           [(Finding.of(:note, "allowblock", lanes, nil, guide: GUIDE) if lanes), *untold].compact
+        end
+
+        def cooperative?(settings)
+          settings[:cooperative] || settings[:scheduler] == :async
         end
 
         def untold(route)
@@ -134,8 +138,8 @@ module NeverBlock
                      "a queue with its own process (Solid Queue, Sidekiq)", guide: GUIDE)
         end
         private_class_method :version, :outside, :isolation, :no_railtie, :application,
-                             :concurrency, :eager, :reloading, :queue, :held, :untold,
-                             :load_controllers
+                             :concurrency, :eager, :reloading, :queue, :held, :cooperative?,
+                             :untold, :load_controllers
       end
     end
   end
