@@ -102,16 +102,18 @@ module NeverBlock
           checked(order.certificate, key)
         end
 
-        # A server may refuse that it replaces another, which it has not issued or forgotten (RFC
-        # 9773 section 5).
+        # A server may refuse that it replaces another, which it has not issued, has forgotten (RFC
+        # 9773 section 5) or has issued to another account. Each server has its own error for that.
         def new_order(replaced)
           id = replaced && ari_id(replaced)
           return client.new_order(identifiers: @order.names) unless id
 
           begin
             client.new_order(identifiers: @order.names, replaces: id)
-          rescue ::Acme::Client::Error::AlreadyReplaced, ::Acme::Client::Error::Malformed,
-                 ::Acme::Client::Error::NotFound
+          rescue ::Acme::Client::Error::RateLimited, ::Acme::Client::Error::BadNonce,
+                 ::Acme::Client::Error::Timeout
+            raise
+          rescue ::Acme::Client::Error
             client.new_order(identifiers: @order.names)
           end
         end

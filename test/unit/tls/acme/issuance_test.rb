@@ -195,6 +195,24 @@ class AcmeIssuanceTest < Minitest::Test
     assert_equal [true, false], (client.orders.map { |words| words.key?(:replaces) })
   end
 
+  # Boulder calls it unauthorized where another account has the replaced certificate.
+  def test_whatever_is_wrong_with_what_is_replaced_an_order_without_it_follows
+    [Errors::Unauthorized, Errors::Malformed, Errors::NotFound, Errors].each do |kind|
+      client = Client.new(kind.new("no"), order(valid: NAMES), info: Info.new)
+      issue(client, replaced: kept)
+      assert_equal [true, false], (client.orders.map { |words| words.key?(:replaces) })
+    end
+  end
+
+  def test_what_says_nothing_of_what_is_replaced_is_asked_once
+    [Errors::RateLimited.new("no", Time.now + 9), Errors::BadNonce.new("no"),
+     Errors::Timeout.new].each do |error|
+      client = Client.new(error, order(valid: NAMES), info: Info.new)
+      assert_raises(TLS::Acme::Failed) { issue(client, replaced: kept) }
+      assert_equal 1, client.orders.size
+    end
+  end
+
   def test_the_servers_times_of_renewal
     assert_equal [nil, nil], with(Client.new) { |one| one.renewal_times(kept) }
     times = [Time.utc(2030), Time.utc(2029)]
