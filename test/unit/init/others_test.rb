@@ -39,6 +39,15 @@ class InitOthersTest < Minitest::Test
     assert loaded(unicorn(UNICORN)).fetch(:cancel_on_disconnect)
   end
 
+  REFUSED = ["timeout 0", "timeout -1", "listen -1", "listen 65536", "pid nil",
+             "preload_app 5"].freeze
+
+  REFUSED.each do |theirs|
+    define_method("test_#{theirs} of Unicorn is told, since no server takes it") do
+      assert_equal [:missing], (unicorn(theirs).entries.map { |entry| entry.translation.kind })
+    end
+  end
+
   HOOKS = { "after_fork do |s, w|\n  DB.open(w.nr)\nend" => :missing,
             "before_fork do |server, _|\n  [1].each { server.pid }\nend" => :missing,
             "after_fork { DB.open(_2.nr) }" => :missing,
