@@ -8,8 +8,8 @@ module NeverBlock
     # config/puma.rb, by the words of Puma 5 to 8.
     class Puma < RubyFile
       SERVER = "Puma"
-      # Where it lies in an application.
-      FILES = %w[config/puma.rb config/puma/production.rb puma.rb].freeze
+      # Where it lies in an application. Puma in production reads the first of them alone.
+      FILES = %w[config/puma/production.rb config/puma.rb puma.rb].freeze
 
       THREADS = "a request runs in a fiber, not in a thread: up to 1,024 at once in each process " \
                 "(`fibers`). Pools of database connections that nobody has sized (5 counts as " \

@@ -35,6 +35,8 @@ module NeverBlock
 
       # @return [String]
       attr_reader :name
+      # @return [Array<String>, nil] names of files of the same server that were not read
+      attr_accessor :unread
 
       # @param text [String]
       # @param name [String] of the file, as its user writes it

@@ -239,7 +239,7 @@ module NeverBlock
         value = node.children.first
         return column unless value.is_a?(Numeric) && value.real? && value.negative?
 
-        signs = @lines[node.first_lineno - 1].byteslice([column - 1, 0].max, 2)
+        signs = @lines[node.first_lineno - 1].b[[column - 1, 0].max, 2]
         signs.match?(/\A-[^-]/) && column.positive? ? column - 1 : column
       end
     end
