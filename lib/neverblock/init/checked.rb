@@ -22,11 +22,10 @@ module NeverBlock
 
       class << self
         # @param lines [Array<String>] of config/neverblock.rb
-        # @param plain [Object, nil] nil: they have code, and are not read
         # @param note [String, nil]
         # @return [Translation] carried over, or missing where a value is not allowed here
-        def translation(*lines, plain: true, note: nil)
-          fault = plain && fault_of(lines.join("\n"))
+        def translation(*lines, note: nil)
+          fault = fault_of(lines.join("\n"))
           return Translation.carried(*lines, note: note) unless fault
 
           Translation.missing("not allowed here: #{fault}")

@@ -51,8 +51,12 @@ module NeverBlock
         private
 
         def first_of(reader, folder)
-          path = reader::FILES.find { |name| File.file?(File.join(folder, name)) } or return
-          load_file(reader, File.join(folder, path), path)
+          path, *others = reader::FILES.select { |name| File.file?(File.join(folder, name)) }
+          return unless path
+
+          source = load_file(reader, File.join(folder, path), path)
+          source&.unread = others
+          source
         end
 
         def reader_of(path)
