@@ -48,22 +48,26 @@ class Actions {
     }
     if (cell.dataset.exchange === item.exchange && cell.firstElementChild) return;
     const button = element("button", { type: "button", "aria-label": `Cancel ${item.method} ${item.path}` }, "Cancel");
-    button.addEventListener("click", () => {
+    button.addEventListener("click", async () => {
       button.disabled = true;
-      this.send(`cancel?exchange=${item.exchange}`);
+      button.disabled = await this.send(`cancel?exchange=${item.exchange}`);
     });
     cell.dataset.exchange = item.exchange;
     cell.replaceChildren(button);
   }
 
+  // Says whether the server does it.
   async send(path) {
+    banner("");
     try {
       const answer = await fetch(path, { method: "POST", headers: { Authorization: `Bearer ${this.token}` } });
       if (answer.status === 401) sessionStorage.removeItem(TOKEN);
       if (!answer.ok) banner((await answer.text()).trim());
       this.allow(this.allowed);
+      return answer.ok;
     } catch {
       banner("The server does not answer.");
+      return false;
     }
   }
 }

@@ -4,12 +4,12 @@ class Requests {
   // actions: Actions
   constructor(actions) {
     Object.assign(this, { actions, open: new Map() });
-    this.rows = new Rows(byId("requests").tBodies[0], (item, key) => this.make(key), (row, item) => this.fill(row, item));
+    this.rows = new Rows(byId("requests").tBodies[0], (item, key) => this.make(item, key), (row, item) => this.fill(row, item));
     byId("filter").addEventListener("input", () => this.render());
   }
 
-  make(key) {
-    if (key.endsWith("/trace")) return element("tr", { class: "trace" }, element("td", { colspan: "7" }, element("pre", { tabindex: "0" })));
+  make(item, key) {
+    if (item.traceOf !== undefined) return element("tr", { class: "trace" }, element("td", { colspan: "7" }, element("pre", { tabindex: "0" })));
     const name = element("button", { type: "button", class: "open", "aria-expanded": "false" });
     name.addEventListener("click", () => this.toggle(key));
     const labels = [["Age", true], ["Ran", true], ["Does"], ["Line"], ["Worker"]];
@@ -20,8 +20,8 @@ class Requests {
   }
 
   fill(row, item) {
-    if (item.trace) {
-      setText(row.querySelector("pre"), item.trace);
+    if (item.traceOf !== undefined) {
+      setText(row.querySelector("pre"), item.traceOf);
       return;
     }
     const [name, age, ran, doing, line, worker, act] = row.cells, button = name.firstElementChild;
@@ -52,26 +52,39 @@ class Requests {
       this.render();
       return;
     }
-    this.open.set(key, "asking its executor …");
+    const opened = { text: "asking its executor …" };
+    this.open.set(key, opened);
     this.render();
-    for (const wait of [0, 600, 1200]) {
+    // The first asks the executors; the others see what these have made since.
+    for (const [wait, which] of [[0, "1"], [600, "kept"], [1200, "kept"]]) {
       await new Promise((resolve) => setTimeout(resolve, wait));
-      if (!this.open.has(key)) return;
-      this.open.set(key, await this.backtrace(key));
+      const text = this.open.get(key) === opened && await this.backtrace(key, which);
+      if (this.open.get(key) !== opened) return;
+      opened.text = text;
       this.render();
     }
   }
 
-  async backtrace(key) {
+  async backtrace(key, which) {
     try {
-      const answer = await (await fetch("fibers.json?limit=1000&backtrace=1")).json();
+      const answer = await (await fetch(`fibers.json?limit=1000&backtrace=${which}`)).json();
       const item = answer.fibers.find((one) => this.key(one) === key);
       if (!item) return "It has ended.";
-      if (!item.backtrace?.length) return "Its executor has not answered yet: it is busy.";
+      if (!item.backtrace?.length) return this.without(item, answer.executors);
       return [`as of ${format.time(item.backtrace_age_s)} ago`, ...item.backtrace].join("\n");
     } catch {
       return "The server does not answer.";
     }
+  }
+
+  // Why there is no backtrace.
+  without(item, executors) {
+    if (item.state === "running") return "It runs, and has not run for long enough to be asked where.";
+    if (item.state === "ready") return "It is in the run queue.";
+    const place = (one) => [one.worker, one.lane, one.spare].join("|");
+    const own = executors.filter((one) => place(one) === place(item));
+    if (own.length && own.every((one) => one.backtraces_complete)) return "256 backtraces are kept for each executor, and its own is not among them.";
+    return "Its executor has not answered yet: it is busy.";
   }
 
   show(document) {
@@ -87,7 +100,7 @@ class Requests {
     for (const key of this.open.keys()) if (!shown.has(key)) this.open.delete(key);
     const items = found.flatMap((item) => {
       const key = this.key(item);
-      return this.open.has(key) ? [{ ...item, key }, { key: `${key}/trace`, trace: this.open.get(key) }] : [{ ...item, key }];
+      return this.open.has(key) ? [{ ...item, key }, { key: `trace|${key}`, traceOf: this.open.get(key).text }] : [{ ...item, key }];
     });
     this.rows.show(items, (item) => item.key);
     const more = leftOut + unrecorded;

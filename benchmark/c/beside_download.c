@@ -50,17 +50,19 @@ static int64_t now_us(void) {
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-#define HEADER(NAME, VALUE) {(uint8_t *)(NAME), (uint8_t *)(VALUE), strlen(NAME), strlen(VALUE), NGHTTP2_NV_FLAG_NONE}
+#define HEADER(NAME, VALUE) \
+    { (uint8_t *)(NAME), (uint8_t *)(VALUE), strlen(NAME), strlen(VALUE), NGHTTP2_NV_FLAG_NONE }
 
 static int32_t request(const char *path, struct small *small) {
-    nghttp2_nv head[] = {HEADER(":method", "GET"), HEADER(":scheme", "https"), HEADER(":authority", authority), HEADER(":path", path)};
+    nghttp2_nv head[] = {HEADER(":method", "GET"), HEADER(":scheme", "https"), HEADER(":authority", authority),
+                         HEADER(":path", path)};
     int32_t stream = nghttp2_submit_request(session, NULL, head, sizeof(head) / sizeof(*head), NULL, small);
     if (stream < 0) die("cannot request");
     return stream;
 }
 
-static int on_header(nghttp2_session *of, const nghttp2_frame *frame, const uint8_t *name, size_t name_bytes, const uint8_t *value, size_t value_bytes,
-                     uint8_t flags, void *data) {
+static int on_header(nghttp2_session *of, const nghttp2_frame *frame, const uint8_t *name, size_t name_bytes,
+                     const uint8_t *value, size_t value_bytes, uint8_t flags, void *data) {
     (void)of, (void)flags, (void)data;
     if (name_bytes == 7 && !memcmp(name, ":status", 7) && (value_bytes != 3 || memcmp(value, "200", 3))) {
         failed++;
@@ -120,7 +122,8 @@ static void open_session(void) {
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_close);
     nghttp2_session_callbacks_set_send_callback(callbacks, write_some);
     nghttp2_session_client_new(&session, callbacks, NULL);
-    nghttp2_settings_entry settings[] = {{NGHTTP2_SETTINGS_ENABLE_PUSH, 0}, {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW}};
+    nghttp2_settings_entry settings[] = {{NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
+                                         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW}};
     nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings, 2);
     nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, 0, CONNECTION_WINDOW);
 }
@@ -158,7 +161,8 @@ int main(int argc, char **argv) {
     authority = argv[1], large_path = argv[3], small_path = argv[4];
     interval_us = atoll(argv[5]);
     int64_t duration_us = (int64_t)(atof(argv[6]) * 1e6);
-    if (interval_us < 100 || duration_us < interval_us) die("an interval of 100 us or more, and a longer time, are needed");
+    if (interval_us < 100 || duration_us < interval_us)
+        die("an interval of 100 us or more, and a longer time, are needed");
     requests = (long)(duration_us / interval_us);
     latencies_us = calloc((size_t)requests, sizeof(*latencies_us));
     if (!latencies_us) die("memory");
@@ -170,11 +174,14 @@ int main(int argc, char **argv) {
         send_due();
         struct itimerspec due = {.it_value = {next_us / 1000000, next_us % 1000000 * 1000}};
         timerfd_settime(timer, TFD_TIMER_ABSTIME, sent < requests ? &due : &(struct itimerspec){0}, NULL);
-        struct pollfd on[] = {{.fd = fd, .events = (short)(POLLIN | (nghttp2_session_want_write(session) ? POLLOUT : 0))}, {.fd = timer, .events = POLLIN}};
+        struct pollfd on[] = {
+            {.fd = fd, .events = (short)(POLLIN | (nghttp2_session_want_write(session) ? POLLOUT : 0))},
+            {.fd = timer, .events = POLLIN}};
         if (poll(on, 2, 1000) < 0) die("poll");
         if (on[0].revents & ~POLLOUT) read_all();
     }
     printf("%lld %lld %ld\n", (long long)(now_us() - began_us), (long long)large_bytes, failed + waiting);
-    for (long i = 0; i < answered; i++) printf("%lld\n", (long long)latencies_us[i]);
+    for (long i = 0; i < answered; i++)
+        printf("%lld\n", (long long)latencies_us[i]);
     return 0;
 }

@@ -65,8 +65,8 @@ SOURCES = {
   ],
   "core/loop" => %w[accepting lease listener loop loops parts slow_clients snapshot],
   "core/admin" => %w[
-    admin admin_actions admin_advice admin_events admin_fibers admin_metrics admin_observed
-    admin_slowest admin_status fiber_choice json openmetrics shown shown_request
+    admin admin_actions admin_advice admin_events admin_fibers admin_host admin_metrics
+    admin_observed admin_slowest admin_status fiber_choice json openmetrics shown shown_request
   ],
   "core/server" => %w[server server_listen],
   "binding/base" => %w[exit_limit forks module process_watchdog protect ruby_log],
@@ -129,6 +129,7 @@ have_library("rt", "shm_open") # glibc before 2.34
 have_library("dl", "dlsym") # glibc before 2.34
 have_func("accept4", "sys/socket.h")
 have_func("epoll_pwait2", "sys/epoll.h")
+have_func("malloc_usable_size", "malloc.h")
 have_func("pipe2", "unistd.h")
 have_func("preadv2", "sys/uio.h")
 
@@ -163,6 +164,7 @@ if optional.call("nghttp2", "http2", "libnghttp2-dev", "no HTTP/2") {
      have_header("nghttp2/nghttp2.h") &&
      have_library("nghttp2", "nghttp2_option_set_max_outbound_ack", "nghttp2/nghttp2.h")
    }
+  have_func("nghttp2_option_set_max_continuations", "nghttp2/nghttp2.h") # 1.61
   $defs << "-DNB_HAVE_HTTP2"
 end
 

@@ -152,7 +152,7 @@ class AcmeTest < Minitest::Test
   def test_a_kept_file_that_is_broken_is_replaced
     keep("-----BEGIN CERTIFICATE-----\n")
     start
-    assert_match(/its certificate has no end/, @server.stderr)
+    assert_match(/its certificate number 1 has no end/, @server.stderr)
     assert_equal "CN=one.example", issuer
     issue
 

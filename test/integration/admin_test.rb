@@ -212,19 +212,19 @@ class AdminTest < Minitest::Test
   def test_framing_methods_and_paths
     with_server do |server|
       Wire::Client.open(server.admin_url) do |client|
-        client.write("HEAD /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+        client.write("HEAD /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert_operator client.response(method: "HEAD")["content-length"].to_i, :>, 1_000
-        client.write("HEAD /events HTTP/1.1\r\nHost: a\r\n\r\n")
+        client.write("HEAD /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         stream = client.response(method: "HEAD")
         assert_equal ["text/event-stream", nil], [stream["content-type"], stream["content-length"]]
-        client.write("GET /nope?x HTTP/1.1\r\nHost: a\r\n\r\n" \
-                     "DELETE /health HTTP/1.1\r\nHost: a\r\n\r\n")
+        client.write("GET /nope?x HTTP/1.1\r\nHost: localhost\r\n\r\n" \
+                     "DELETE /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert_equal 404, client.response.status
         refusal = client.response
         assert_equal [405, "GET, HEAD"], [refusal.status, refusal["allow"]]
-        client.write("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n" * 20)
+        client.write("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20)
         20.times { assert_equal 200, client.response.status }
-        client.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc")
+        client.write("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc")
         refusal = client.response
         assert_equal 405, refusal.status
         next if Over.http2? # whose connection goes on
@@ -234,6 +234,49 @@ class AdminTest < Minitest::Test
       end
       assert_equal 0, status(server).dig("requests", "total")
       assert_equal 0, status(server).dig("connections", "accepted_total")
+    end
+  end
+
+  # Nor when its clients leave or say nothing.
+  def test_its_clients_count_in_no_figure_of_the_others
+    with_server do |server|
+      Wire::Client.open(server.admin_url) do |client|
+        client.write("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        client.await_bytes("text/event-stream")
+        client.abort
+      end
+      3.times { page(server, "/health") }
+      assert_equal 0, status(server).dig("requests", "aborted_total")
+    end
+  end
+
+  # As a browser asks whose page's name was made to lead to this machine (DNS rebinding).
+  def test_a_page_of_another_name_that_leads_here_reads_nothing
+    with_server do |server|
+      host, port = URI(server.admin_url).then { |uri| [uri.hostname, uri.port] }
+      ["rebound.example:#{port}", "localhost.rebound.example"].each do |name|
+        status, body = page_as(server, name)
+        assert_equal [421, "421 Misdirected Request: the admin pages are for Host localhost, " \
+                           "or an IP address\n"], [status, body]
+      end
+      ["localhost:#{port}", "a.localhost", "#{host}:#{port}", "192.0.2.1"]
+        .each { |name| assert_equal 200, page_as(server, name).first, name }
+    end
+  end
+
+  def test_an_address_given_by_name_answers_for_that_name
+    name = Socket.gethostname
+    local = Addrinfo.getaddrinfo(name, nil, nil, :STREAM).all?(&:ipv4_loopback?)
+    skip "this machine's name does not lead to itself" unless local
+    with_server(admin: "http://#{name.upcase}:0") do |server|
+      assert_equal 200, page_as(server, "#{name}:1").first
+      assert_match(/localhost, #{name.downcase}, or/, page_as(server, "rebound.example").last)
+    end
+  end
+
+  def test_an_address_for_other_machines_answers_for_every_name
+    with_server(admin: "http://0.0.0.0:0") do |server|
+      assert_equal 200, page_as(server, "metrics.example").first
     end
   end
 
@@ -380,6 +423,14 @@ class AdminTest < Minitest::Test
       (client.get(path, *fields) && client.response).then { |response|
         [response.status, response.body]
       }
+    end
+  end
+
+  # The status page, asked for under this name.
+  def page_as(server, host)
+    Wire::Client.open(server.admin_url) do |client|
+      client.write("GET /status.json HTTP/1.1\r\nHost: #{host}\r\n\r\n")
+      client.response.then { |response| [response.status, response.body] }
     end
   end
 

@@ -55,10 +55,10 @@ class CheckTest < Minitest::Test
   end
 
   def test_an_application_that_never_comes_back_is_given_up
-    report, status = json("def wait_for_it = sleep\nwait_for_it\n", words: %w[--patience 0.5])
+    report, status = json("def wait_for_it = sleep\nwait_for_it\n", words: %w[--patience 5])
     assert_equal 1, status
     assert_match(
-      /\Athere was no progress for 0\.5 s at .*wait_for_it.* while loading the application\z/,
+      /\Athere was no progress for 5 s at .*wait_for_it.* while loading the application\z/,
       report["findings"].first["seen"]
     )
   end
@@ -87,6 +87,17 @@ class CheckTest < Minitest::Test
     assert_includes(report["findings"].map { |finding| finding["mend"] }, "bundle install")
   end
 
+  def test_a_lock_file_with_gems_of_folders_is_read_from_any_folder
+    lock = "PATH\n  remote: ../part\n  specs:\n    part (1.0)\n\n" \
+           "PLATFORMS\n  ruby\n\nDEPENDENCIES\n  part!\n"
+    files = { "app/Gemfile" => "gem 'part', path: '../part'\n", "app/Gemfile.lock" => lock,
+              "app/config.ru" => HELLO }
+    report, status = json(nil, words: %w[app/config.ru], files: files, under_bundler: false)
+    assert_equal 0, status, report["findings"].first["seen"]
+    assert_equal "Gemfile.lock", File.basename(report["lock"])
+    refute_includes(report["findings"].map { |finding| finding["rule"] }, "lock-file")
+  end
+
   def test_a_gem_that_is_missing_is_told_with_one_mend
     report, = json("require 'no_such_library_here'\n#{HELLO}")
     missing = /cannot load such file -- no_such_library_here/
@@ -99,6 +110,13 @@ class CheckTest < Minitest::Test
     out, err, = check("puts 'loading'\nwarn 'with a warning'\n#{HELLO}", env: { "NB_DEBUG" => "1" })
     assert_equal "loading\nwith a warning\n", err
     refute_includes out, "loading"
+  end
+
+  def test_other_encodings_of_the_locale
+    out, err, = check("puts \"caf\u00E9\"\nexit 3\n",
+                      env: { "RUBYOPT" => "-EISO-8859-1 -rbundler/setup" })
+    assert_empty err
+    assert_match(/config\.ru:2:.* while\s+loading.*; its\s+output: caf\u00E9\.$/m, out)
   end
 
   def test_a_wrong_setting_is_one_line_and_status_1
@@ -177,7 +195,7 @@ class CheckTest < Minitest::Test
   }.freeze
 
   def test_rails_as_it_should_be
-    report, status = json(format(RAILS, 'require "neverblock"', ""),
+    report, status = json(format(RAILS, 'require "neverblock"', "config.force_ssl = true"),
                           words: %w[-e production --probe], files: DATABASE)
     assert_equal 0, status, report["findings"].first["seen"]
     found = report["findings"].map { |finding| finding["seen"] }

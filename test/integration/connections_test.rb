@@ -293,7 +293,7 @@ class ConnectionsOtherAddressesTest < Minitest::Test
       assert_equal "unix://#{path}", server.url
       assert_equal "hello", get("unix://#{path}").body
       strings = JSON.parse(get("unix://#{path}", "/env").body)["strings"]
-      assert_equal "test", strings["SERVER_NAME"]
+      assert_equal "localhost", strings["SERVER_NAME"]
       assert_kind_of String, strings["REMOTE_ADDR"]
     end
     refute File.exist?(path)

@@ -161,6 +161,42 @@ class DemoBrowserTest < Minitest::Test
     assert_empty @complaints
   end
 
+  # What the server says of the run is replaced: one of three requests has failed.
+  def test_a_run_with_failed_requests_is_told_with_what_was_answered
+    page = open_page(:desktop, "light") do |blank|
+      blank.command("Page.addScriptToEvaluateOnNewDocument", source: <<~JS)
+        const fetched = window.fetch, waits = { price: [0, 0.1], stock: [0.1, 0.2], reviews: [0.2, 0.3] };
+        const rows = [{ product: 1, sent: 0, received: 0.6, waits }, { product: 2, sent: 0, received: 0.7, waits },
+          { product: 3, sent: 0, received: 0.1, error: "Errno::ECONNRESET" }];
+        const run = { id: "1", state: "done", elapsed_s: 1, requests: 3, alone: { product: 1, sent: 0, received: 0.6 }, rows,
+          summary: { together_s: 0.7, ratio: 2, overlap: 2, failed: 1 } };
+        window.fetch = async (path, ...more) => path === "/api/runs" ? new Response(JSON.stringify(run)) : fetched(path, ...more);
+      JS
+    end
+    wait_for(page, "!document.querySelector('#fire').disabled")
+    press(page, "#fire")
+    wait_for(page, "!document.querySelector('#run-error').hidden")
+
+    assert_equal "2 of 3 answered in 0.70 s, 2 of them at the same moment.",
+                 page.at_css("#run-status").text
+    assert_equal "1 request got no right answer: Errno::ECONNRESET. Try again",
+                 page.at_css("#run-error").text
+    assert_equal 3, page.evaluate("document.querySelectorAll('#rows tbody tr').length")
+    assert_empty @complaints
+  end
+
+  def test_a_request_that_is_not_sent_yet_is_described_as_such
+    page = open_page(:desktop, "light")
+    wait_for(page, "!document.querySelector('#fire').disabled")
+    said = page.evaluate_async(<<~JS, WAIT_S)
+      const done = arguments[arguments.length - 1];
+      const charts = performance.getEntriesByType("resource").find(({ name }) => name.includes("charts"));
+      import(charts.name).then(({ describe }) => describe({ product: 5 })).catch(String).then(done);
+    JS
+
+    assert_equal "Request 5: not sent yet", said
+  end
+
   private
 
   def create_context

@@ -23,9 +23,9 @@ class FilesNamedTest < ServerProcessCase
         require "json"
         require "#{File.expand_path("app_events", File.join(__dir__, "../support"))}"
         class PathBody
-          def initialize(path, tag) = (@path, @tag = path, tag)
+          def initialize(path, tag, part) = (@path, @tag, @part = path, tag, part)
           def to_path = @path
-          def each = yield(File.binread(@path))
+          def each = yield(@part || File.binread(@path))
           def close = AppEvents.put("close", @tag)
         end
         class OtherBody
@@ -37,7 +37,7 @@ class FilesNamedTest < ServerProcessCase
           def call(env)
             said = JSON.parse(env["HTTP_X_SAY"] || "{}")
             tag, path = said.values_at("tag", "to_path")
-            body = path ? PathBody.new(path, tag) : OtherBody.new(tag)
+            body = path ? PathBody.new(path, tag, said["part"]) : OtherBody.new(tag)
             seen = env.select { |name, _| name =~ /SENDFILE|ACCEL|sendfile/ }.to_json
             fields = { "x-seen" => seen }.merge(said.fetch("fields", {}))
             [said.fetch("status", 200), fields, body]
@@ -101,8 +101,11 @@ class FilesNamedTest < ServerProcessCase
     File.join(folder.path, name)
   end
 
-  def say(fields = {}, *request, to_path: nil, status: nil, at: "/", tag: new_tag, method: "GET")
-    said = { "fields" => fields, "to_path" => to_path, "status" => status, "tag" => tag }.compact
+  # part: what the body's each yields; nil: the whole file
+  def say(fields = {}, *request, to_path: nil, part: nil, status: nil, at: "/", tag: new_tag,
+          method: "GET")
+    said = { "fields" => fields, "to_path" => to_path, "part" => part, "status" => status,
+             "tag" => tag }.compact
     ask(at, "X-Say: #{JSON.generate(said, ascii_only: true)}", *request, method: method)
   end
 
@@ -197,6 +200,19 @@ class FilesNamedTest < ServerProcessCase
       assert_equal [206, "bytes 0-36/100", TEXT], [own.status, own["content-range"], own.body]
     end
 
+    # RFC 9110 section 14.3.
+    define_method("test_#{name} has no ranges where the application says none") do
+      %w[none NONE].each do |none|
+        own = { "accept-ranges" => none, "etag" => '"own"' }
+        response = way.call(self, own, "Range: bytes=0-3")
+        assert_equal [200, TEXT, none],
+                     [response.status, response.body, response["accept-ranges"]]
+        assert_equal 304, way.call(self, own, 'If-None-Match: "own"').status
+      end
+      own = { "accept-ranges" => "bytes" }
+      assert_equal 206, way.call(self, own, "Range: bytes=0-3").status
+    end
+
     # RFC 9111 section 4.2.2.
     define_method("test_#{name} does not say how long a response may be kept") do
       assert_nil way.call(self, {})["last-modified"]
@@ -211,6 +227,28 @@ class FilesNamedTest < ServerProcessCase
     define_method(named) do
       response = way.call(self, { "content-type" => "text/x-own" }, "Range: bytes=0-0,5-5")
       assert_equal 200, response.status # two parts of so small a file cost more than all of it
+    end
+  end
+
+  # Shrine's rack_response answers like this.
+  def test_a_part_of_a_file_is_what_the_bodys_each_yields
+    range = { "content-range" => "bytes 3-5/37", "content-length" => "3" }
+    {
+      [206, range] => "345",
+      [200, range] => "345",
+      [206, {}] => "345",
+      [200, { "content-length" => "3" }] => "345",
+      [200, { "content-length" => "40" }] => "#{TEXT}abc"
+    }.each do |(status, fields), part|
+      tag = new_tag
+      answer = say(fields, to_path: path, part: part, status: status, tag: tag)
+      assert_equal [status, part, fields["content-range"]],
+                   [answer.status, answer.body, answer["content-range"]], fields.inspect
+      events.await("close", tag)
+      next unless fields["content-length"]
+
+      head = say(fields, to_path: path, part: part, status: status, method: "HEAD")
+      assert_equal [status, fields["content-length"]], [head.status, head["content-length"]]
     end
   end
 

@@ -39,7 +39,7 @@ class FilesStaticTest < ServerProcessCase
         "text.txt" => TEXT, "large.bin" => LARGE, "nothing.txt" => "",
         "docs/index.html" => "<h1>docs</h1>", "docs/.git/config" => "out of sight",
         "empty/.keep" => "", ".hidden" => "out of sight", ".well-known/acme" => "well known",
-        "a b+c.txt" => "blanks", "ümlaut.txt" => "letters", "first.txt" => "of the first",
+        "middle.bin" => LARGE[0, 600_000], "a b+c.txt" => "blanks", "ümlaut.txt" => "letters", "first.txt" => "of the first",
         "app.js" => "plain " * 100, "app.js.gz" => ServedFolder.gzip("gzip"),
         "app.js.br" => "brotli", "app.js.zst" => "zstandard",
         "old.css" => "plain", "old.css.gz" => "of yesterday",
@@ -587,5 +587,20 @@ class FilesStaticTest < ServerProcessCase
   ensure
     File.write(gate, "")
     busy&.close
+  end
+
+  # The client reads as late as it likes: all that it asked for comes before the end.
+  def test_what_stands_behind_a_large_file_is_sent_before_the_connection_ends
+    only_over :plain, :tls, "responses of HTTP/2 do not wait for each other"
+    [400, 200].each do |status|
+      connect do |client|
+        last = status == 200 ? request("/text.txt", "Connection: close") : "no request\r\n\r\n"
+        client.write(request("/middle.bin") + last)
+        3.times { assert_equal TEXT, ask("/text.txt").body }
+        assert_equal LARGE[0, 600_000], client.response.body
+        assert_equal status, client.response.status
+        assert_equal :eof, client.ending
+      end
+    end
   end
 end

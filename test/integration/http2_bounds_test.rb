@@ -12,6 +12,8 @@ class Http2BoundsTest < ServerProcessCase
   include Http2Wire
   include Http2Wire::Frames
 
+  PRIORITY_UPDATE = 0x10
+
   CONFIGURATION = <<~RUBY
     limits { http2_streams 3; http2_resets 5; http2_frames 200; header_bytes 4_096; body_bytes 1_000 }
     cancel_on_disconnect true
@@ -27,6 +29,8 @@ class Http2BoundsTest < ServerProcessCase
       case env["PATH_INFO"]
       when "/wait" then sleep(600) && [200, {}, []]
       when "/read" then [200, {}, [env["rack.input"].read]]
+      when "/big" then [200, {}, ["x" * 3_000_000]]
+      when "/long" then [200, {}, [env.sum { |name, value| name.start_with?("HTTP_X_") ? value.size : 0 }.to_s]]
       else [200, {}, ["hello"]]
       end
     end)
@@ -130,6 +134,31 @@ class Http2BoundsTest < ServerProcessCase
     assert_counted(["bounds", "head_total"] => 1, ["bounds", "body_total"] => 2)
   end
 
+  # PRIORITY of the connection is a violation, and no bound.
+  def test_a_violation_counts_as_no_bound
+    connect do |client|
+      client.send(priority(0))
+      assert_equal PROTOCOL_ERROR, client.await(GOAWAY).code
+    end
+    assert_counted(%w[goaways PROTOCOL_ERROR] => 1, ["bounds", "continuations_total"] => 0)
+  end
+
+  # What is owed is more than the server makes ahead: frames that come later wait for it to leave.
+  def test_a_violation_is_told_behind_what_the_client_has_not_read
+    Client.open(server.url, receive_buffer_bytes: 4_096) do |client|
+      client.send(PREFACE + settings({ INITIAL_WINDOW_SIZE => 10_000_000 }) +
+                  window_update(0, 10_000_000))
+      client.request("/large.bin")
+      2.times { client.request("/big") }
+      ["", *[ping] * 4, raw(PRIORITY_UPDATE, 0, 0)].each do |frame|
+        try(client, frame)
+        connect { |other| assert_equal "hello", other.response(other.request("/")).body }
+      end
+      assert_equal :eof, client.ending
+      assert_equal [FRAME_SIZE_ERROR], client.goaways.map(&:first)
+    end
+  end
+
   # Writes as much as the socket takes, if the connection has not ended.
   def try(client, bytes)
     client.wire.socket.write_nonblock(bytes, exception: false)
@@ -151,6 +180,23 @@ class Http2BoundsTest < ServerProcessCase
       end
     end
     connect { |client| assert_equal "hello", client.response(client.request("/")).body }
+  end
+
+  # In frames of the least size that a client may be held to.
+  def test_a_head_of_the_largest_limit_comes_in_one_piece
+    config = File.join(FILES, "large_heads.rb")
+    File.write(config, "limits { header_bytes 262_144 }\n")
+    head = Hpack.block(request_fields(path: "/long") +
+                       Array.new(60) { |i| ["x-#{i}", "v" * 3_950] })
+    ServerProcess.run(APP, options: ["-C", config]) do |server|
+      connect(server.url) do |client|
+        first, *others = head.scan(/.{1,16384}/mn)
+        frames = [raw(HEADERS, END_STREAM, 1, first),
+                  *others.map { |part| continuation(1, part, 0) }, continuation(1, "")]
+        client.send(frames.join)
+        assert_equal (60 * 3_950).to_s, client.response(1).body[/\d+/]
+      end
+    end
   end
 
   # So much within so little time that no client of this test keeps to it.

@@ -129,6 +129,54 @@ class LivePageTest < LivePageCase
     end
   end
 
+  # The server's answer to the page is held until the row is closed again.
+  def test_a_row_that_is_closed_while_its_backtrace_is_asked_for_stays_closed
+    page = open_page
+    under_way("queue") do |tag|
+      does(page, "queue", tag, /waits for a queue/)
+      page.execute(<<~JS)
+        const fetched = window.fetch, gate = new Promise((open) => { window.open_gate = open; });
+        window.fetch = async (path, ...more) => {
+          window.asked = true;
+          await gate;
+          const answer = await fetched(path, ...more);
+          answer.json().then((value) => {
+            window.value = value;
+            window.give({ json: async () => { setTimeout(() => { window.taken = true; }); return value; } });
+          });
+          return new Promise((give) => { window.give = give; });
+        };
+        document.querySelector("#requests .open").click();
+      JS
+      Patience.await("the page asks") { page.evaluate("window.asked") }
+      page.execute("document.querySelector('#requests .open').click()")
+      page.execute("window.open_gate()")
+      Patience.await("the page has the answer") { page.evaluate("window.taken") }
+      assert_empty trace(page)
+      assert_equal "false", expanded(page)
+    end
+  end
+
+  # The server's answers to the page are changed: the backtraces in them are left out.
+  def test_a_request_whose_backtrace_is_not_kept_is_not_said_to_be_stuck
+    page = open_page
+    under_way("queue") do |tag|
+      does(page, "queue", tag, /waits for a queue/)
+      page.execute(<<~JS)
+        const fetched = window.fetch;
+        window.fetch = async (...given) => {
+          const value = await (await fetched(...given)).json();
+          for (const one of value.fibers || []) delete one.backtrace;
+          return { json: async () => value };
+        };
+        document.querySelector("#requests .open").click();
+      JS
+      Patience.await("it is told", -> { trace(page) }) do
+        trace(page).start_with?("256 backtraces are kept for each executor")
+      end
+    end
+  end
+
   def test_the_filter_keeps_what_has_its_letters
     page = open_page
     under_way("queue") do |queue|
@@ -258,6 +306,61 @@ class LivePageNoPoolsTest < LivePageCase
   end
 end
 
+# A helper that reads from a UNIX socket whose path ends as a row's key did.
+class LivePageUnixTest < LivePageCase
+  # The server tells the first 47 bytes of a path.
+  def self.short_directory
+    @short_directory ||= Dir.mktmpdir("nb")
+  end
+
+  def self.run(...)
+    super
+  ensure
+    FileUtils.rm_rf(@short_directory) if @short_directory
+  end
+
+  def self.app
+    <<~RACKUP
+      require "socket"
+      PATH = #{File.join(short_directory, "trace").inspect}
+      SERVER = UNIXServer.new(PATH)
+      GATE = Thread::Queue.new
+      run ->(env) {
+        if env["PATH_INFO"] == "/release"
+          SERVER.accept.close
+          GATE << :go
+        else
+          NB.all(-> { UNIXSocket.new(PATH).read(1) }, -> { GATE.pop })
+        end
+        [200, {}, ["done"]]
+      }
+    RACKUP
+  end
+
+  HELPERS = <<~JS
+    Array.from(document.querySelectorAll("#requests tbody tr:not(.trace)"))
+      .map((row) => row.textContent).filter((words) => words.includes("for GET /read"))
+  JS
+
+  def test_a_helper_that_waits_at_a_socket_called_trace_is_shown
+    page = open_page
+    connect do |held|
+      held.write(request("/read"))
+      Patience.await("the helper is shown", -> { page.evaluate("faults") }) do
+        page.evaluate(HELPERS).any? { |words| words.include?("/trace") }
+      end
+      page.execute(<<~JS)
+        Array.from(document.querySelectorAll("#requests .open"))
+          .find((one) => one.closest("tr").textContent.includes("/trace")).click()
+      JS
+      Patience.await("its backtrace is there") { text(page, "#requests").include?("config.ru:") }
+      ask("/release")
+      assert_equal "done", held.response.body
+    end
+    assert_empty page.evaluate("faults")
+  end
+end
+
 class LivePageSlowestTest < LivePageCase
   def test_the_slowest_requests_open_their_waits
     page = open_page
@@ -314,7 +417,28 @@ class LivePageActionsTest < LivePageCase
     end
   end
 
+  def test_an_errors_words_go_with_the_next_action
+    page = open_page
+    connect do |held|
+      held.write(request("/queue/#{tag = new_tag}"))
+      does(page, "queue", tag, /waits for a queue/)
+      cancel(page, "wrong")
+      Patience.await("it is refused") { text(page, "#banner").include?("admin_token") }
+      Patience.await("the token is forgotten") { page.evaluate(CANCEL).empty? }
+      cancel(page, TOKEN)
+      assert_equal 503, held.response.status
+    end
+    assert_empty text(page, "#banner")
+    assert page.evaluate("document.querySelector('#banner').hidden")
+  end
+
   private
+
+  def cancel(page, token)
+    unlock(page, token)
+    Patience.await("it can be tried") { page.evaluate(CANCEL) == "Cancel" }
+    page.execute("document.querySelector('#requests .act button').click()")
+  end
 
   # By the keyboard.
   def unlock(page, token)

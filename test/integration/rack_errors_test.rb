@@ -24,6 +24,32 @@ class RackErrorsTest < ServerProcessCase
     assert_equal 1, logged("failure of #{tag}")
   end
 
+  def test_an_exception_is_told_whatever_its_encoding_and_its_cause_are
+    %w[failing_in_utf failing_with_its_cause].each do |route|
+      tag = new_tag
+      assert_equal 500, ask("/#{route}?tag=#{tag}").status
+      server.await_stderr(%r{/#{route} \(.*\) failed: ArgumentError: failure of .*#{tag}$})
+    end
+  end
+
+  def test_an_exception_that_cannot_be_told_is_one_line_with_its_request_and_class
+    assert_equal 500, ask("/failing_with_its_trace").status
+    server.await_stderr(%r{error: .*GET /failing_with_its_trace failed: ArgumentError; })
+    assert_match(/failed: ArgumentError; it cannot be told: that raised NoMethodError$/,
+                 server.stderr)
+  end
+
+  def test_a_connection_that_was_hijacked_is_closed_when_its_application_raises
+    only_over :plain, :tls, "HTTP/2 has no hijack"
+    tag = new_tag
+    connect do |client|
+      client.get("/failing_hijacked?tag=#{tag}")
+      text, ending = client.take_to_end
+      assert_equal ["HTTP/1.1 200 OK\r\n\r\nraw", :eof], [text, ending]
+    end
+    server.await_stderr(/failure of #{tag}/)
+  end
+
   %w[exits interrupted].each do |route|
     define_method("test_an_application_that_#{route}_takes_no_other_request_with_it") do
       assert_equal 500, ask("/#{route}").status

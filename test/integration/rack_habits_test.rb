@@ -50,6 +50,8 @@ class RackHabitsTest < ServerProcessCase
           when "input" then INPUT.call(env)
           when "after" then AFTER.call(env)
           when "text" then ["201", {}, ["x"]]
+          when "elements" then [200, {}, [nil, "x", 1, :"é"]]
+          when "numbers" then [200, {}, [1]]
           when "cookies" then [200, { "set-cookie" => "a=1\\nb=2" }, ["x"]]
           when "chunks"
             parts = ["3\\r\\nabc\\r\\n2\\r\\n", "de\\r\\n0\\r\\n\\r\\n"]
@@ -88,6 +90,12 @@ class RackHabitsTest < ServerProcessCase
 
   def test_a_status_given_as_text_is_told_as_a_number
     assert_told("text", 201)
+  end
+
+  def test_what_is_no_string_in_an_array_is_sent_as_each_would_send_it
+    response = ask("/elements")
+    assert_equal ["x1é".b, "4"], [response.body.b, response["content-length"]]
+    assert_equal "1", ask("/numbers").body
   end
 
   def test_cookies_joined_by_newlines_become_lines

@@ -3,6 +3,7 @@
 require "test_helper"
 require "neverblock"
 require "sqlite3"
+require "support/killed_fiber"
 require "support/patience"
 require "support/scheduler_harness"
 require "tmpdir"
@@ -64,6 +65,47 @@ class SqliteTest < Minitest::Test
       copy.close
     end
   end
+
+  # SQLite locks a connection for the thread that calls it. If that stayed so, another thread would
+  # wait for ever, and keep Ruby's lock.
+  def test_a_fiber_that_is_killed_while_busy_ends_and_leaves_a_connection_that_threads_can_use
+    ruby = [RbConfig.ruby, *$LOAD_PATH.map { |path| "-I#{path}" }, "-W0", "-e", KILLED, @path]
+    child = IO.popen(ruby)
+    assert child.wait_readable(Patience::SECONDS), "it hangs"
+    assert_equal "[:ended, [[1]]]", child.read
+  ensure
+    Process.kill(:KILL, child.pid)
+    child.close
+  end
+
+  KILLED = <<~'RUBY'
+    require "neverblock"
+    require "sqlite3"
+    require "support/killed_fiber"
+    asked = 0
+    seen = []
+    Thread.new do
+      Fiber.set_scheduler(NeverBlock::Scheduler.new)
+      Fiber.schedule do
+        reader, writer = Array.new(2) { SQLite3::Database.new(ARGV.first) }
+        writer.busy_handler { asked += 1 }
+        reader.execute("begin exclusive")
+        killed = Fiber.schedule do
+          writer.execute("insert into numbers values (2)")
+        rescue Exception
+          seen << :rescued
+        ensure
+          seen << :ended
+        end
+        sleep(0) while asked.zero?
+        KilledFiber.kill(killed)
+        sleep(0) while killed.alive?
+        reader.execute("commit")
+        seen << Thread.new { writer.execute("select number from numbers") }.value
+      end
+    end.join
+    print seen
+  RUBY
 
   private
 

@@ -265,6 +265,36 @@ class TimeoutsLaterTest < TimeoutsTest
   end
 end
 
+# A process that stood still is late for what clients have sent in time.
+class TimeoutsPauseTest < Minitest::Test
+  CLIENTS = 300
+  IDLE_S = 1
+
+  # All are idle for longer than they may be when the process goes on, and none has been read.
+  def test_requests_that_came_while_the_process_stood_still_are_answered
+    skip "the settings are NeverBlock's own" unless ServerProcess.server_name == "neverblock"
+    server = ServerProcess.new(ServerProcessCase.app, settings: { idle_timeout_ms: IDLE_S * 1_000 })
+    server.start
+    clients = Array.new(CLIENTS) { Wire::Client.new(server.url) }
+    ask_all(clients)
+    Process.kill("STOP", server.pid)
+    clients.each { |client| client.get("/hello") }
+    sleep(IDLE_S + 0.2)
+    Process.kill("CONT", server.pid)
+    assert_equal [200], clients.map { |client| client.response.status }.uniq
+  ensure
+    clients&.each(&:close)
+    server&.kill
+  end
+
+  private
+
+  def ask_all(clients)
+    clients.each { |client| client.get("/hello") }
+    clients.each(&:response)
+  end
+end
+
 # What a drain may cost.
 class TimeoutsShutdownTest < Minitest::Test
   def test_a_request_that_does_not_end_is_cut_when_the_time_is_up

@@ -117,6 +117,7 @@ class WrongStartsTest < Minitest::Test
     "route \"/x\", inptu: :whole\n" => ":1: route \"/x\": unknown word inptu; did you mean input?",
     "fibers (\n" => ": syntax error",
     "fibers 3\nend\n" => ": syntax error",
+    "fibers (\xFF\n".b => ":1: syntax error: ",
     "x = nil\nfibers x.size\n" => ":2: undefined method",
     "require \"no/such\"\n" => ":1: cannot load such file -- no/such (LoadError)",
     "raise \"two\\nlines\"\n" => ":1: two (RuntimeError)",
@@ -184,6 +185,7 @@ class WrongStartsTest < Minitest::Test
   # config.ru => what the line says after the file's name.
   RACKUP_FILES = {
     "run ->(env) {\n" => ":1: syntax error: ",
+    "run (\xFF\n".b => ": the file is no text in UTF-8; save it in UTF-8",
     "# nothing\n" => ": the file runs no application",
     "run nil\n" => ": the file runs no application",
     "run 3\n" => ": run got Integer, which does not respond to call",

@@ -4,6 +4,7 @@
 # generates the application.
 
 require_relative "../integration/rails_commands_test"
+require_relative "../integration/rails_lanes_test"
 require_relative "../integration/rails_workers_test"
 require_relative "../support/gem_bundle"
 
@@ -24,6 +25,7 @@ VERSIONS.each do |version|
   end
 
   { "Rails#{version}Test" => RailsCase, "Rails#{version}WorkersTest" => RailsWorkersTest,
+    "Rails#{version}LanesTest" => RailsLanesTest,
     "Rails#{version}CommandsTest" => RailsCommandsTest }.each do |name, tests|
     Class.new(tests) do
       define_singleton_method(:application) { application ||= generate.call }

@@ -217,6 +217,28 @@ class RackApp
       raise NotImplementedError, "failure of #{tag}"
     end
 
+    def on_failing_in_utf(_env, tag)
+      raise ArgumentError, "failure of \u00e9 #{tag}".encode("UTF-16LE")
+    end
+
+    # Methods of the error itself fail.
+    def on_failing_with_its_cause(_env, tag)
+      error = ArgumentError.new("failure of #{tag}")
+      error.define_singleton_method(:cause) { raise "no cause" }
+      raise error
+    end
+
+    def on_failing_with_its_trace(_env, _tag)
+      error = ArgumentError.new("failure")
+      error.define_singleton_method(:backtrace) { 7 }
+      raise error
+    end
+
+    def on_failing_hijacked(env, tag)
+      env["rack.hijack"].call.write("HTTP/1.1 200 OK\r\n\r\nraw")
+      raise ArgumentError, "failure of #{tag}"
+    end
+
     def on_too_deep(env, tag)
       on_too_deep(env, tag)
     end

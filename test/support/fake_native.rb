@@ -73,7 +73,7 @@ class FakeNative
       fail_if_due
     end
 
-    attr_writer :admin_page, :admin_token, :admin_advice, :lane_rules
+    attr_writer :admin_page, :admin_host, :admin_token, :admin_advice, :lane_rules
 
     def admin_commands(*)
       self

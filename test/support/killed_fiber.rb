@@ -18,6 +18,7 @@ module KilledFiber
   def self.kill(fiber)
     return fiber.kill if fiber.respond_to?(:kill)
 
+    fiber.instance_variable_set(:@neverblock_killed, true) # Compat.killed?
     Fiber.scheduler.raise_in(fiber, Ending) || raise("it does not wait")
   end
 end

@@ -248,6 +248,22 @@ module ObservedCode
     end
   end
 
+  # A command whose output is read.
+  class Command
+    def self.popen(command)
+      new(command)
+    end
+
+    def initialize(command)
+      @command = command
+    end
+
+    def read(for_s: 0.1)
+      ObservedCode.wait("io", for_s, "IO#read")
+      "said by #{@command}"
+    end
+  end
+
   # A pool of connections: a turn at it is waited for.
   class Pool
     def initialize(&made)

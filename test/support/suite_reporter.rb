@@ -2,7 +2,7 @@
 
 # Tells the program that runs several suites (bin/test) how this one ended: a JSON file with the
 # counts, each skip with its reason and what each file took, named by NB_TEST_RESULT. Until then the
-# file names the test that is running, for a process that dies in it.
+# file names the test that is running and has what was found so far, for a process that dies in it.
 
 require "json"
 require "minitest"
@@ -21,11 +21,14 @@ module Minitest
       @counts = { "passed" => 0, "failed" => 0, "skipped" => 0 }
       @skips = []
       @failures = []
+      @texts = []
       @seconds = Hash.new(0.0)
     end
 
     def prerecord(klass, name)
-      File.write(@path, JSON.generate("running" => "#{klass}##{name}"))
+      so_far = { "counts" => @counts, "skips" => @skips, "failures" => @failures,
+                   "texts" => @texts }
+      File.write(@path, JSON.generate("running" => "#{klass}##{name}", "so_far" => so_far))
     end
 
     def record(result)
@@ -38,6 +41,7 @@ module Minitest
       else
         @counts["failed"] += 1
         @failures << name_of(result)
+        @texts << result.to_s
       end
     end
 

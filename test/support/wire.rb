@@ -159,7 +159,7 @@ module Wire
     end
 
     def get(path, *fields, version: "1.1")
-      lines = ["GET #{path} HTTP/#{version}", "Host: test", *fields]
+      lines = ["GET #{path} HTTP/#{version}", "Host: localhost", *fields]
       write("#{lines.join("\r\n")}\r\n\r\n")
     end
 

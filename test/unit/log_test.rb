@@ -52,9 +52,11 @@ class LogTest < Minitest::Test
     @log.info("caf\xE9".dup.force_encoding("UTF-8"))
     @log.error("é", raised("\xFF".b))
     @log.info("é".encode("UTF-16LE"))
+    @log.error("x", raised("ü".encode("UTF-16LE")))
     assert_includes @log.text, "caf\\xe9\n"
     assert_includes @log.text.b, " é: RuntimeError: \\xff\n".b
     assert_includes @log.text.b, " é\n".b
+    assert_includes @log.text.b, " x: RuntimeError: ü\n".b
   end
 
   def test_whatever_is_written_an_entry_is_utf8_without_orders_for_a_terminal

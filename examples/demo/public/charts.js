@@ -109,6 +109,7 @@ export class Waterfall {
 
 export function describe(row) {
   if (!row) return "";
+  if (row.sent == null) return `Request ${row.product}: not sent yet`;
   if (row.received == null) return `Request ${row.product}: sent at ${seconds(row.sent)}, not answered yet`;
   const took = `Request ${row.product}: ${seconds(row.received - row.sent)}`;
   if (row.error) return `${took}, then ${row.error}`;

@@ -109,7 +109,7 @@ export class RunPanel {
     const answered = failed ? `${count(run.requests - failed)} of ${run.requests}` : `All ${run.requests}`;
     const said = `${answered} answered in ${seconds(together)}, ${overlap} of them at the same moment.`;
     this.say(said);
-    if (failed) this.fail(`${failed} requests got no right answer: ${run.rows.find((row) => row.error).error}.`);
+    if (failed) this.complain(`${failed} ${failed === 1 ? "request" : "requests"} got no right answer: ${run.rows.find((row) => row.error).error}.`);
     this.chartBox.setAttribute("aria-label", `Waterfall of the requests: ${said} The table below has each.`);
     this.fillTable(run.rows);
   }
@@ -119,7 +119,7 @@ export class RunPanel {
     element("rows").tBodies[0].replaceChildren(...rows.map((row) => {
       const line = document.createElement("tr");
       const waits = ["price", "stock", "reviews"].map((name) => (row.waits ? seconds(row.waits[name][1] - row.waits[name][0]) : "–"));
-      line.append(...[row.product, seconds(row.sent), ...waits, row.error ?? seconds(row.received)].map(cell));
+      line.append(...[row.product, row.sent == null ? NONE : seconds(row.sent), ...waits, row.error ?? seconds(row.received)].map(cell));
       return line;
     }));
   }
@@ -127,12 +127,17 @@ export class RunPanel {
   fail(text) {
     this.run = null;
     element("waterfall-empty").hidden = true;
+    this.complain(text);
+    this.say("The run did not come to its end.");
+  }
+
+  // With the button that tries again.
+  complain(text) {
     const box = element("run-error");
     const again = Object.assign(document.createElement("button"), { type: "button", textContent: "Try again" });
     again.addEventListener("click", () => this.fire());
     box.replaceChildren(text, " ", again);
     box.hidden = false;
-    this.say("The run did not come to its end.");
   }
 
   // Only when it is something new: a screen reader says each.

@@ -110,9 +110,20 @@ module NeverBlock
                "end it with `run APP`, where APP responds to call(env)"
       end
 
-      SourceError.describe(error, path)
+      no_text(error, path) || SourceError.describe(error, path)
     end
 
-    private_class_method :build, :folder_named, :missing, :reachable?, :unreadable, :failure
+    # Rack reads the file in the encoding of the locale, and refuses what is none.
+    def no_text(error, path)
+      return unless error.is_a?(ArgumentError) && error.message.start_with?("invalid byte sequence")
+      return if File.read(path).valid_encoding?
+
+      locale = Encoding.default_external
+      mend = locale == Encoding::UTF_8 ? "save it in UTF-8" : "start with LANG=C.UTF-8"
+      "#{SourceError.short(path)}: the file is no text in #{locale}; #{mend}"
+    end
+
+    private_class_method :build, :folder_named, :missing, :reachable?, :unreadable, :failure,
+                         :no_text
   end
 end

@@ -3,6 +3,8 @@
 # The gems of an application and their versions: those of its lock file, which is read without
 # loading anything, and those that are loaded.
 
+require "neverblock/config/source_error"
+
 module NeverBlock
   module Check
     class Bundle
@@ -14,10 +16,13 @@ module NeverBlock
       attr_reader :lock
       # @return [String, nil] why it could not be read
       attr_reader :problem
+      # @return [String, nil] how to mend that
+      attr_reader :mend
 
       # @param directory [String] the application's folder
       # @param env [Hash, ENV]
       def initialize(directory, env = ENV)
+        @env = env
         @gemfile = gemfile(directory, env)
         @lock = lock_of(@gemfile)
         @locked = read_lock
@@ -27,7 +32,9 @@ module NeverBlock
       def ignored?
         return false if @gemfile.nil?
 
-        $LOADED_FEATURES.none? { |feature| feature.end_with?("/bundler/setup.rb") }
+        # Bundler.setup and Bundler.require set up Bundler in children, too.
+        !@env["RUBYOPT"].to_s.include?("bundler/setup") &&
+          $LOADED_FEATURES.none? { |feature| feature.end_with?("/bundler/setup.rb") }
       end
 
       # @return [Hash{String => Gem::Version}] loaded versions, and locked ones of other gems
@@ -87,10 +94,31 @@ module NeverBlock
         return {} unless @lock
 
         require "bundler"
-        specs = ::Bundler::LockfileParser.new(File.read(@lock)).specs
+        specs = with_gemfile { ::Bundler::LockfileParser.new(lock_text).specs }
         specs.to_h { |spec| [spec.name, spec.version] }
+      rescue SystemCallError => e
+        unreadable(SourceError.reason(e), "make it readable for user #{::Process.euid}")
       rescue StandardError, LoadError => e # the file may have been edited by hand
-        @problem = e.message.to_s.lines.first.to_s.strip
+        unreadable(SourceError.summary(e), "bundle lock")
+      end
+
+      # Bundler looks for the folder that paths in the lock file start at by this variable, or from
+      # the current folder on.
+      def with_gemfile
+        before = ENV.fetch("BUNDLE_GEMFILE", nil)
+        ENV["BUNDLE_GEMFILE"] = @gemfile
+        yield
+      ensure
+        ENV["BUNDLE_GEMFILE"] = before
+      end
+
+      def lock_text
+        File.read(@lock, encoding: Encoding::UTF_8).scrub("?")
+      end
+
+      def unreadable(problem, mend)
+        @problem = problem
+        @mend = mend
         {}
       end
     end

@@ -19,7 +19,8 @@ module NeverBlock
       #   routes; nil: none
       # @yieldparam message [Hash] a message: { stage: ... }, { finding: ... } or { facts: ... }
       def initialize(settings, rackup, probe, &tell)
-        directory = rackup ? File.dirname(File.expand_path(rackup)) : Dir.pwd
+        # Ruby tags its own idea of the current folder as binary where the locale is C.
+        directory = rackup ? File.dirname(File.expand_path(rackup, Dir.pwd)) : Dir.pwd
         @subject = Subject.new(settings, Bundle.new(directory))
         @rackup = rackup
         @probe = probe

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 # Sends a few requests to the loaded application, in fibers of our loop as a server does. Reports
-# what a request leaves in places that all requests of a process share: thread variables, globals,
-# the working directory, variables of classes and modules. Only writes that repeat with each request
-# are reported: what the first requests alone write is a cache. Writes outside of the requests'
-# fibers are not seen.
+# what a request leaves in places that all requests of a process share: globals, the working
+# directory, variables of classes and modules. Only writes that repeat with each request are
+# reported: what the first requests alone write is a cache. Writes outside of the requests' fibers
+# are not seen.
 
 require "neverblock/boot/application"
 require "neverblock/check/finding"
@@ -51,13 +51,27 @@ module NeverBlock
 
       def ask(path)
         @stage.call("sending GET #{path}")
-        answers = Array.new(WARM) { Request.new(@app, path).call }
+        answers, scheme = warm(path)
         changes = Array.new(RECORDED) do
           before = @state.take
-          answers << @recorder.during { Request.new(@app, path).call }
+          answers << @recorder.during { request(path, scheme) }
           @state.difference(before, @state.take)
         end
         [*failure(path, answers), *written(path), *classes(path, changes.inject(:&))]
+      end
+
+      # @return [Array(Array<Request>, String)] the first requests, by the scheme that the
+      #   application wants, and that scheme
+      def warm(path)
+        first = request(path, "http")
+        scheme = first.to_https? ? "https" : "http"
+        answers = first.to_https? ? [] : [first]
+        answers << request(path, scheme) while answers.size < WARM
+        [answers, scheme]
+      end
+
+      def request(path, scheme)
+        Request.new(@app, path, scheme: scheme).call
       end
 
       def failure(path, answers)

@@ -4,6 +4,7 @@
 
 require "json"
 require "neverblock/check/finding"
+require "neverblock/log/characters"
 require "neverblock/version"
 
 module NeverBlock
@@ -18,8 +19,8 @@ module NeverBlock
       def initialize(run, rackup:, environment:)
         @findings = run.findings
         @facts = run.facts
-        @rackup = rackup
-        @environment = environment
+        @rackup = utf8(rackup)
+        @environment = utf8(environment)
       end
 
       # @return [String]
@@ -35,6 +36,11 @@ module NeverBlock
       end
 
       private
+
+      # Names from the command line have the locale's encoding.
+      def utf8(text)
+        Log::Characters.utf8(text).scrub("?")
+      end
 
       def counts
         LEVELS.to_h { |level| [level, @findings.count { |finding| finding.level == level }] }
@@ -74,7 +80,7 @@ module NeverBlock
       def foot
         numbers = counts
         worst = numbers[:serious].zero? ? "nothing serious" : "#{numbers[:serious]} serious"
-        guides = "; guides are in #{ROOT}" if @findings.any?
+        guides = "; guides are in #{utf8(ROOT)}" if @findings.any?
         "#{worst}, #{plural(numbers[:warning], "warning")}, " \
           "#{plural(numbers[:note], "note")}#{guides}"
       end

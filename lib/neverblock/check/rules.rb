@@ -16,6 +16,7 @@ require "neverblock/check/rules/rails"
 require "neverblock/check/rules/ruby"
 require "neverblock/check/rules/settings"
 require "neverblock/check/rules/system"
+require "neverblock/config/source_error"
 
 module NeverBlock
   module Check
@@ -36,9 +37,8 @@ module NeverBlock
         yield
       rescue StandardError => e # an application may have patched anything
         name = family.name.split("::").last.downcase
-        message = e.message.to_s.lines.first.to_s.strip
         [Finding.of(:note, "check",
-                    "the rules about #{name} have failed: #{message} (#{e.class}) " \
+                    "the rules about #{name} have failed: #{SourceError.summary(e)} (#{e.class}) " \
                     "at #{e.backtrace&.first}",
                     "report it to the developers of NeverBlock; the other findings are valid")]
       end

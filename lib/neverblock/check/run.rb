@@ -6,6 +6,9 @@
 require "io/wait"
 require "json"
 require "neverblock/check/finding"
+require "neverblock/config/source_error"
+require "neverblock/log/characters"
+require "neverblock/verbs/deadline"
 require "tempfile"
 
 module NeverBlock
@@ -14,6 +17,8 @@ module NeverBlock
       # Seconds without a message from the child, after which it is ended. A large application may
       # take a minute to load.
       SILENCE_S = 180
+      # Seconds between two checks whether the child has ended.
+      LOOK_S = 1
       # Seconds the child has to send its backtrace before it is killed.
       LAST_WORDS_S = 5
       # Most bytes that are read of the child's output.
@@ -22,6 +27,8 @@ module NeverBlock
       # of memory maps, the first line is shown.
       TAIL_CHARACTERS = 600
       LINE_MAX = 1 << 20
+      # Characters of a text that the child sends.
+      TEXT_CHARACTERS = 4_000
       SHOWN = "NB_DEBUG=1 shows its output"
       private_constant :SHOWN
 
@@ -47,7 +54,8 @@ module NeverBlock
         output = Tempfile.new("neverblock-check")
         output.unlink
         reader, writer = IO.pipe
-        @child = @group = fork { in_child(reader, writer, output) }
+        @child = fork { in_child(reader, writer, output) }
+        @ending = ::Process.detach(@child)
         own_group
         writer.close
         listen(reader)
@@ -78,15 +86,24 @@ module NeverBlock
         ::Process.setpgid(0, 0) # in both processes, so that it is done before either goes on
         reader.close
         redirect(output)
-        tell = ->(message) { writer.syswrite("#{JSON.generate(clean(message))}\n") }
+        tell = teller(writer)
         trap_last_words(tell)
         @work.call(tell)
       rescue SystemExit => e
         tell&.call({ exit: e.status, at: e.backtrace&.first })
       rescue Exception => e # rubocop:disable Lint/RescueException -- loading may raise anything
-        tell&.call({ died: "#{e.class}: #{e.message}", at: e.backtrace&.first })
+        tell&.call({ died: "#{e.class}: #{SourceError.summary(e)}", at: e.backtrace&.first })
       ensure
         ::Process.exit!(0) # without at_exit blocks of the application, and whatever threads it has
+      end
+
+      # A child that the application has forked sends nothing: its end is not the application's.
+      def teller(writer)
+        own = ::Process.pid
+        writer.sync = true
+        lambda do |message|
+          writer.write("#{JSON.generate(clean(message))}\n") if ::Process.pid == own
+        end
       end
 
       def redirect(output)
@@ -109,23 +126,42 @@ module NeverBlock
         case value
         when Hash then value.transform_values { |part| clean(part) }
         when Array then value.map { |part| clean(part) }
-        when String then value.dup.force_encoding(Encoding::UTF_8).scrub("?")
+        when String then cut(Log::Characters.utf8(value).scrub("?"))
         else value
         end
+      end
+
+      def cut(text)
+        text.size > TEXT_CHARACTERS ? "#{text[0, TEXT_CHARACTERS - 3]}..." : text
       end
 
       # --- in the parent ---
 
       def listen(reader)
         buffer = +""
-        until @done
-          return silent(reader, buffer) unless reader.wait_readable(@silence_s)
-
+        until @done || @end
+          case wait(reader)
+          when :ended then return
+          when :silence then return silent(reader, buffer)
+          end
           buffer << reader.readpartial(65_536)
           take_lines(buffer)
         end
       rescue EOFError
-        nil
+        @silent = true unless @ending.join(@silence_s)
+      end
+
+      # Waits for a message. The pipe alone does not tell that the child has ended: a process that
+      # the application has started may hold it.
+      # @return [Symbol] :message, :ended or :silence
+      def wait(reader)
+        limit = Deadline.now + @silence_s
+        loop do
+          left = limit - Deadline.now
+          return :message if reader.wait_readable(left.clamp(0, LOOK_S))
+          return reader.wait_readable(0) ? :message : :ended unless @ending.alive?
+          return :silence if left <= LOOK_S
+        end
       end
 
       def take_lines(buffer)
@@ -138,9 +174,9 @@ module NeverBlock
       end
 
       def silent(reader, buffer)
-        @stuck = []
+        @silent = true
         ::Process.kill("USR2", @child)
-        while reader.wait_readable(LAST_WORDS_S)
+        until @stuck || @end || @done || !reader.wait_readable(LAST_WORDS_S)
           buffer << reader.readpartial(65_536)
           take_lines(buffer)
         end
@@ -160,10 +196,8 @@ module NeverBlock
       end
 
       def conclude(output)
-        ::Process.kill("KILL", @child) if @stuck
-        _, status = ::Process.wait2(@child)
-        @child = nil
-        @findings << ending(status, output) unless @done
+        end_group if @silent
+        @findings << ending(@ending.value, output) unless @done
         sorted = @findings.uniq.sort_by.with_index { |one, at| [LEVELS.index(one.level), at] }
         @findings = sorted
       end
@@ -174,8 +208,8 @@ module NeverBlock
       end
 
       def how_it_ended(status)
-        return stuck if @stuck
         return reported if @end
+        return stuck if @silent
         return ["the application ended the process (exit!)", SHOWN] unless status.signaled?
 
         ["the process was ended by SIG#{Signal.signame(status.termsig)}",
@@ -183,8 +217,9 @@ module NeverBlock
       end
 
       def stuck
-        at = " at #{@stuck.join(", ")}" unless @stuck.empty?
-        ["there was no progress for #{@silence_s} s#{at}", "make that code end; #{SHOWN}"]
+        at = " at #{@stuck.join(", ")}" if @stuck&.any?
+        seconds = format("%g", @silence_s)
+        ["there was no progress for #{seconds} s#{at}", "make that code end; #{SHOWN}"]
       end
 
       # As the child has reported it.
@@ -204,7 +239,7 @@ module NeverBlock
         return "" if @verbose || size.zero?
 
         output.seek([size - OUTPUT_BYTES, 0].max)
-        text = output.read.to_s.scrub("?").gsub(/\e\[[\d;]*m/, "")
+        text = output.read.to_s.force_encoding(Encoding::UTF_8).scrub("?").gsub(/\e\[[\d;]*m/, "")
         text = text[/^.*\[BUG\].*$/] || text[-TAIL_CHARACTERS..] || text
         text = text.gsub(/[[:space:]]+/, " ").strip
         text.empty? ? "" : "; its output: #{text}"
@@ -212,9 +247,16 @@ module NeverBlock
 
       # Ends the child and all processes it has started.
       def end_group
-        ::Process.kill("KILL", -@group) if @group
-        ::Process.wait(@child) if @child # still there after an interrupt
-      rescue Errno::ESRCH, Errno::ECHILD, Errno::EPERM
+        return unless @ending
+
+        kill(-@child)
+        kill(@child) if @ending.alive?
+        @ending.join
+      end
+
+      def kill(pid)
+        ::Process.kill("KILL", pid)
+      rescue Errno::ESRCH, Errno::EPERM
         nil
       end
     end

@@ -9,6 +9,9 @@ require "neverblock/cli/options"
 module NeverBlock
   module CLI
     class CheckOptions < Options
+      # Seconds; a day is more than any application takes.
+      PATIENCE = (0..86_400).freeze
+
       HELP = <<~TEXT
         Usage: neverblock check [config.ru] [options]
 
@@ -20,8 +23,7 @@ module NeverBlock
             --probe[=PATHS]     also send GET requests to these paths, separated by commas
                                 (default: a Rails application's GET routes without parameters,
                                 or /), a few times each. Reports what a request leaves behind
-                                in thread variables, classes and globals, which all requests of
-                                a process share
+                                in classes and globals, which all requests of a process share
             --json              print the findings as one JSON object
             --patience SECONDS  how long loading may go on without progress;
                                 default #{NeverBlock::Check::Run::SILENCE_S}
@@ -68,9 +70,10 @@ module NeverBlock
 
       def seconds(text)
         number = Float(text, exception: false)
-        return number if number&.positive? && number.finite?
+        return number if number&.positive? && PATIENCE.cover?(number)
 
-        raise ConfigError, "--patience must be a number of seconds above 0; got #{text}"
+        raise ConfigError, "--patience must be a number of seconds above 0, at most " \
+                           "#{PATIENCE.end}; got #{text.inspect}"
       end
 
       def paths(text)

@@ -50,6 +50,8 @@ module NeverBlock
         raise ConfigError, "#{e.args.first} takes a value; see neverblock #{@command} --help"
       rescue OptionParser::NeedlessArgument => e
         raise ConfigError, "#{e.args.first[/\A[^=]+/]} takes no value; got #{e.args.first}"
+      rescue OptionParser::ParseError => e # in a word of several, such as -hx
+        refuse_unknown(e.args.first)
       end
 
       def take_words(words)

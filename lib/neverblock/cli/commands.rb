@@ -7,6 +7,7 @@
 require "neverblock/version"
 require "neverblock/errors"
 require "neverblock/cli/options"
+require "neverblock/cli/output"
 require "neverblock/config/suggestion"
 
 module NeverBlock
@@ -70,12 +71,11 @@ module NeverBlock
       end
       options = Options.parse(argv, env)
       case options.action
-      when :help then out.puts(options.help)
-      when :help_config then out.puts(Help.sample)
-      when :version then out.puts("neverblock #{VERSION}")
-      else return serve(options, env, out)
+      when :help then Output.write(out, options.help)
+      when :help_config then Output.write(out, Help.sample)
+      when :version then Output.write(out, "neverblock #{VERSION}\n")
+      else serve(options, env, out)
       end
-      OK
     end
 
     def check_surroundings(argv)

@@ -124,7 +124,7 @@ module NeverBlock
       end
 
       def check_folder(name)
-        path = File.expand_path(name)
+        path = Config::Paths.expand(name)
         return path if File.directory?(path) && readable?(path, name)
 
         if File.file?(path)

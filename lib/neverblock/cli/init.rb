@@ -6,6 +6,7 @@
 require "fileutils"
 require "neverblock/cli/init_options"
 require "neverblock/cli/output"
+require "neverblock/config/source_error"
 require "neverblock/init/document"
 require "neverblock/init/sources"
 
@@ -54,7 +55,7 @@ module NeverBlock
         FileUtils.mkdir_p(File.dirname(path))
         File.write(path, text)
       rescue SystemCallError => e
-        raise ConfigError, "cannot write #{@options.target}: #{e.message[/\A[^@]+/].strip}"
+        raise ConfigError, "cannot write #{@options.target}: #{SourceError.reason(e)}"
       end
 
       def summary(document)

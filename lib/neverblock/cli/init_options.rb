@@ -15,9 +15,9 @@ module NeverBlock
           server, its settings are brought over: each with its place, what it means here, and
           what has no counterpart. The file is read and not run. Nothing else is changed.
 
-          FILE is that configuration; default: the first of config/puma.rb, config/unicorn.rb,
-          falcon.rb, Passengerfile.json and config/thin.yml that is there, and Thruster's
-          variables of a Dockerfile beside it.
+          FILE is that configuration; default: the first of config/puma/production.rb,
+          config/puma.rb, config/unicorn.rb, falcon.rb, Passengerfile.json and config/thin.yml
+          that is there, and Thruster's variables of a Dockerfile beside it.
 
               --print           show it and write nothing
               --force           replace a config/neverblock.rb that is there

@@ -72,24 +72,31 @@ module NeverBlock
         @rackup = rackup_of(words)
       rescue OptionParser::MissingArgument => e
         name = e.args.first
+        refuse_unknown(name) unless @arguments[name]
         raise ConfigError, "#{name} takes a value: #{name} #{@arguments[name]}"
-      rescue OptionParser::InvalidOption, OptionParser::AmbiguousOption => e
-        refuse_unknown(e.args.first)
       rescue OptionParser::NeedlessArgument => e
         raise ConfigError, "#{e.args.first[/\A[^=]+/]} takes no value; got #{e.args.first}"
+      rescue OptionParser::ParseError => e
+        refuse_unknown(e.args.first)
       end
 
       # OptionParser itself would accept any prefix of an option, and a new option could change the
       # meaning of an existing script.
       def check_names(argv)
         words = argv.take_while { |word| word != "--" }
-        words.grep(/\A--./).each do |word|
-          name = word[/\A[^=]+/]
-          refuse_unknown(name) unless names.include?(name)
-        end
+        words.grep(/\A--./).each { |word| check_name(word[/\A[^=]+/]) }
+        check_name(words.first[0, 2]) if words.first&.match?(/\A-[^-]/)
         words.each_cons(2) do |name, value|
-          refuse_option_as_value(name, value) if @arguments[name] && names.include?(value)
+          if @arguments[name]
+            refuse_option_as_value(name, value) if names.include?(value)
+          elsif value.match?(/\A-[^-]/)
+            check_name(value[0, 2])
+          end
         end
+      end
+
+      def check_name(name)
+        refuse_unknown(name) unless names.include?(name)
       end
 
       # OptionParser would take the next option as the value.
@@ -119,13 +126,12 @@ module NeverBlock
       end
 
       def rackup_of(words)
+        words.each { |word| refuse_word(word) unless rackup?(word) }
         if words.size > 1
           raise ConfigError, "only one rackup file can be served; got #{words.join(" ")}"
         end
 
-        word = words.first
-        refuse_word(word) unless word.nil? || rackup?(word)
-        word
+        words.first&.tap { |word| Config::Paths.expand(word) }
       end
 
       def rackup?(word)

@@ -13,7 +13,9 @@ module NeverBlock
       OPTIONS = {
         %w[-t --threads] => FIBERS,
         %w[-S --state --control --control-url --control-token -T] => CONTROL,
-        %w[--redirect-stdout --redirect-stderr --redirect-append -l --log] => OUTPUT,
+        %w[--redirect-stdout --redirect-stderr --redirect-append --log] => OUTPUT,
+        %w[--listen] => "write -b URL",
+        %w[-l] => "write -b URL to listen; #{OUTPUT}",
         %w[-D -d --daemonize --daemon] => DAEMON,
         %w[-E --env] => "write -e NAME",
         %w[-c --config-file] => "write -C FILE",
@@ -26,7 +28,7 @@ module NeverBlock
       VERBS = {
         "start" => "neverblock", "restart" => "neverblock reload",
         "phased-restart" => "neverblock reload", "halt" => "neverblock stop",
-        "stats" => "neverblock status", "thread-backtraces" => "neverblock status",
+        "stats" => "neverblock status", "thread-backtraces" => "neverblock fibers --backtrace",
         "worker-count" => "neverblock status"
       }.freeze
 

@@ -3,6 +3,7 @@
 # The server that a pidfile names. It is checked before a signal is sent: a pidfile may remain after
 # a server was killed, and its number may belong to another program by now.
 
+require "neverblock/config/source_error"
 require "neverblock/errors"
 require "neverblock/server/control/client"
 require "neverblock/server/other_process"
@@ -60,7 +61,7 @@ module NeverBlock
         raise Error, "there is no pidfile #{@pidfile}; " \
                      "check that the server runs, and was started with this pidfile"
       rescue SystemCallError => e
-        raise Error, "cannot read the pidfile #{@pidfile}: #{e.message[/\A[^@]+/].strip}"
+        raise Error, "cannot read the pidfile #{@pidfile}: #{SourceError.reason(e)}"
       end
 
       def refuse_other

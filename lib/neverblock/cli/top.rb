@@ -4,6 +4,7 @@
 # into a pipe. Keys, signals and readings are events, which one loop handles.
 
 require "json"
+require "neverblock/cli/output"
 require "neverblock/cli/watch_options"
 require "neverblock/watch/client"
 require "neverblock/watch/dashboard"
@@ -14,6 +15,8 @@ require "neverblock/watch/terminal"
 module NeverBlock
   module CLI
     class Top
+      include Output
+
       # Base of the exit status after a signal, as shells report it.
       SIGNALLED = 128
       ENDING = { "INT" => OK, "TERM" => SIGNALLED + 15, "HUP" => SIGNALLED + 1 }.freeze
@@ -39,7 +42,7 @@ module NeverBlock
       # @return [Integer] exit status
       # @raise [Error] when the first reading fails
       def run
-        return help if @options.help
+        return show(@options.help_text) if @options.help
 
         @address = @options.address
         @trend = Watch::Trend.new
@@ -56,11 +59,6 @@ module NeverBlock
       end
 
       private
-
-      def help
-        @out.write(@options.help_text)
-        OK
-      end
 
       def on_screen
         @terminal = Watch::Terminal.new(@input, @out, @env)

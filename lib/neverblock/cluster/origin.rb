@@ -58,7 +58,8 @@ module NeverBlock
       def follow(name)
         return unless name.to_s.start_with?("/") && File.directory?(name)
 
-        @names[File.realpath(name)] ||= name == "/" ? name : name.chomp("/")
+        # As bytes: names of files may be no text of the locale.
+        @names[File.realpath(name).b] ||= name == "/" ? name.b : name.chomp("/").b
       rescue SystemCallError
         nil
       end
@@ -164,10 +165,13 @@ module NeverBlock
       # A path inside one of the recorded folders, by the folder's given name. After a link was
       # swapped it is in the new release.
       def moved(path)
+        bytes = path.b
         real, name = @names.find do |folder, name|
-          folder != name && "#{path}/".start_with?("#{folder}/")
+          folder != name && "#{bytes}/".start_with?("#{folder}/")
         end
-        real ? File.join(name, path.delete_prefix(real)).chomp("/") : path
+        return path unless real
+
+        File.join(name, bytes.delete_prefix(real)).chomp("/").force_encoding(path.encoding)
       end
 
       # The options between `ruby` and the program, if it was started as `ruby ... program words`.

@@ -31,10 +31,11 @@ module NeverBlock
       # @return [Fiber, false] of a waiting fiber: it has not ended yet; false: it was killed before
       def kill
         scheduler = Compat.scheduler
+        killed_before = @neverblock_killed
+        @neverblock_killed = true # Compat.killed?
         return super unless scheduler && alive?
-        return false if @neverblock_killed
+        return false if killed_before
 
-        @neverblock_killed = true
         Ending.exception if equal?(Fiber.current)
         # false: the fiber was woken, and has to return from that wait first.
         sleep(0) while (ended = scheduler.raise_in(self, Ending)) == false

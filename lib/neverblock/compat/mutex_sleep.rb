@@ -6,7 +6,8 @@
 # for a second exception that comes during the wait for the mutex.
 #
 # As with Ruby's own lock after a thread's sleep, the wait for the mutex is not interrupted here.
-# What is raised meanwhile is raised when the mutex is locked.
+# What is raised meanwhile is raised when the mutex is locked. A fiber that is killed meanwhile ends
+# when the mutex is locked: an `ensure` block locks it, since no `rescue` sees Fiber#kill.
 #
 # Ruby does not look at what the hook kernel_sleep returns (thread_sync.c, rb_mutex_sleep): a wait
 # whose time is over returned 0 in a fiber, and nil on a thread. So the sleep is made here.
@@ -42,6 +43,8 @@ module NeverBlock
           retry
         end
         raise interrupted if interrupted
+      ensure
+        Compat.relock(mutex)
       end
 
       # Of two exceptions that came during that wait, the earlier becomes the cause of the later.

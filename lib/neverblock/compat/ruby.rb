@@ -107,10 +107,23 @@ module NeverBlock
       Fiber.current.instance_variable_defined?(:@neverblock_killed)
     end
 
+    # Ends the fiber that calls, which was killed and went on for a while: its `ensure` blocks run.
+    def self.end_killed
+      throw Scheduler # compat/fiber_kill.rb
+    rescue UncaughtThrowError
+      sleep(0) # Ruby has killed it, and ends it when it is switched to.
+    end
+
     # Called after a wait that releases the mutex. Ruby 3.1 to 3.3 return without it when the wait
-    # of another library's scheduler was interrupted (Bug #20907).
+    # of another library's scheduler was interrupted (Bug #20907). A fiber that Ruby itself has
+    # killed is ended at each wait for the mutex, and begins again.
     def self.relock(mutex)
       shielded { mutex.lock } unless mutex.owned?
+    rescue Exception # rubocop:disable Lint/RescueException -- raised again
+      raised = true
+      raise
+    ensure
+      relock(mutex) unless raised || mutex.owned?
     end
 
     # Calls the block with the mutex held. The wait for the mutex is not ended from outside.

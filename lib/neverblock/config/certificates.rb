@@ -5,6 +5,7 @@
 # passphrase_command=COMMAND after a certificate says where the passphrase of its key is.
 # verify=WORD and ca=FILE say whether clients show a certificate. %20 is a space, %26 an ampersand.
 
+require "neverblock/config/paths"
 require "neverblock/config/percent"
 require "neverblock/config/secure"
 require "neverblock/tls/identity"
@@ -105,11 +106,10 @@ module NeverBlock
         files.passphrase = [name.delete_prefix("passphrase_").to_sym, value]
       end
 
-      # A tilde is the home of a user.
       def path(text)
-        File.expand_path(text)
-      rescue ArgumentError => e
-        @refuse.call("the path #{text.inspect} has no meaning here: #{e.message}")
+        Paths.expand(text)
+      rescue ConfigError => e
+        @refuse.call(e.message)
       end
     end
   end

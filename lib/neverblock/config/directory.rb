@@ -3,6 +3,7 @@
 # The setting `directory`: the folder of the application, independent of where the server was
 # started.
 
+require "neverblock/config/source_error"
 require "neverblock/errors"
 
 module NeverBlock
@@ -18,7 +19,7 @@ module NeverBlock
         Dir.chdir(name)
         ENV["PWD"] = File.expand_path(name, ENV.fetch("PWD", "/"))
       rescue SystemCallError => e
-        reason = e.message[/[^@]*/].strip.downcase
+        reason = SourceError.reason(e).downcase
         raise ConfigError, "cannot change to directory #{name.inspect}: #{reason}; " \
                            "it must be the application's folder, or a link to it"
       end

@@ -13,6 +13,12 @@ module NeverBlock
         bytes = text.b.gsub(/%(\h\h)/) { Regexp.last_match(1).hex.chr }
         bytes.force_encoding(Encoding::UTF_8)
       end
+
+      # @param text [String]
+      # @return [String] ASCII: letters, digits and `_ . / -` as they are
+      def encode(text)
+        text.b.gsub(%r{[^\w./-]}n) { |byte| format("%%%02X", byte.ord) }
+      end
     end
   end
 end

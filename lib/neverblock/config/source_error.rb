@@ -3,27 +3,42 @@
 # Describes an exception of a user's Ruby file (config.ru, config/neverblock.rb) in one line: where
 # in that file, what, and how to mend it.
 
+require "neverblock/log/characters"
+
 module NeverBlock
   module SourceError
     module_function
 
     # @param error [Exception]
     # @param path [String] absolute path of the file
-    # @return [String]
+    # @return [String] valid UTF-8
     def describe(error, path)
+      path = utf8(path)
       return syntax_error(error, path) if error.is_a?(SyntaxError)
 
-      message = first_line(message_of(error))
+      message = summary(error)
       # Ruby 3.4 names the place of a wrong magic comment itself.
       message = "#{place(error, path)}: #{message}" unless message.start_with?("#{path}:")
       "#{short(message)} (#{error.class})#{fix(error)}"
+    end
+
+    # @param error [Exception] any, also one whose own #message raises
+    # @return [String] the first line of its message, valid UTF-8
+    def summary(error)
+      first_line(message_of(error))
+    end
+
+    # @param error [SystemCallError]
+    # @return [String] what the system says, without Ruby's function and the path
+    def reason(error)
+      summary(error)[/\A[^@]+/].strip
     end
 
     # The first line of the backtrace that is the user's own. A line in a gem is used only where
     # there is no other: it does not tell how to mend the file.
     # @return [String] file and line
     def place(error, path)
-      lines = error.backtrace || []
+      lines = (error.backtrace || []).map { |line| utf8(line) }
       own = lines.find { |line| own?(line, path) }
       return file_and_line(own) if own
 
@@ -40,20 +55,21 @@ module NeverBlock
       short(line[/\A.+?(:\d+)?(?=:in |\z)/])
     end
 
-    # @return [String] the path, relative to the working directory where it lies inside
+    # @return [String] the path, relative to the working directory where it lies inside; valid UTF-8
     def short(path)
-      path.delete_prefix("#{Dir.pwd}/")
+      utf8(path).delete_prefix("#{utf8(Dir.pwd)}/")
     end
 
     # Up to Ruby 3.3 the message is "file:line: text", then the source. From 3.4 on the text follows
     # the carets under the source.
     def syntax_error(error, path)
-      lines = error.message.lines.map(&:strip)
+      message = message_of(error)
+      lines = utf8(message).lines.map(&:strip)
       where, text = lines.first.to_s.match(/\A(.+?:\d+): (.*)\z/)&.captures
       detail = lines.filter_map { |line| line[/\^~*\s+(\S.*)\z/, 1] }.first
       text = text&.sub(/\Asyntax errors? found\z/, "")&.sub(/\Asyntax error, /, "")
       text = [text, detail].compact.reject(&:empty?).join(": ")
-      text = first_line(error.message) if text.empty?
+      text = first_line(message) if text.empty?
       "#{short(where || path)}: syntax error: #{text}"
     end
 
@@ -71,10 +87,13 @@ module NeverBlock
     end
 
     def first_line(message)
-      first = message.to_s.scrub("?").lines.map(&:strip).find { |line| !line.empty? }
-      first || "no message"
+      utf8(message).lines.map(&:strip).find { |line| !line.empty? } || "no message"
     end
 
-    private_class_method :own?, :file_and_line, :syntax_error, :fix, :message_of, :first_line
+    def utf8(text)
+      Log::Characters.utf8(text).scrub("?")
+    end
+
+    private_class_method :own?, :file_and_line, :syntax_error, :fix, :message_of, :first_line, :utf8
   end
 end

@@ -5,6 +5,7 @@
 # is allowed.
 
 require "neverblock/algorithms"
+require "neverblock/config/paths"
 require "neverblock/errors"
 
 module NeverBlock
@@ -18,7 +19,7 @@ module NeverBlock
       # @return the converted value
       # @raise [ConfigError]
       def read(value, what)
-        found = convert(value)
+        found = invalid_text?(value) ? MISMATCH : convert(value)
         return found unless found.equal?(MISMATCH)
 
         raise ConfigError, "#{what} must be #{self}; got #{shown(value)}"
@@ -50,6 +51,10 @@ module NeverBlock
       #   @return [String] what is allowed, to follow "must be"
 
       private
+
+      def invalid_text?(value)
+        String === value && !value.valid_encoding?
+      end
 
       # The value of a setting without a block.
       def join(words, keywords, what)
@@ -280,9 +285,22 @@ module NeverBlock
 
       # A path of a file or folder: a string, or a Pathname.
       class FilePath < Type
+        def read(value, what)
+          path = super
+          Paths.expand(path)
+          path
+        rescue Errno::ENOENT # the current folder is gone
+          path
+        end
+
         def convert(value)
           value = value.to_path if value.respond_to?(:to_path)
           path?(value) ? value : MISMATCH
+        end
+
+        # Names of files are bytes.
+        def invalid_text?(_value)
+          false
         end
 
         def path?(value)

@@ -4,7 +4,9 @@
 # method. Any mistake is reported in one line with the file, the line, what was found and what is
 # allowed.
 
+require "neverblock/config/assignments"
 require "neverblock/config/catalog"
+require "neverblock/config/paths"
 require "neverblock/config/words"
 require "neverblock/errors"
 require "neverblock/config/source_error"
@@ -28,7 +30,7 @@ module NeverBlock
       def self.read(name = nil, directory = Dir.pwd)
         return {} if name == NONE
 
-        path = File.expand_path(name || DEFAULT, directory)
+        path = Paths.expand(name || DEFAULT, directory)
         # A dangling symbolic link is a mistake: reading it raises.
         return {} if name.nil? && !File.exist?(path) && !File.symlink?(path)
 
@@ -129,7 +131,7 @@ module NeverBlock
       rescue Errno::ENOENT, Errno::ENOTDIR
         raise ConfigError, "there is no configuration file #{@path}"
       rescue SystemCallError => e
-        raise ConfigError, "cannot read #{@path}: #{e.message[/\A[^@]+/].strip}"
+        raise ConfigError, "cannot read #{@path}: #{SourceError.reason(e)}"
       end
 
       def evaluate(text)
@@ -137,6 +139,8 @@ module NeverBlock
         place = Words.for(nil).new(self).instance_eval { binding }
         place.eval(text, @path, 1)
         refuse_variables(place.local_variables & Words.known(nil)) { |name| @values.key?(name) }
+        name, line = Assignments.unread(text)
+        refuse_variable(name, line) if name
       end
 
       def run(group, block)
@@ -157,6 +161,10 @@ module NeverBlock
       def refuse_variables(names, from = 1)
         name = names.find { |variable| !yield(variable) } or return
         line = (from..@lines.size).find { |at| @lines[at - 1].match?(/\b#{name}\s*=/) }
+        refuse_variable(name, line)
+      end
+
+      def refuse_variable(name, line)
         raise ConfigError, "#{SourceError.short(@path)}:#{line}: #{name} = ... assigns a " \
                            "Ruby variable and sets nothing; write the value after the name: " \
                            "#{name} VALUE"

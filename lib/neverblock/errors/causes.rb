@@ -18,9 +18,17 @@ module NeverBlock
       found = []
       until error.nil? || found.size == MAX || found.any? { |other| other.equal?(error) }
         found << error
-        error = block_given? ? yield(error) : error.cause
+        error = block_given? ? yield(error) : cause_of(error)
       end
       found
+    end
+
+    # @param error [Exception]
+    # @return [Exception, nil] nil also where its own #cause raises
+    def cause_of(error)
+      error.cause
+    rescue StandardError
+      nil
     end
   end
 end

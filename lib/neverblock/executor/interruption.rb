@@ -25,7 +25,9 @@ module NeverBlock
         # @return [ClientGone, DeadlineExceeded, RequestCancelled, nil] nil: the request was not
         #   ended from outside
         def of(error)
-          chain = Causes.of(error) { |one| (one.reason if one.is_a?(Cancelled)) || one.cause }
+          chain = Causes.of(error) do |one|
+            (one.reason if one.is_a?(Cancelled)) || Causes.cause_of(one)
+          end
           chain.find { |one| interrupts?(one) }
         end
 

@@ -58,8 +58,20 @@ module NeverBlock
       return if error.equal?(interruption)
 
       log&.info("#{request(env)}: its client has left; " \
-                "it ended by #{error.class}: #{error.message}#{place(error)}", **id(env))
+                "it ended by #{error.class}: #{Log::Characters.utf8(error.message)}" \
+                "#{place(error)}", **id(env))
       nil
+    end
+
+    # Logs, in one line, a request whose error could not be reported.
+    # @param method [String]
+    # @param path [String]
+    # @param error [String] the error's class
+    # @param raised [String] the class of what reporting it has raised
+    # @return [void]
+    def report_untold(method, path, error, raised)
+      log&.error("#{method} #{Log::Characters.target(path)} failed: #{error}; " \
+                 "it cannot be told: that raised #{raised}")
     end
 
     def request(env)

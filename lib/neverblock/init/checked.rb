@@ -21,12 +21,12 @@ module NeverBlock
       end
 
       class << self
-        # @param line [String] of config/neverblock.rb
-        # @param plain [Object, nil] nil: it has code, and is not read
-        # @return [Translation] carried over, or missing where the value is not allowed here
-        def translation(line, plain: true)
-          fault = plain && fault_of(line)
-          return Translation.carried(line) unless fault
+        # @param lines [Array<String>] of config/neverblock.rb
+        # @param note [String, nil]
+        # @return [Translation] carried over, or missing where a value is not allowed here
+        def translation(*lines, note: nil)
+          fault = fault_of(lines.join("\n"))
+          return Translation.carried(*lines, note: note) unless fault
 
           Translation.missing("not allowed here: #{fault}")
         end

@@ -47,7 +47,14 @@ module NeverBlock
       def head
         from = @sources.map(&:name).join(" and ")
         made = "Made by `neverblock init`#{" from #{from}" unless from.empty?}."
-        "# #{made}\n# Every setting: neverblock --help-config, docs/guides/configuration.md.\n"
+        "# #{made}\n# Every setting: neverblock --help-config, docs/guides/configuration.md.\n" \
+          "#{unread}"
+      end
+
+      def unread
+        @sources.flat_map { |source| source.unread.to_a }.map { |name|
+          "# #{name} is there as well and was not read: `neverblock init #{name}` reads it.\n"
+        }.join
       end
 
       # A line is left empty between two settings; what an `if` holds stands close to it.

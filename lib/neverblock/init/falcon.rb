@@ -59,7 +59,7 @@ module NeverBlock
         value = value_of(statement)
         return Translation.missing(LONG) unless value
 
-        Checked.translation("workers #{value.empty? ? ":auto" : value}", plain: statement.digits)
+        Translation.carried("workers #{value.empty? ? ":auto" : value}")
       end
 
       def port(statement)

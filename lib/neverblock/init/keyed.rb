@@ -20,6 +20,8 @@ module NeverBlock
 
       # @return [String]
       attr_reader :name
+      # @return [Array<String>, nil] names of files of the same server that were not read
+      attr_accessor :unread
 
       # @param values [Hash{String => Object}]
       # @param name [String] where they are written

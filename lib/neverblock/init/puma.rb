@@ -8,13 +8,15 @@ module NeverBlock
     # config/puma.rb, by the words of Puma 5 to 8.
     class Puma < RubyFile
       SERVER = "Puma"
-      # Where it lies in an application.
-      FILES = %w[config/puma.rb config/puma/production.rb puma.rb].freeze
+      # Where it lies in an application. Puma in production reads the first of them alone.
+      FILES = %w[config/puma/production.rb config/puma.rb puma.rb].freeze
 
       THREADS = "a request runs in a fiber, not in a thread: up to 1,024 at once in each process " \
                 "(`fibers`). Pools of database connections that nobody has sized (5 counts as " \
                 "that) get a share of what the database takes; another number is kept."
       NO_THREAD = "requests have no threads of their own that begin and end"
+      PARAMETERS = "a block gets no more than the worker's number here: what blocks share is a " \
+                   "variable of this file"
       CONTROL = "`neverblock stop`, `reload` and `status` take the place of pumactl, by pidfile " \
                 "or address; `admin \"http://127.0.0.1:9293\"` answers /health, /ready, " \
                 "/metrics and /status.json"
@@ -115,9 +117,9 @@ module NeverBlock
         Translation.carried("#{name} #{statement.argument || "true"}")
       end
 
-      # A block of ours gets no more than the worker's number.
       def hook(statement)
-        return from_tables(statement.word.to_sym) unless statement.block
+        return Translation.missing(NO_BLOCK) unless statement.block
+        return Translation.missing(PARAMETERS) if statement.parameters > 1
 
         other = of_server(statement) and return other
         name = HOOKS.fetch(statement.word.to_sym)
@@ -168,8 +170,8 @@ module NeverBlock
       def stdout_redirect(_statement) = Translation.missing(OUTPUT)
 
       def shutdown_time(statement)
-        case statement.literal
-        when "forever"
+        case statement.literal || statement.digits
+        when "forever", "-1"
           Translation.carried("timeouts { shutdown 86_400 }", note: "a day; there is no for ever")
         when "immediately" then Translation.carried("timeouts { shutdown 0 }")
         else Translation.carried("timeouts { shutdown #{statement.argument} }")
@@ -181,7 +183,7 @@ module NeverBlock
           return Translation.missing("call at_exit in after_fork { |number| }")
         end
 
-        return from_tables(statement.word.to_sym) unless statement.block
+        return Translation.missing(NO_BLOCK) unless statement.block
 
         inner = RubyText.block("at_exit", statement.block)
         Translation.carried("after_fork do", *inner.map { |line| "  #{line}".rstrip }, "end",

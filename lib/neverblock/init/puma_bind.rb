@@ -25,6 +25,9 @@ module NeverBlock
                       "verify=required&ca=FILE\", or verify=optional for peer"
 
       COMMAND = "key_password_command"
+      PATHS = %w[cert key ca].freeze
+      # Code inside of a String.
+      CODE = /(\#\{[^{}]*\})/.freeze
       ABSTRACT = "sockets have a path here: bind \"unix:///run/NAME.sock?mode=0666\""
       MODE = "the permissions cannot be read here: write bind \"unix:///PATH?mode=0660\", with " \
              "0600 to 0777"
@@ -36,7 +39,10 @@ module NeverBlock
           host, port, *others = statement.arguments
           return Translation.missing(UNREAD) if others.any? || statement.text.include?("**")
 
-          options = statement.options.transform_values { |text| RubyText.inside(text) }
+          options = statement.options.to_h do |name, text|
+            path = statement.literal(text) if PATHS.include?(name)
+            [name, path ? Config::Percent.encode(path) : RubyText.inside(text)]
+          end
           new(statement).tls(RubyText.host(host), RubyText.inside(port || "9292"), options)
         end
       end
@@ -130,8 +136,7 @@ module NeverBlock
           @notes << "#{COMMAND} is passphrase_command=COMMAND here, after key=FILE"
           return {}
         end
-        encoded = command.b.gsub(%r{[^\w./-]}n) { |byte| format("%%%02X", byte.ord) }
-        { "passphrase_command" => encoded }
+        { "passphrase_command" => Config::Percent.encode(command) }
       end
 
       # What an address says of the certificates of clients.
@@ -146,8 +151,23 @@ module NeverBlock
       end
 
       def decoded(options)
-        command = options[COMMAND] or return options
-        options.merge(COMMAND => Config::Percent.decode(command.tr("+", " ")))
+        options.to_h do |name, text|
+          text = decode(text) if name == COMMAND
+          text = path(text) if PATHS.include?(name)
+          [name, text]
+        end
+      end
+
+      def decode(text) = Config::Percent.decode(text.tr("+", " "))
+
+      # A plus sign is a space there, and itself here.
+      def path(text)
+        return text if text.gsub(CODE, "").match?(/[{}]/)
+
+        parts = text.split(CODE)
+        parts.map { |part|
+          part.match?(CODE) ? part : Config::Percent.encode(decode(part))
+        }.join
       end
 
       def leave(options)

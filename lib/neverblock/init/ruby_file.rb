@@ -24,16 +24,19 @@ module NeverBlock
       # Methods of Ruby's Kernel that configuration files call. They are no settings.
       KERNEL = %i[abort at_exit fail p pp print puts raise require require_relative srand trap
                   warn].freeze
+      NO_BLOCK = "a block with braces or do is expected"
       HEREDOC = "the value is a heredoc: write it by hand"
       # What the servers and their killers of workers are called.
       CONSTANTS = %i[Puma PumaWorkerKiller Unicorn Falcon PhusionPassenger Thin].freeze
       # The value of a variable that may not be there.
-      VARIABLE = /\AENV\[[^\[\]]+\]\z/.freeze
+      VARIABLE = /\AENV(?:\[[^\[\]]+\]|\.fetch\([^(),]+,\s*nil\))\z/.freeze
       # Libraries that only the other servers need.
       OF_SERVERS = %r{\A(?:async|falcon|passenger|puma|thin|unicorn)(?:\z|[/_-])}.freeze
 
       # @return [String]
       attr_reader :name
+      # @return [Array<String>, nil] names of files of the same server that were not read
+      attr_accessor :unread
 
       # @param text [String]
       # @param name [String] of the file, as its user writes it
@@ -124,15 +127,23 @@ module NeverBlock
         return renamed(statement, renamed) if renamed
 
         method = self.class::METHODS[word]
-        method ? send(method, statement) : from_tables(word)
+        method ? checked(statement, send(method, statement)) : from_tables(word)
       end
 
-      # What takes no nil there is left out here where the variable is not set.
+      # What takes no nil there is left out here where the variable is not set. A name may be a
+      # Symbol there.
       def renamed(statement, format)
-        value = statement.argument
+        value = statement.argument.sub(/\A:(\w+)\z/, '"\1"').delete_suffix(".to_sym")
         line = format(format, value)
         line = "#{line} if #{value}" if value.match?(VARIABLE)
-        Checked.translation(line, plain: statement.digits)
+        checked(statement, Translation.carried(line))
+      end
+
+      # What code gives is not known before it runs.
+      def checked(statement, translation)
+        return translation unless translation.kind == :carried && statement.plain?
+
+        Checked.translation(*translation.lines, note: translation.note)
       end
 
       def without_value = Translation.missing("it has no value")

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "neverblock/config/paths"
+require "neverblock/config/source_error"
 require "neverblock/errors"
 require "neverblock/init/falcon"
 require "neverblock/init/keyed"
@@ -31,7 +33,7 @@ module NeverBlock
         # @return [RubyFile, Keyed]
         # @raise [ConfigError] when there is no such file, or nobody knows whose it is
         def read(path, folder)
-          full = File.expand_path(path, folder)
+          full = Config::Paths.expand(path, folder)
           raise ConfigError, "#{path} is a folder; name a file in it" if File.directory?(full)
 
           reader = reader_of(path) || raise(ConfigError, "cannot tell from its name whose file " \
@@ -49,8 +51,12 @@ module NeverBlock
         private
 
         def first_of(reader, folder)
-          path = reader::FILES.find { |name| File.file?(File.join(folder, name)) } or return
-          load_file(reader, File.join(folder, path), path)
+          path, *others = reader::FILES.select { |name| File.file?(File.join(folder, name)) }
+          return unless path
+
+          source = load_file(reader, File.join(folder, path), path)
+          source&.unread = others
+          source
         end
 
         def reader_of(path)
@@ -67,7 +73,7 @@ module NeverBlock
         rescue Errno::ENOENT
           raise ConfigError, "there is no file #{path}"
         rescue SystemCallError => e
-          raise ConfigError, "cannot read #{path}: #{e.message[/\A[^@]+/].strip}"
+          raise ConfigError, "cannot read #{path}: #{SourceError.reason(e)}"
         end
       end
     end

@@ -13,11 +13,17 @@ module NeverBlock
     # A statement. kind is :call (word, arguments, options, block), :if (condition, body,
     # otherwise; word: "if" or "unless") or :other. All parts are texts. arguments: the positional
     # ones; options: keyword arguments; block: with do and end, or with braces; statements: those
-    # in the block; parameters: how many the block takes; words: methods that are called without a
-    # receiver; constants, strings and variables (those that are read): all that it holds.
+    # in the block; parameters: how many the block names, without keywords; words: methods that are
+    # called without a receiver; constants, strings and variables (those that are read): all that it
+    # holds.
     Statement = Struct.new(:kind, :line, :text, :word, :arguments, :options, :block, :statements,
                            :parameters, :condition, :body, :otherwise, :words, :constants,
                            :strings, :variables, keyword_init: true) do
+      # @return [Boolean] whether it is a call with nothing but values: no code, no block
+      def plain?
+        block.nil? && [*arguments, *options.values].all?(Statements::PLAIN)
+      end
+
       # @return [String, nil] the first argument
       def argument = arguments.first
 
@@ -39,13 +45,17 @@ module NeverBlock
         starts.any? { |_, _, word| !word.start_with?("<<~") }
       end
 
-      # @return [String, nil] the digits of the first argument where it is a plain Integer
-      def digits(text = argument) = text && text[/\A[\d_]+\z/]&.delete("_")
+      # @return [String, nil] the first argument where it is a plain Integer
+      def digits(text = argument) = text && text[/\A-?[\d_]+\z/]&.delete("_")
     end
 
     # Reads a file by Ruby's own parser.
     class Statements
       BLANK = %i[on_sp on_nl on_ignored_nl on_comment on_semicolon].freeze
+      # The text of a value: a number, a String without code, a Symbol, true, false, nil.
+      PLAIN = /\A(?:-?\d[\d_]*(?:\.\d+)?|"[^"\\#]*"|'[^'\\]*'|:\w+|true|false|nil)\z/.freeze
+      # In place of the name of the rest where a list of parameters ends with a comma.
+      COMMA = :NODE_SPECIAL_EXCESSIVE_COMMA
 
       # @param text [String]
       # @param name [String] of the file, for errors
@@ -176,9 +186,22 @@ module NeverBlock
 
         found = call(called, node)
         found.block = source(scope)
-        found.parameters = scope.children[1] ? scope.children[1].children.first : 0
+        found.parameters = parameters(scope.children[1])
         found.statements = statements_of(scope.children.last)
         found
+      end
+
+      def parameters(node)
+        return 0 unless node
+
+        before, _, optional, _, after, _, rest = node.children
+        count = before + after.to_i
+        count += 1 if rest && rest != COMMA
+        while optional
+          count += 1
+          optional = optional.children.last
+        end
+        count
       end
 
       def condition(node)
@@ -203,10 +226,21 @@ module NeverBlock
       # Columns are bytes.
       def source(node)
         first, last = node.first_lineno - 1, node.last_lineno - 1
-        return @lines[first].byteslice(node.first_column...node.last_column) if first == last
+        column = first_column(node)
+        return @lines[first].byteslice(column...node.last_column) if first == last
 
-        [@lines[first].byteslice(node.first_column..), *@lines[first + 1...last],
+        [@lines[first].byteslice(column..), *@lines[first + 1...last],
          @lines[last].byteslice(0...node.last_column)].join
+      end
+
+      # The place of a negative number may leave out its sign.
+      def first_column(node)
+        column = node.first_column
+        value = node.children.first
+        return column unless value.is_a?(Numeric) && value.real? && value.negative?
+
+        signs = @lines[node.first_lineno - 1].b[[column - 1, 0].max, 2]
+        signs.match?(/\A-[^-]/) && column.positive? ? column - 1 : column
       end
     end
   end

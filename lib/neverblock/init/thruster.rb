@@ -18,6 +18,7 @@ module NeverBlock
         "GZIP_COMPRESSION_ENABLED" => "compress %<value>s"
       }.freeze
       SWITCHES = %w[LOG_REQUESTS GZIP_COMPRESSION_ENABLED].freeze
+      ACME = "certificates come from Let's Encrypt; it needs the gem acme-client"
       NO_TIME = "0 is no limit there; a time is needed here"
       UNLIMITED = {
         "MAX_REQUEST_BODY" => "0 is no limit there; limits { body_bytes N } takes any number of " \
@@ -90,18 +91,17 @@ module NeverBlock
       # Thruster's defaults, in the place of the process in front.
       def addresses
         domains = @values["TLS_DOMAIN"].to_s.split(",").map(&:strip)
-        http = "bind \"http://0.0.0.0:#{@values.fetch("HTTP_PORT", 80)}\""
+        http = bind("http", "HTTP_PORT", 80)
         return unknown(ADDRESS) + served if variable?(*@values.values_at(*ADDRESS))
         return address(%w[HTTP_PORT], http) + served if domains.empty?
 
-        https = "bind \"https://0.0.0.0:#{@values.fetch("HTTPS_PORT", 443)}\""
-        names = domains.map(&:dump).join(", ")
-        [entry(ADDRESS, http, https, "redirect_https true", "tls { acme #{names} }",
-               note: "certificates come from Let's Encrypt; it needs the gem acme-client")] + served
+        lines = [http, bind("https", "HTTPS_PORT", 443), "redirect_https true",
+                 "tls { acme #{domains.map(&:dump).join(", ")} }"]
+        [entry_of(ADDRESS, Checked.translation(*lines, note: ACME))] + served
       end
 
-      def entry(keys, *lines, note: nil)
-        entry_of(keys, Translation.carried(*lines, note: note))
+      def bind(scheme, key, default)
+        "bind #{"#{scheme}://0.0.0.0:#{@values.fetch(key, default)}".dump}"
       end
 
       def compress = @values.key?("GZIP_COMPRESSION_ENABLED") ? [] : ["compress true"]

@@ -91,7 +91,7 @@ module NeverBlock
 
       # A block that uses its server or its worker cannot be carried over.
       def hook(statement)
-        return Translation.missing("a block with braces or do is expected") unless statement.block
+        return Translation.missing(NO_BLOCK) unless statement.block
         return Translation.missing(HOOK) if uses_parameters?(statement)
         return Translation.missing(TRAP) if statement.words.include?(:trap) ||
                                             statement.block.match?(/\bSignal\.trap\b/)

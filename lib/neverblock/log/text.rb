@@ -63,7 +63,7 @@ module NeverBlock
         text = +"".b
         trace.each do |error|
           text << "  caused by " unless text.empty?
-          text << indent("#{error.class_name}: #{error.message}") << "\n"
+          text << indent("#{error.class_name}: #{Characters.utf8(error.message)}") << "\n"
           error.lines.each { |line| text << "    " << escape(line) << "\n" }
         end
         text

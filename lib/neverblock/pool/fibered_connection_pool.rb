@@ -72,8 +72,9 @@ module NeverBlock
       #
       # A connection that may be in the middle of an answer is dropped, and another is made on
       # demand. That is so when the block was left by Timeout::Error, an error of NeverBlock's, an
-      # exception that is no StandardError, or one that has such a cause. A connection whose driver
-      # (pg, mysql2, trilogy) says that it is lost is dropped too.
+      # exception that is no StandardError, or one that has such a cause, and when the fiber or its
+      # thread was killed in it. A connection whose driver (pg, mysql2, trilogy) says that it is
+      # lost is dropped too.
       # @param timeout [Numeric, nil] longest wait for a connection, in seconds; default: the pool's
       # @return what the block returns
       # @raise [ArgumentError] without a block, or when timeout is no number
@@ -157,9 +158,9 @@ module NeverBlock
 
       def connect_all
         @size.times { @free << @connect.call }
-      rescue Exception # rubocop:disable Lint/RescueException -- raised again
-        @free.each { |connection| disconnect(connection) }
-        raise
+        connected = true
+      ensure
+        @free.each { |connection| disconnect(connection) } unless connected
       end
 
       # --- Holding ---
@@ -182,10 +183,21 @@ module NeverBlock
 
       def use(lease)
         reconnect(lease) if lease.spoiled
-        yield lease.connection
+        result = yield lease.connection
+        ended = true
+        result
       rescue Exception => e # rubocop:disable Lint/RescueException -- raised again
+        ended = true
         lease.spoiled = true if spoils?(e)
         raise
+      ensure
+        lease.spoiled = true if !ended && killed?
+      end
+
+      # No `rescue` sees that the fiber or its thread is killed. A block that is left by `throw` or
+      # `break` looks the same.
+      def killed?
+        Compat.killed? || Thread.current.status == "aborting"
       end
 
       # Also true for an exception that a library has raised because of such an error.

@@ -115,21 +115,26 @@ module NeverBlock
       # --- The fiber's side ---
 
       # An exception that is raised into this fiber meanwhile leaves Fiber.schedule. The block has
-      # not begun then.
+      # not begun then, and does not. Where a gem has code of its own in each new fiber, the fiber
+      # may be preempted before the block begins.
       # @param later [Boolean] whether the new fiber first lets others run: the caller is ending
       def start_fiber(job, later: false)
-        settled = false
+        settled = abandoned = false
         Carry.schedule_bare do
           settled = true
-          work(job, later)
+          work(job, later) unless abandoned
         end
+        settled = true
       rescue FiberError, NoMemoryError
         raise if settled
 
-        settled = true
+        settled = abandoned = true
         raise unless give_place_back(later ? job : nil)
       ensure
-        hand_over_place(later ? job : nil) unless settled
+        unless settled
+          abandoned = true
+          hand_over_place(later ? job : nil)
+        end
       end
 
       # Called when no fiber can be made. The caller of #spawn gets the error. A job of the queue

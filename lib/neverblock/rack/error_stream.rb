@@ -4,6 +4,8 @@
 # write, flush), and those that loggers use. It writes to the server's log, so that neither an
 # application that logs much nor a slow reader blocks a request.
 
+require "neverblock/log/characters"
+
 module NeverBlock
   class ErrorStream
     # @param log [Log] anything with #write
@@ -38,11 +40,13 @@ module NeverBlock
       nil
     end
 
-    # As IO#puts: each string on its own line, arrays flattened, all of it in one write.
+    # As IO#puts: each string on its own line, arrays flattened, all of it in one write. Lines in
+    # UTF-16 and UTF-32 are written as UTF-8.
     # @return [nil]
     def puts(*strings)
       lines = strings.flatten.map do |string|
         text = string.to_s
+        text = Log::Characters.utf8(text) unless text.encoding.ascii_compatible?
         text.end_with?("\n") ? text : "#{text}\n"
       end
       write(lines.empty? ? "\n" : joined(lines))

@@ -8,7 +8,7 @@
 #
 # Without names it means every action. A subclass may take it back by `neverblock :figures`.
 # Requests whose route leads to such an action run on a thread of their own (LaneRoutes). Other
-# requests run it in place, inside NB.neverblock(false): all requests of the process wait while it
+# requests run it in place, inside NB.neverblock(false): the fibers of its thread wait while it
 # waits. Rails' log says so, once for each action.
 
 require "neverblock/verbs/blocking_mode"
@@ -90,8 +90,8 @@ module NeverBlock
       return if @told[action]
 
       @told[action] = true
-      logger&.warn("NeverBlock: allowblock: while #{action} waits, " \
-                   "no other request of this process runs")
+      logger&.warn("NeverBlock: allowblock: while #{action} waits, its thread runs no other " \
+                   "request; spare threads do, also this action")
     end
   end
 end

@@ -44,11 +44,15 @@ module NeverBlock
         @changed = true
       end
 
-      # Makes the rules anew after a change, and gives them to LaneRules.
+      # Makes the rules anew after a change, and gives them to LaneRules. Before the routes are
+      # loaded it does nothing, and the change counts later.
       # @param app [Rails::Application] whose routes can be read
       # @return [void]
       def refresh(app)
         return unless @changed
+
+        load_routes(app) if held.any?
+        return if app.routes.routes.empty?
 
         @changed = false
         found = of(app)
@@ -60,14 +64,17 @@ module NeverBlock
       # @return [LaneRoutes]
       def of(app)
         controllers = held
-        if controllers.any? && app.respond_to?(:reload_routes_unless_loaded)
-          app.reload_routes_unless_loaded
-        end
+        load_routes(app) if controllers.any?
         override = app.config.middleware.include?("Rack::MethodOverride")
         new(app.routes.routes, controllers, override: override)
       end
 
       private
+
+      # Rails 8 loads them when they are first needed.
+      def load_routes(app)
+        app.reload_routes_unless_loaded if app.respond_to?(:reload_routes_unless_loaded)
+      end
 
       # Controllers with held actions, by path. While a controller is not loaded again, its earlier
       # class counts.
@@ -85,8 +92,8 @@ module NeverBlock
     end
 
     UNTOLD = lambda do |route|
-      "method and path alone do not tell #{route} from other routes: it runs in place, " \
-        "and while it waits no other request of its process does"
+      "method and path alone do not tell #{route} from other routes: it runs in place; " \
+        "while it waits, its thread runs no other request, and spare threads may run it again"
     end
 
     # @return [Array<LaneRules::Rule>] in the order of the routes

@@ -35,7 +35,11 @@ module NeverBlock
     initializer "neverblock.lanes" do |app|
       app.executor.to_complete { LaneRoutes.refresh(app) }
       app.reloader.to_prepare { LaneRoutes.changed }
-      config.after_initialize { LaneRoutes.refresh(app) }
+      # At the start this comes behind every after_initialize.
+      config.after_routes_loaded do
+        LaneRoutes.changed
+        LaneRoutes.refresh(app)
+      end
     end
 
     # In development Rails 8 loads the routes in the first request that needs them, and 8.0 answers

@@ -43,6 +43,13 @@ module NeverBlock
         host.match?(LOCALHOST)
       end
 
+      # @param host [String]
+      # @return [String, nil] the name in lower case, without the dot at its end; nil for an address
+      #   and for localhost
+      def own_name(host)
+        host.downcase.delete_suffix(".") if name?(host) && !localhost?(host)
+      end
+
       # @param address [String] numeric
       # @return [Boolean] whether a server of this machine could listen there, if the port is free
       def here?(address)

@@ -137,6 +137,8 @@ module NeverBlock
 
       def listen_admin(config, commands)
         @admin_url = listen([config.admin], config.backlog, admin: true).first
+        name = config.admin.host && Addresses.new.own_name(config.admin.host)
+        @engine.admin_host = name if name
         @engine.admin_page = File.binread(LIVE_PAGE) if File.file?(LIVE_PAGE)
         @engine.admin_token = config.admin_token if config.admin_token
         @admin_commands = AdminCommands.new(@engine, @admin_url, commands, @log)

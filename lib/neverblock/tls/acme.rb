@@ -129,7 +129,10 @@ module NeverBlock
       # Does what is due. Blocks.
       # @return [Time] when to call it again
       def attend
-        @tasks.each { |task| attend_to(task) if task.at <= now }
+        @tasks.each do |task|
+          bound(task)
+          attend_to(task) if task.at <= now
+        end
         @tasks.map(&:at).min
       end
 
@@ -170,6 +173,13 @@ module NeverBlock
       end
 
       # --- one certificate
+
+      # No time is further off than a right clock would have made it.
+      def bound(task)
+        task.back_off.bound(now)
+        task.at = [task.at, now + BackOff::LIMIT_S].min
+        task.ask_at = [task.ask_at, now + ASK_RANGE_S.end].min
+      end
 
       def attend_to(task)
         kept = Kept.of(task.order)
@@ -219,10 +229,8 @@ module NeverBlock
         not_before = error.not_before if error.is_a?(Failed)
         task.at = task.back_off.failed(now, not_before)
         keep(task)
-        text = error.message.lines.first.to_s.strip
-        text = "#{error.class}: #{text}" unless error.is_a?(Error)
-        @log.warn("acme: #{task.order}: no certificate: #{text}; next try at #{day(task.at)}; " \
-                  "#{meanwhile(task)}")
+        @log.warn("acme: #{task.order}: no certificate: #{told(error)}; " \
+                  "next try at #{day(task.at)}; #{meanwhile(task)}")
       end
 
       # Without the file a server that is started again asks at once; this one does not.
@@ -272,9 +280,20 @@ module NeverBlock
         task.ask_at = now + (again - now).clamp(ASK_RANGE_S) if again
       rescue Failed
         nil
+      rescue StandardError => e
+        raise if e.is_a?(Closed)
+
+        @log.warn("acme: #{task.order}: when to renew is not known: #{told(e)}; asked again at " \
+                  "#{day(task.ask_at)}")
       end
 
       # --- words
+
+      # One line.
+      def told(error)
+        text = error.message.lines.first.to_s.strip
+        error.is_a?(Error) ? text : "#{error.class}: #{text}"
+      end
 
       def issuer(kept)
         issuer = kept.certificate.issuer.to_a.to_h { |name, value, _| [name, value] }

@@ -21,7 +21,7 @@ module NeverBlock
       # @param host [String] a name or an address
       # @param load [#call] requires the gem localhost, or raises LoadError
       # @return [Array(Identity, String)] with a log line that says what it is
-      # @raise [Unusable] this Ruby has no openssl
+      # @raise [Unusable] this Ruby has no openssl, or a file of the gem is broken
       def self.identity(host, load: -> { require "localhost" })
         Identity.require_openssl
         new(host).identity(load)
@@ -60,6 +60,26 @@ module NeverBlock
          "https://#{shown} has a certificate of the gem localhost; `bake localhost:install` has " \
          "this machine trust it"]
       rescue LoadError, SystemCallError, ArgumentError # ArgumentError: there is no home folder
+        nil
+      rescue OpenSSL::OpenSSLError => e
+        raise Unusable, "#{broken_file || "a file"} of the gem localhost is broken " \
+                        "(#{e.message}): remove it, and the gem makes another"
+      end
+
+      # @return [String, nil] its path
+      def broken_file
+        return unless ::Localhost::Authority.respond_to?(:path)
+
+        folder = ::Localhost::Authority.path
+        { "crt" => OpenSSL::X509::Certificate.method(:new),
+          "key" => ->(text) { OpenSSL::PKey.read(text, "") } }.each do |kind, read|
+          path = File.join(folder, "#{@name}.#{kind}")
+          read.call(File.binread(path)) if File.exist?(path)
+        rescue OpenSSL::OpenSSLError
+          return path
+        end
+        nil
+      rescue SystemCallError
         nil
       end
 

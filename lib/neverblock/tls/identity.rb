@@ -3,6 +3,7 @@
 # A certificate with its chain and its key, read from PEM files and checked. Messages of errors name
 # the file, what was found in it, and how to mend it.
 
+require "neverblock/tls/chain"
 require "neverblock/tls/passphrase"
 require "neverblock/tls/unusable"
 
@@ -108,9 +109,6 @@ module NeverBlock
 
       # Reads one pair of files.
       class Reader
-        CERTIFICATE = "-----BEGIN CERTIFICATE-----"
-        CERTIFICATES = /#{CERTIFICATE}.*?-----END CERTIFICATE-----/m.freeze
-        KEY_BEGIN = /-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----/.freeze
         KEY = /-----BEGIN (?<kind>(?:[A-Z]+ )?PRIVATE KEY)-----.*?-----END \k<kind>-----/m.freeze
         # PKCS#8 (RFC 7468 section 11), and the older form (RFC 1421 section 4.6.1.1).
         ENCRYPTED = /\A-----BEGIN ENCRYPTED |^Proc-Type: 4,ENCRYPTED/.freeze
@@ -123,7 +121,7 @@ module NeverBlock
 
         def identity
           text = Identity.text_of(@files.cert, "certificate")
-          certificates = certificates_in(text)
+          certificates = Chain.read(text, @files.cert)
           key = key_in(@files.cert == @files.key ? text : Identity.text_of(@files.key, "key"))
           check_fit(certificates, key)
           Identity.new(certificates, key, files: @files)
@@ -131,36 +129,16 @@ module NeverBlock
 
         private
 
-        def certificates_in(text)
-          no_certificate(text) unless text.include?(CERTIFICATE)
-          parts = text.scan(CERTIFICATES)
-          raise Unusable, "#{@files.cert}: its certificate has no end" if parts.empty?
-
-          parts.map.with_index(1) { |part, number| certificate(part, number) }
-        end
-
-        def no_certificate(text)
-          raise Unusable, "#{@files.cert} has no certificate in PEM (a line #{CERTIFICATE})" \
-                          "#{"; it has a private key" if text.match?(KEY_BEGIN)}"
-        end
-
-        def certificate(part, number)
-          OpenSSL::X509::Certificate.new(part)
-        rescue OpenSSL::X509::CertificateError => e
-          raise Unusable, "#{@files.cert}: its certificate number #{number} is broken " \
-                          "(#{e.message})"
-        end
-
         # OpenSSL is given the key alone, since a file may hold parameters and certificates as well.
         def key_in(text)
-          no_key(text) unless text.match?(KEY_BEGIN)
+          no_key(text) unless text.match?(Chain::KEY_BEGIN)
           block = text[KEY] or raise Unusable, "#{@files.key}: its private key has no end"
           block.match?(ENCRYPTED) ? encrypted_key(block) : plain_key(block)
         end
 
         def no_key(text)
           raise Unusable, "#{@files.key} has no private key in PEM (a line -----BEGIN PRIVATE " \
-                          "KEY-----)#{"; it has a certificate" if text.include?(CERTIFICATE)}"
+                          "KEY-----)#{"; it has a certificate" if text.include?(Chain::BEGIN_LINE)}"
         end
 
         def plain_key(block)

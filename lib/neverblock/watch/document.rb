@@ -33,6 +33,12 @@ module NeverBlock
                            "check that it is NeverBlock's"
       end
 
+      # @param text [String] may have invalid bytes
+      # @return [String] without control characters, which a terminal would obey
+      def self.clean(text)
+        text.scrub("?").gsub(/[[:cntrl:]]/, "?")
+      end
+
       # @param values [Hash]
       def initialize(values)
         @values = values
@@ -61,10 +67,10 @@ module NeverBlock
         list(path).grep(Hash).map { |values| Document.new(values) }
       end
 
-      # @return [Array<String>] keys of an object
+      # @return [Array<String>] keys of an object, without control characters
       def names(*path)
         value = dig(path)
-        value.is_a?(Hash) ? value.keys : []
+        value.is_a?(Hash) ? value.keys.map { |name| clean(name) } : []
       end
 
       # @return [Boolean] whether there is an object or a list at this path
@@ -105,7 +111,7 @@ module NeverBlock
       end
 
       def clean(value)
-        value.scrub("?").gsub(/[[:cntrl:]]/, "?")[0, TEXT_MAX]
+        Document.clean(value)[0, TEXT_MAX]
       end
     end
   end

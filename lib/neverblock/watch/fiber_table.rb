@@ -12,7 +12,7 @@ module NeverBlock
       REQUEST_WIDTH = 48
 
       # @param fibers [Fibers]
-      # @param rows [Array<FiberRow>] those to be shown
+      # @param rows [Array<FiberRow>] those of them that are to be shown
       # @param backtrace [Boolean]
       def initialize(fibers, rows, backtrace: false)
         @fibers = fibers
@@ -32,7 +32,7 @@ module NeverBlock
       private
 
       def summary
-        return "no fiber to show" if @rows.empty?
+        return "no fiber to show#{why_none}" if @rows.empty?
 
         counts = @rows.map(&:state).tally
         kinds = @rows.filter_map(&:kind).tally.sort_by { |kind, count| [-count, kind] }
@@ -41,7 +41,26 @@ module NeverBlock
           "#{counts[state]} #{state}" if counts[state]
         end
         states[-1] += " (#{words})" unless kinds.empty?
-        "#{@rows.size} fiber#{"s" unless @rows.size == 1}: #{states.join(", ")}"
+        "#{how_many}: #{states.join(", ")}"
+      end
+
+      # An idle server is told apart from options that no fiber is as.
+      def why_none
+        case all
+        when 0 then ""
+        when 1 then ": the only one is not as the options say"
+        else ": none of #{all} is as the options say"
+        end
+      end
+
+      def how_many
+        part = "#{@rows.size} of " if @rows.size < all
+        "#{part}#{all} fiber#{"s" unless all == 1}"
+      end
+
+      # Those that the server has told.
+      def all
+        @fibers.rows.size
       end
 
       def table
@@ -65,7 +84,10 @@ module NeverBlock
         case row.state
         when "running" then "it runs, and has not run for long enough to be asked where"
         when "ready" then "it is in the run queue"
-        else "its executor is stuck, and none was taken before"
+        else
+          return "its executor is stuck, and none was taken before" unless @fibers.answered?(row)
+
+          "256 backtraces are kept for each executor, and its own is not among them"
         end
       end
 

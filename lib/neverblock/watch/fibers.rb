@@ -60,6 +60,20 @@ module NeverBlock
       def unanswered
         document.parts("executors").reject { |part| part.true?("backtraces_complete") }
       end
+
+      # @param row [FiberRow]
+      # @return [Boolean] whether its executor has made the backtraces that it was asked for
+      def answered?(row)
+        place = row.place
+        places_of(document.parts("executors")).include?(place) &&
+          !places_of(unanswered).include?(place)
+      end
+
+      private
+
+      def places_of(executors)
+        executors.map { |part| FiberRow.new(part).place }
+      end
     end
   end
 end

@@ -51,6 +51,13 @@ static void a_string_of_json_is_quoted_rfc_8259_section_7(void **state) {
     expect(&text, "\"a\\\"b\\\\c\\u000a\\u007f\xc3\xa9\"");
 }
 
+static void a_label_of_prometheus_has_three_escapes(void **state) {
+    (void)state;
+    nb_text text = new_text();
+    nb_text_label(&text, "a\"b\\c\nd\te\x7f\xc3\xa9");
+    expect(&text, "\"a\\\"b\\\\c\\nd?e?\xc3\xa9\"");
+}
+
 static void it_grows_to_its_bound_and_no_further(void **state) {
     (void)state;
     nb_text text;
@@ -93,6 +100,7 @@ int main(void) {
         cmocka_unit_test(pieces_follow_one_another),
         cmocka_unit_test(seconds_are_decimal_and_as_short_as_they_can_be),
         cmocka_unit_test(a_string_of_json_is_quoted_rfc_8259_section_7),
+        cmocka_unit_test(a_label_of_prometheus_has_three_escapes),
         cmocka_unit_test(it_grows_to_its_bound_and_no_further),
         cmocka_unit_test(a_piece_that_is_too_long_for_one_format_fails),
         cmocka_unit_test(without_memory_it_fails_and_leaks_nothing),

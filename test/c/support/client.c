@@ -88,7 +88,7 @@ bool nb_test_send_text(nb_test_client *client, const char *text) { return nb_tes
 
 bool nb_test_get(nb_test_client *client, const char *path) {
     char request[512];
-    snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: test\r\n\r\n", path);
+    snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path);
     return nb_test_send_text(client, request);
 }
 

@@ -91,7 +91,12 @@ void nb_test_world_open_routed(nb_test_world *world, unsigned executors, const c
     if (world->admin_commands_fd)
         assert_status(NB_OK, nb_server_admin_commands(world->server, world->admin_commands_fd, true));
     if (world->admin)
-        assert_status(NB_OK, nb_server_listen_admin_tcp(world->server, "127.0.0.1", 0, &world->admin_port));
+        assert_status(NB_OK, nb_server_listen_admin_tcp(world->server,
+                                                        world->admin_address ? world->admin_address : "127.0.0.1", 0,
+                                                        &world->admin_port));
+    if (world->admin_host)
+        assert_status(NB_OK,
+                      nb_server_admin_host(world->server, nb_slice_of(world->admin_host, strlen(world->admin_host))));
     for (unsigned i = 0; i < executors && !world->config.front; i++)
         assert_status(NB_OK, nb_server_channel_add(world->server, &world->channels[i]));
     add_lane(world, executors);

@@ -32,6 +32,9 @@ typedef struct nb_test_world {
     const char *served;
     bool proxied; /* its clients begin with a PROXY header; set it before nb_test_world_open */
     bool admin;   /* with the admin pages, at admin_port; set it before nb_test_world_open */
+    /* NULL: 127.0.0.1; set it before nb_test_world_open. */
+    const char *admin_address;
+    const char *admin_host; /* its name; NULL: none; likewise */
     uint16_t admin_port;
     const char *admin_token; /* NULL: none; set it before nb_test_world_open */
     int admin_commands_fd;   /* 0: none; set it before nb_test_world_open */

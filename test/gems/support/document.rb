@@ -15,7 +15,12 @@ module Gems
       "every answer is compared with what Puma's threads give, and so is what is left of " \
       "descriptors,\n" \
       "connections, threads and fibers. **as on threads**: no answer was another. " \
-      "**differs**: below."
+      "**differs**: below.\n" \
+      "What Sentry, Datadog, New Relic, Elastic APM, Scout, Honeybadger, Bugsnag, Rollbar and " \
+      "rack-mini-profiler send of each request is compared as well " \
+      "(`test/gems/agents_test.rb`), with one\n" \
+      "process and two workers: nothing is lost and nothing is another request's " \
+      "(docs/guides/tracing.md)."
     private_constant :METHOD
 
     # @return [Document] of what runs have found

@@ -108,7 +108,7 @@ class TestRun
                           failures: @failures, seconds: @seconds)
         return tally if outcome == :ok || (outcome == :failed && tally.failed.positive?)
 
-        how = outcome == :late ? "still running when its time was over" : "make failed"
+        how = outcome == :late ? "its time was over" : "make failed"
         tally.with_failure("#{@suite}: #{how}")
       end
 

@@ -55,7 +55,7 @@ class TestRun
     # Few enough to be by chance, and each known by its name.
     def single_tests?(tally)
       tally.failed.between?(1, AGAIN_MOST) && tally.failures.size == tally.failed &&
-        tally.failures.all?(/#test_/)
+        tally.failures.all?(/\A\S+#test_\S+\z/)
     end
 
     # What failed once more, alone.
@@ -95,7 +95,7 @@ class TestRun
     def judge(report, outcome, status, last_words)
       unless report.key?("passed")
         died = [death(report, outcome, status), *last_words.lines].join("\n")
-        return Tally.new.with_failure(died)
+        return so_far(report.fetch("so_far", {})).with_failure(died)
       end
 
       seconds = report["seconds"].transform_keys { |file| file.delete_prefix("#{@root}/") }
@@ -107,9 +107,19 @@ class TestRun
       tally.with_failure("#{name}: #{how}")
     end
 
+    # What a process that died had found. Minitest tells failures at the end alone.
+    def so_far(found)
+      return Tally.new if found.empty?
+
+      found["texts"].each { |text| @out.puts(text) }
+      counts = found["counts"]
+      Tally.new(passed: counts["passed"], failed: counts["failed"],
+                skips: found["skips"], failures: found["failures"])
+    end
+
     def death(report, outcome, status)
       how = if outcome == :late
-              "still running when its time was over"
+              "its time was over"
             else
               "the test process died (#{status_of(status)})"
             end

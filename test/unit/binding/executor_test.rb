@@ -432,6 +432,33 @@ class ExecutorTest < BindingCase
     ran&.close!
   end
 
+  # The threads of these executors are not in the child, and nothing else keeps them. What is freed
+  # is filled with a pattern.
+  def test_a_child_forgets_its_parents_executors_that_are_collected
+    script = <<~RUBY
+      require "neverblock"
+      require "rack"
+      running = Array.new(4) do
+        Thread.new do
+          engine = NeverBlock::Engine.new
+          executor = NeverBlock::Executor.new(engine, nil, stalls: { ms: 60_000, routes: [] })
+          engine.start
+          executor.run
+        end
+      end
+      Thread.pass until running.all? { |one| one.stop? && one.backtrace[0].end_with?("run'") }
+      child = fork do
+        3.times { GC.start }
+        NeverBlock::Executor.close_request_class(1)
+        exit!(ObjectSpace.each_object(NeverBlock::Executor).count < 4 ? 7 : 8)
+      end
+      exit!(Process.wait2(child).last.exitstatus || 9)
+    RUBY
+    load_path = $LOAD_PATH.map { |path| "-I#{path}" }
+    system({ "MALLOC_PERTURB_" => "165" }, RbConfig.ruby, *load_path, "-e", script, err: File::NULL)
+    assert_equal 7, $?.exitstatus
+  end
+
   # --- two at once ---
 
   def test_two_executors_under_load_give_each_client_its_own_answers

@@ -42,6 +42,8 @@ class ApplicationTest < Minitest::Test
     'raise SyntaxError, __FILE__ + ":2: syntax errors found\n  1 | x = 1\n' \
     '> 2 | run (\n    |      ^ unexpected end-of-input; assuming it is closing\n"' =>
       /config\.ru:2: syntax error: unexpected end-of-input; assuming it is closing\z/,
+    "# \xE9\nrun ->(_) {}\n".b =>
+      /config\.ru: the file is no text in \S+; s(ave it in |tart with LANG=C\.)UTF-8\z/,
     "x = 1\nraise 'no database'\n" => /config\.ru:2: no database \(RuntimeError\)\z/,
     "x = 1\n\nundefined_thing\n" =>
       /config\.ru:3: undefined local variable or method .undefined_thing.* \(NameError\)\z/,

@@ -90,7 +90,7 @@ class CheckCertificatesTest < Minitest::Test
 
   def test_a_sound_certificate_of_an_authority_that_this_machine_does_not_know_is_a_note
     write("a.test")
-    found = findings(both("a.test"))
+    found = chain("a.test", authorities: true).findings
     assert_equal [[:note, "certificate-chain"]], rules(found)
     assert_match(/ends at CN=test authority, which this machine does not trust/, found.first.seen)
   end
@@ -105,17 +105,32 @@ class CheckCertificatesTest < Minitest::Test
   end
 
   def test_a_chain_without_its_middle_of_a_public_authority_is_a_warning
-    issued = AUTHORITY.issue("a.test", intermediate: true)
-    issued.certificate.add_extension(
-      OpenSSL::X509::ExtensionFactory.new.create_extension(
-        "authorityInfoAccess", "caIssuers;URI:http://ca.test/middle.crt"
-      )
-    )
-    put("a.test", issued.certificate.sign(issued.key, "SHA256").to_pem, issued.key_pem)
-    found = findings(both("a.test"))
+    issued = public_without_middle("a.test")
+    put("a.test", issued.certificate.to_pem, issued.key_pem)
+    found = chain("a.test", authorities: true).findings
     assert_equal [[:warning, "certificate-chain"]], rules(found)
     assert_match(/is incomplete: it ends before CN=test intermediate/, found.first.seen)
     assert_match(/fullchain\.pem/, found.first.mend)
+  end
+
+  def test_a_machine_without_authorities_cannot_tell
+    issued = public_without_middle("a.test")
+    put("a.test", issued.certificate.to_pem, issued.key_pem)
+    none = chain("a.test", store: OpenSSL::X509::Store.new, authorities: false).findings
+    assert_equal [[:note, "certificate-chain"]], rules(none)
+    assert_match(/has no certificates of authorities .* whether clients know CN=test intermediate/,
+                 none.first.seen)
+  end
+
+  def test_authorities_are_looked_for_where_openssl_does
+    authorities = Rules::CertificateChain.method(:authorities?)
+    File.write(path("empty.pem"), "")
+    File.write(path("some.pem"), "x")
+    Dir.mkdir(path("empty"))
+    none = { "SSL_CERT_FILE" => path("empty.pem"), "SSL_CERT_DIR" => "/no/such:#{path("empty")}" }
+    refute authorities.call(none)
+    assert authorities.call(none.merge("SSL_CERT_FILE" => path("some.pem")))
+    assert authorities.call(none.merge("SSL_CERT_DIR" => "/no/such:#{@folder}"))
   end
 
   def test_a_chain_in_the_wrong_order
@@ -215,6 +230,18 @@ class CheckCertificatesTest < Minitest::Test
 
   def files(name)
     NeverBlock::TLS::Identity::Files.new(path("#{name}.pem"), path("#{name}.key"))
+  end
+
+  # With the words of a public authority.
+  def public_without_middle(name)
+    issued = AUTHORITY.issue(name, intermediate: true)
+    issued.certificate.add_extension(
+      OpenSSL::X509::ExtensionFactory.new.create_extension(
+        "authorityInfoAccess", "caIssuers;URI:http://ca.test/middle.crt"
+      )
+    )
+    issued.certificate.sign(issued.key, "SHA256")
+    issued
   end
 
   def chain(name, **options)

@@ -111,6 +111,50 @@ class CheckGemsTest < Minitest::Test
     end
   end
 
+  def test_a_lock_file_that_this_user_may_not_read_is_not_written_anew
+    skip "needs proc(5)" unless File.exist?("/proc/self/mem")
+
+    Dir.mktmpdir do |directory|
+      File.write(File.join(directory, "Gemfile"), "")
+      # A file that exists and that even root cannot read.
+      File.symlink("/proc/self/mem", File.join(directory, "Gemfile.lock"))
+      bundle = Check::Bundle.new(directory, {})
+      finding = Check::Rules::Gems.call(Subject.new(bundle, nil))
+        .find { |one| one.rule == "lock-file" }
+      assert_match(%r{/Gemfile\.lock cannot be read: (Input/output error|Permission)}, finding.seen)
+      assert_equal "make it readable for user #{Process.euid}", finding.mend
+    end
+  end
+
+  def test_a_lock_file_is_read_in_utf_8_whatever_the_locale_is
+    before = Encoding.default_external
+    Dir.mktmpdir do |directory|
+      File.write(File.join(directory, "Gemfile"), "")
+      lock = "PATH\n  remote: ../caf\u00E9\n  specs:\n    caf (1.0)\n\n#{LOCK}"
+      [lock, lock.sub("\u00E9", "\xE9")].each do |text|
+        File.binwrite(File.join(directory, "Gemfile.lock"), text)
+        silently { Encoding.default_external = Encoding::US_ASCII }
+        bundle = Check::Bundle.new(directory, {})
+        assert_nil bundle.problem
+        assert_equal Gem::Version.new("0.6.3"), bundle.version("rack-timeout")
+      end
+    end
+  ensure
+    silently { Encoding.default_external = before }
+  end
+
+  # Bundler.require sets this up without bundler/setup.
+  def test_a_gemfile_that_the_application_has_asked_is_not_told
+    Dir.mktmpdir do |directory|
+      File.write(File.join(directory, "Gemfile"), "")
+      env = { "RUBYOPT" => "-r/usr/lib/ruby/vendor_ruby/bundler/setup" }
+      without_setup do
+        assert_predicate Check::Bundle.new(directory, {}), :ignored?
+        refute_predicate Check::Bundle.new(directory, env), :ignored?
+      end
+    end
+  end
+
   def test_a_gem_of_this_process_is_known_to_be_loaded
     assert Check::Bundle.new(Dir.pwd).loaded?("minitest")
   end
@@ -159,6 +203,23 @@ class CheckGemsTest < Minitest::Test
   end
 
   private
+
+  # With the files that Ruby has loaded, but for Bundler's.
+  def without_setup
+    setup = $LOADED_FEATURES.grep(%r{/bundler/setup\.rb\z})
+    setup.each { |feature| $LOADED_FEATURES.delete(feature) }
+    yield
+  ensure
+    $LOADED_FEATURES.concat(setup)
+  end
+
+  def silently
+    before = $VERBOSE
+    $VERBOSE = nil
+    yield
+  ensure
+    $VERBOSE = before
+  end
 
   def findings(gems, used: gems.keys, app: -> {})
     Check::Rules::Gems.call(Subject.new(Fake.new(gems, used), app))

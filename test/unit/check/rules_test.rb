@@ -270,6 +270,14 @@ class CheckRulesTest < Minitest::Test
     NeverBlock.send(:remove_const, :BadFamily)
   end
 
+  def test_a_family_may_fail_with_any_message
+    { "no \xFF" => "no ?", "caf\u00E9".encode("ISO-8859-1") => "caf\u00E9" }.each do |said, told|
+      bad = Module.new { define_singleton_method(:call) { |_| raise(said) } }
+      bad.define_singleton_method(:name) { "Rules::Bad" }
+      assert_includes Rules.of([bad], nil).first.seen, "the rules about bad have failed: #{told} ("
+    end
+  end
+
   def test_every_rule_has_its_place_in_the_guide
     files = Dir[File.expand_path("../../../lib/neverblock/check/**/*.rb", __dir__)]
     level = /level|:serious|:warning|:note/

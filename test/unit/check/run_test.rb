@@ -37,6 +37,33 @@ class CheckRunTest < Minitest::Test
     assert_equal "caf? \u20AC", run.findings.first.seen
   end
 
+  def test_texts_of_several_encodings_come_through
+    Dir.mktmpdir do |directory|
+      folder = File.join(directory, "caf\u00E9".encode("ISO-8859-1"))
+      run = run_with do |tell|
+        tell.call({ facts: { lock: folder.dup.force_encoding("ISO-8859-1") } })
+        tell.call({ stage: "loading \u20AC" })
+        puts "caf\u00E9 \u20AC"
+        raise "caf\u00E9".encode("ISO-8859-1")
+      end
+      assert_equal File.join(directory, "caf\u00E9"), run.facts[:lock]
+      seen = run.findings.first.seen
+      assert_match(/\ARuntimeError: caf\u00E9 at .* while loading \u20AC; /, seen)
+      assert_match(/; its output: caf\u00E9 \u20AC\z/, seen)
+    end
+  end
+
+  def test_long_texts_are_cut_and_many_findings_are_whole
+    count = 100
+    run = run_with do |tell|
+      count.times { |number| found(tell, :note, "#{number} #{"\u20AC" * 100_000}") }
+      tell.call({ stage: nil })
+    end
+    assert_equal count, run.findings.size
+    assert_equal [Check::Run::TEXT_CHARACTERS], run.findings.map { |one| one.seen.size }.uniq
+    assert(run.findings.all? { |one| one.seen.end_with?("\u20AC...") })
+  end
+
   # What the work does => what is said of it.
   ENDINGS = {
     ->(_tell) { exit 3 } => /\Athe application ended the process \(exit 3 at .*\) while loading/,
@@ -59,6 +86,39 @@ class CheckRunTest < Minitest::Test
       assert_match pattern, run.findings.first.seen
       assert_equal "application", run.findings.first.rule
     end
+  end
+
+  # The child of the application holds what the application's process held.
+  ENDINGS.each_with_index do |(work, pattern), number|
+    define_method("test_an_ending_is_noticed_while_a_child_of_the_application_goes_on_#{number}") do
+      run = run_with(silence_s: 30) do |tell|
+        tell.call({ stage: "loading" })
+        fork { sleep }
+        work.call(tell)
+      end
+      assert_match pattern, run.findings.first.seen
+    end
+  end
+
+  def test_a_child_of_the_application_tells_nothing
+    run = run_with do |tell|
+      tell.call({ stage: "loading" })
+      pid = fork
+      if pid.nil?
+        found(tell, :serious, "of the child's")
+        exit 3
+      end
+      Process.wait(pid)
+      found(tell, :note, "of its own")
+      tell.call({ stage: nil })
+    end
+    assert_equal ["of its own"], run.findings.map(&:seen)
+  end
+
+  def test_an_error_whose_message_raises_is_told
+    run = run_with { raise Class.new(StandardError) { def message = raise("none") } }
+    assert_match(/: its message raised RuntimeError at .* while starting\z/,
+                 run.findings.first.seen)
   end
 
   def test_what_it_wrote_last_is_shown_and_of_a_crash_the_first_line

@@ -17,6 +17,10 @@ class CLITest < Minitest::Test
     "--colour" => "unknown option --colour (neverblock --help lists all options)",
     "-z" => "unknown option -z",
     "-x3" => "unknown option -x",
+    "-i 4" => "unknown option -i",
+    "--yjit -i" => "unknown option -i",
+    "-hi" => "unknown option -i",
+    "-hz" => "unknown option -z",
     "-f" => "-f takes a value: -f N",
     "--bind" => "--bind takes a value: --bind URL",
     "--yjit=yes" => "--yjit takes no value",
@@ -26,6 +30,7 @@ class CLITest < Minitest::Test
     "top -n --json" => "-n takes a value; got the option --json",
     "check -e --json" => "-e takes a value: -e NAME; got the option --json",
     # Values
+    "-f -1" => "-f must be a whole number from 1 to 1000000; got \"-1\"",
     "-f 0" => "-f must be a whole number from 1 to 1000000; got \"0\"",
     "-f ten" => "got \"ten\"",
     "-f 1e3" => "got \"1e3\"",
@@ -54,6 +59,11 @@ class CLITest < Minitest::Test
     "--preload" => "unknown option --preload; did you mean preload_app of the configuration file?",
     # Words
     "one.ru two.ru" => "only one rackup file can be served; got one.ru two.ru",
+    "restart app.ru" => "there is no command restart: write neverblock reload",
+    "chek app.ru" => "no command and no file chek; did you mean check?",
+    "thread-backtraces" => "write neverblock fibers --backtrace",
+    "-l 8080" => "there is no option -l: write -b URL to listen; the log goes to standard output",
+    "--listen 8080" => "there is no option --listen: write -b URL",
     "chek" => "no command and no file chek; did you mean check?",
     "serv" => "did you mean serve?",
     "frobnicate" => "commands are #{NeverBlock::CLI::COMMANDS.join(", ")}\n",
@@ -69,7 +79,11 @@ class CLITest < Minitest::Test
     "check --fiber 3" => "unknown option --fiber; did you mean --fibers?",
     "check --probe=reports" =>
       "--probe takes paths that begin with a slash, such as --probe=/,/reports; got reports",
-    "check --patience soon" => "--patience must be a number of seconds above 0; got soon",
+    "check --patience soon" =>
+      "--patience must be a number of seconds above 0, at most 86400; got \"soon\"",
+    "check --patience 0" => "at most 86400; got \"0\"",
+    "check --patience nan" => "at most 86400; got \"nan\"",
+    "check --patience 1e300" => "at most 86400; got \"1e300\"",
     "check -f none" => "-f must be a whole number",
     "check one.ru two.ru" => "only one rackup file can be served; got one.ru two.ru",
     "status" =>
@@ -91,6 +105,8 @@ class CLITest < Minitest::Test
     "stop x.pid" => "neverblock stop takes options only; got x.pid: a pidfile goes with --pidfile",
     "stop --nov" => "neverblock stop has no option --nov; did you mean --now?; " \
                     "it has --pidfile, --config, --now, --help",
+    "stop -hx" => "neverblock stop has no option -x; it has --pidfile, --config, --now, --help",
+    "top -hzn" => "neverblock top has no option -z",
     "stop --now=yes" => "--now takes no value; got --now=yes",
     "reload" => "no pidfile: there is no config/neverblock.rb here",
     "reload --now" => "neverblock reload has no option --now; it has --pidfile, --config, --help",
@@ -103,7 +119,17 @@ class CLITest < Minitest::Test
     "serve" => "no config.ru in",
     "nowhere.ru" => "no rackup file",
     "nowhere/config.ru" => "its folder does not exist",
-    "." => ". is a folder; name a rackup file"
+    "." => ". is a folder; name a rackup file",
+    "~no-such-user/config.ru" =>
+      "the path \"~no-such-user/config.ru\" has no meaning here: user no-such-user doesn't exist",
+    "check ~no-such-user/config.ru" => "user no-such-user doesn't exist",
+    "-C ~no-such-user/x.rb" => "user no-such-user doesn't exist",
+    "status -C ~no-such-user/x.rb" => "user no-such-user doesn't exist",
+    "--pidfile ~no-such-user/x.pid" => "user no-such-user doesn't exist",
+    "stop --pidfile ~no-such-user/x.pid" => "user no-such-user doesn't exist",
+    "files ~no-such-user" => "user no-such-user doesn't exist",
+    "--public ~no-such-user/x" => "user no-such-user doesn't exist",
+    "init ~no-such-user/puma.rb" => "user no-such-user doesn't exist"
   }.freeze
 
   WRONG.each do |line, words|
@@ -152,6 +178,20 @@ class CLITest < Minitest::Test
     assert_equal out, invoke("help")[1]
   end
 
+  SHOWN = ["--help", "--help-config", "--version", "check --help-config", "check --version",
+           *(NeverBlock::CLI::COMMANDS - %w[bench]).map { |name| "#{name} --help" }].freeze
+
+  SHOWN.each do |line|
+    define_method("test_`neverblock #{line}` ends well when nobody reads it") do
+      assert_equal [0, ""], invoke_with(refusing(Errno::EPIPE), *line.split)
+    end
+
+    define_method("test_`neverblock #{line}` on a full disk is one line") do
+      assert_equal [1, "neverblock: cannot write the output: No space left on device\n"],
+                   invoke_with(refusing(Errno::ENOSPC), *line.split)
+    end
+  end
+
   def test_the_trace_is_shown_when_asked_for
     _, _, err = invoke("nowhere.ru", env: { "NB_DEBUG" => "1" })
     assert_match(/\Aneverblock: there is no rackup file .*\n.*application\.rb:\d+/, err)
@@ -165,8 +205,17 @@ class CLITest < Minitest::Test
     return Dir.mktmpdir { |made| invoke(*words, env: env, directory: made) } unless directory
 
     out = StringIO.new
+    status, err = Dir.chdir(directory) { invoke_with(out, *words, env: env) }
+    [status, out.string, err]
+  end
+
+  def invoke_with(out, *words, env: {})
     err = StringIO.new
-    status = Dir.chdir(directory) { NeverBlock::CLI.run(words, env: env, out: out, err: err) }
-    [status, out.string, err.string]
+    [NeverBlock::CLI.run(words, env: env, out: out, err: err), err.string]
+  end
+
+  # Output that takes nothing.
+  def refusing(error)
+    StringIO.new.tap { |out| out.define_singleton_method(:write) { |*| raise error } }
   end
 end

@@ -14,6 +14,23 @@ class ClusterOriginTest < Minitest::Test
     end
   end
 
+  # Ruby tags names of files by where they come from.
+  def test_a_folder_may_have_a_name_that_is_no_text
+    in_release do |_, here|
+      folder = File.join(here, "caf\xE9".b)
+      link = File.join(here, "current \xE9".b)
+      Dir.mkdir(folder)
+      File.symlink(folder, link)
+      encodings = [Encoding::UTF_8, Encoding::BINARY, Encoding::ISO_8859_1]
+      encodings.product([folder, link]) do |encoding, name|
+        here = folder.dup.force_encoding(encoding)
+        made = origin(here, "PWD" => name, "BUNDLE_GEMFILE" => "#{here}/Gemfile")
+        assert_equal name.dup.force_encoding(encoding), made.directory
+        assert_equal "#{name}/Gemfile".b, made.variables(7)["BUNDLE_GEMFILE"].b
+      end
+    end
+  end
+
   def test_the_root_folder_is_one_too
     ["/", "//"].each do |name|
       assert_equal "/", origin("/", { "PWD" => name }, "/config.ru").directory

@@ -135,6 +135,28 @@ class FiberKillTest < Minitest::Test
     assert_equal %i[dead killer], @order.sort - [:outer]
   end
 
+  def test_such_a_fiber_too_leaves_a_wait_for_a_condition_with_its_lock
+    mutex = Mutex.new
+    in_scheduler do
+      inner = nil
+      fiber do
+        inner = Fiber.new(blocking: false) { mutex.synchronize { sleep_and_note_owner(mutex) } }
+        inner.resume
+      end
+      fiber do
+        mutex.synchronize do
+          Fiber.scheduler.unblock(:test, inner)
+          sleep(0)
+          inner.kill
+          sleep(0)
+        end
+        sleep(0) while inner.alive?
+        refute_predicate mutex, :locked?
+      end
+    end
+    assert_equal [true], @order
+  end
+
   def test_killing_who_has_resumed_a_fiber_that_waits_comes_back
     in_scheduler do
       outer = Fiber.schedule { note(:not_killed) { Fiber.new(blocking: false) { sleep }.resume } }
@@ -172,6 +194,12 @@ class FiberKillTest < Minitest::Test
   def note(what)
     yield
     @order << what
+  end
+
+  def sleep_and_note_owner(mutex)
+    mutex.sleep
+  ensure
+    @order << mutex.owned?
   end
 
   # Two ensure blocks, the first of which waits for what is written to the pipe.

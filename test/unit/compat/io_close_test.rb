@@ -59,7 +59,7 @@ class CompatIOCloseTest < Minitest::Test
     out, err, = Open3.capture3("timeout", SECONDS.to_s, *ruby, "-e", <<~RUBY)
       require "neverblock"
       require "neverblock/verbs/offload"
-      NeverBlock::Offload::Worker.define_singleton_method(:new) do |*|
+      NeverBlock::Offload::Worker.define_singleton_method(:hire) do |*|
         raise ThreadError, "can't create Thread"
       end
       NB.run do

@@ -53,6 +53,64 @@ class CompatNewRelicTest < Minitest::Test
     assert_equal "true", output.lines(chomp: true).last
   end
 
+  def test_a_request_that_is_preempted_before_its_transaction_begins_keeps_its_own_path
+    output = run_with_agent(<<~RUBY)
+      require "rack"
+      require "new_relic/agent/instrumentation/middleware_proxy"
+      app = NewRelic::Agent::Instrumentation::MiddlewareProxy.wrap(->(_env) {}, true)
+      NB.run do
+        first, _second = %w[/first /second].map do |path|
+          app.build_transaction_options({ "PATH_INFO" => path }, true)
+        end
+        puts first[:request].path_info
+      end
+    RUBY
+    assert_equal "/first", output.lines(chomp: true).last
+  end
+
+  def test_a_line_is_recorded_while_another_fibers_is
+    output = run_with_agent(<<~RUBY)
+      require "logger"
+      require "new_relic/agent/instrumentation/logger/instrumentation"
+      own, shared = Array.new(2) do
+        Logger.new($stderr).extend(NewRelic::Agent::Instrumentation::Logger)
+      end
+      NewRelic::Agent::Instrumentation::Logger.mark_skip_instrumenting(own)
+      seen = []
+      NB.run do
+        shared.mark_skip_instrumenting
+        Fiber.schedule { seen << shared.skip_instrumenting? << own.skip_instrumenting? }
+        seen << shared.skip_instrumenting?
+        shared.clear_skip_instrumenting
+        seen << shared.skip_instrumenting?
+      end
+      p seen
+    RUBY
+    assert_equal "[false, true, true, false]", output.lines(chomp: true).last
+  end
+
+  def test_work_of_nb_offload_and_of_a_pool_belongs_to_the_transaction_that_calls_it
+    output = run_with_agent(<<~RUBY)
+      require "new_relic/agent/instrumentation/thread/prepend"
+      require "new_relic/agent/instrumentation/fiber/prepend"
+      Thread.prepend(NewRelic::Agent::Instrumentation::MonitoredThread::Prepend)
+      Fiber.prepend(NewRelic::Agent::Instrumentation::MonitoredFiber::Prepend)
+      tracer = NewRelic::Agent::Tracer
+      pool = NB::FiberPool.new(1)
+      NB.run do
+        seen = [1, 2, nil].map do |number|
+          begun = number && NewRelic::Agent::Transaction.new(:web, {})
+          tracer.state.current_transaction = begun
+          pooled = Queue.new
+          pool.spawn { sleep(0) && pooled << tracer.current_transaction.equal?(begun) }
+          [NB.offload { tracer.current_transaction.equal?(begun) }, pooled.pop]
+        end
+        p seen
+      end
+    RUBY
+    assert_equal "[[true, true], [true, true], [true, true]]", output.lines(chomp: true).last
+  end
+
   # An agent takes what a new fiber runs for a part of the request that makes it.
   def test_fibers_of_the_server_are_made_by_rubys_own_initialize
     output = run_with_agent(<<~RUBY)

@@ -40,6 +40,22 @@ class UserFileTest < Minitest::Test
     assert_equal({ "limits.queue": 3, "timeouts.idle": 4.0 }, values)
   end
 
+  def test_variables_that_are_read_and_those_of_other_code_may_have_the_name_of_a_setting
+    values = read(<<~RUBY)
+      limits { [7].each { |x| queue = x + 1; queue queue } }
+      [1].each { |fibers| fibers += 1; x = lambda { |header = 3| idle = 4 } }
+      port = 9293
+      admin = "http://127.0.0.1"
+      [1].each { workers = 2; after_fork { workers workers } }
+      def unused; fibers = 3; end
+      before_fork { |admin, idle = 3| fibers = 3 }
+      [1].each { bind "\#{admin}:\#{port}" }
+      admin "\#{admin}:\#{port + 1}"
+    RUBY
+    assert_equal [8, "http://127.0.0.1:9294"],
+                 [values[:"limits.queue"], values[:admin].url]
+  end
+
   def test_what_is_said_last_counts
     assert_equal({ fibers: 2 }, read("fibers 1\nfibers 2\n"))
   end
@@ -69,6 +85,13 @@ class UserFileTest < Minitest::Test
     "fibers :many\n" => [1, "fibers must be a whole number from 1 to 1000000; got :many"],
     "\n\nfibers 0\n" => [3, "got 0"],
     "fibers\n" => [1, "fibers takes one value; got 0"],
+    "fibers \"\\xFF\"\n" => [1, "from 1 to 1000000; got \"\\xFF\""],
+    "environment \"\\xFF\"\n" => [1, "environment must be a name"],
+    "route \"/\\xFF\", lane: \"\\xFF\"\n" => [1, "route"],
+    "public_dir \"~no-such-user/x\"\n" => [
+      1, "the path \"~no-such-user/x\" has no meaning here: user no-such-user doesn't exist"
+    ],
+    "tls { cert \"~no-such-user/x\" }\n" => [1, "user no-such-user doesn't exist"],
     "fibers 1, 2\n" => [1, "fibers takes one value; got 2"],
     "fibers { 3 }\n" => [1, "fibers takes no block"],
     "fibers = 3\n" => [
@@ -81,6 +104,14 @@ class UserFileTest < Minitest::Test
     ],
     "header = 2\ntimeouts do\n  idle 3\n  body = header\nend\n" => [
       4, "body = ... assigns a Ruby variable and sets nothing"
+    ],
+    "limits { 3.times { queue = 3 } }\n" => [1, "queue = ... assigns a Ruby variable and sets"],
+    "timeouts do\n  if true\n    [3].each { |x|\n      header = x }\n  end\nend\n" => [
+      4, "header = ... assigns"
+    ],
+    "[3].each { |x| fibers = x }\n" => [1, "write the value after the name: fibers VALUE"],
+    "[[3, 4]].each { |pair| timeouts { pair.tap { header, idle = pair } } }\n" => [
+      1, "header = ... assigns"
     ],
     "timeouts { header 3 }\ntimeouts { header = 4 }\n" => [2, "header = ... assigns"],
     "fiberz 3\n" => [1, "unknown setting fiberz; did you mean fibers?"],
@@ -222,6 +253,11 @@ class UserFileTest < Minitest::Test
       error = assert_raises(NeverBlock::ConfigError) { UserFile.read(directory) }
       assert_match(/is a folder/, error.message)
     end
+  end
+
+  def test_bytes_that_are_no_text_may_stand_in_a_comment
+    ["# \xE9\nfibers 3\n".b, "# encoding: iso-8859-1\n# \xE9\nfibers 3 # \xE9\n".b]
+      .each { |text| assert_equal({ fibers: 3 }, read(text)) }
   end
 
   def test_bytes_that_are_no_text_are_a_line_too

@@ -26,6 +26,12 @@ class CausesTest < Minitest::Test
     assert_equal 2, Causes.of(chain(%w[same same])).size
   end
 
+  def test_a_cause_that_raises_ends_the_chain
+    error = RuntimeError.new("first")
+    error.define_singleton_method(:cause) { raise "no cause" }
+    assert_equal [error], Causes.of(error)
+  end
+
   private
 
   def chain(messages)

@@ -19,7 +19,7 @@ class ExecutorReportTest < Minitest::Test
       @log = log
     end
 
-    public :report, :report_stray, :report_fewer, :report_dropped
+    public :report, :report_stray, :report_fewer, :report_dropped, :report_untold
   end
 
   ENV_OF_REQUEST = { "REQUEST_METHOD" => "GET", "PATH_INFO" => "/orders",
@@ -50,6 +50,18 @@ class ExecutorReportTest < Minitest::Test
     error = raised(ArgumentError.new("wrong"))
     assert_nil @executor.report(error, ENV_OF_REQUEST)
     assert_equal [[:error, "GET /orders (r1) failed", error, { request_id: "r1" }]], @log.entries
+  end
+
+  def test_one_that_cannot_be_told_is_a_line_without_it
+    @executor.report_untold("GET", "/caf\xC3\xA9\e".b, "MyError", "EncodingError")
+    line = "GET /café%1B failed: MyError; it cannot be told: that raised EncodingError"
+    assert_equal [[:error, line, {}]], @log.entries
+  end
+
+  def test_an_error_of_a_client_that_has_left_is_told_in_any_encoding
+    error = wrapped(NeverBlock::ClientGone.new("gone"), RuntimeError.new("é".encode("UTF-16LE")))
+    @executor.report(error, ENV_OF_REQUEST)
+    assert_match(/it ended by RuntimeError: é; at /, @log.entries.first[1])
   end
 
   def test_one_before_there_was_an_env_is_of_a_request

@@ -39,6 +39,15 @@ class InitOthersTest < Minitest::Test
     assert loaded(unicorn(UNICORN)).fetch(:cancel_on_disconnect)
   end
 
+  REFUSED = ["timeout 0", "timeout -1", "listen -1", "listen 65536", "pid nil",
+             "preload_app 5"].freeze
+
+  REFUSED.each do |theirs|
+    define_method("test_#{theirs} of Unicorn is told, since no server takes it") do
+      assert_equal [:missing], (unicorn(theirs).entries.map { |entry| entry.translation.kind })
+    end
+  end
+
   HOOKS = { "after_fork do |s, w|\n  DB.open(w.nr)\nend" => :missing,
             "before_fork do |server, _|\n  [1].each { server.pid }\nend" => :missing,
             "after_fork { DB.open(_2.nr) }" => :missing,
@@ -242,6 +251,21 @@ class InitOthersTest < Minitest::Test
     assert_nil NeverBlock::Init::Thruster.read("FROM ruby\nENV HTTP_PORT=1\n", "Dockerfile")
   end
 
+  # The file is read and not run, and what is written loads.
+  def test_ports_and_names_that_are_none_have_no_counterpart
+    mark = File.join(Dir.tmpdir, "neverblock-init-#{Process.pid}")
+    code = "1\"; File.write(#{mark.dump}, \"\"); \""
+    ["HTTP_PORT #{code}", "HTTP_PORT=web", "HTTPS_PORT=web TLS_DOMAIN=a.example",
+     "TLS_DOMAIN=a,b:c", "TLS_DOMAIN=a.example HTTP_PORT=99999"].each do |line|
+      found = NeverBlock::Init::Thruster.read("ENV #{line}\nCMD thrust\n", "Dockerfile").entries
+      assert_equal :missing, found.first.translation.kind, line
+      assert_match(/\Anot allowed here: /, found.first.translation.note)
+    end
+    refute_path_exists mark
+  ensure
+    FileUtils.rm_f(mark)
+  end
+
   # Lines of a Dockerfile => what a server reads.
   THRUSTER = {
     "THRUSTER_MAX_REQUEST_BODY=0" => {}, "MAX_REQUEST_BODY=7" => { "limits.body_bytes": 7 },
@@ -275,6 +299,24 @@ class InitOthersTest < Minitest::Test
       end
   end
 
+  # Puma reads config/puma/production.rb in production, and nothing else where it is there.
+  def test_the_file_that_puma_reads_in_production_is_the_first_and_the_other_is_named
+    both = { "config/puma.rb" => "workers 2\n", "config/puma/production.rb" => "workers 3\n" }
+    found = found_in(both)
+    assert_equal ["config/puma/production.rb"], found.map(&:name)
+    assert_equal 3, loaded(*found).fetch(:workers)
+    assert_includes document(*found), "\n# config/puma.rb is there as well and was not read: " \
+                                      "`neverblock init config/puma.rb` reads it.\n"
+    refute_includes document(*found_in(both.first(1).to_h)), "was not read"
+  end
+
+  def test_a_second_file_of_another_server_is_named_too
+    found = found_in("config/thin.yml" => "port: 1\n", "thin.yml" => "port: 2\n",
+                     "Dockerfile" => "FROM ruby\n")
+    assert_equal ["config/thin.yml"], found.map(&:name)
+    assert_includes document(*found), "# thin.yml is there as well and was not read"
+  end
+
   BROKEN = { "config/puma.rb" => ["workers 2\nport (", /:2: syntax error: .+/],
              "Passengerfile.json" => ["{", / is not valid JSON: .+/],
              "thin.yml" => ["a: [", / is not valid YAML: .+/] }.freeze
@@ -293,6 +335,17 @@ class InitOthersTest < Minitest::Test
   end
 
   private
+
+  # @param files [Hash{String => String}] their texts
+  def found_in(files)
+    Dir.mktmpdir do |folder|
+      files.each do |name, text|
+        FileUtils.mkdir_p(File.join(folder, File.dirname(name)))
+        File.write(File.join(folder, name), text)
+      end
+      NeverBlock::Init::Sources.find(folder)
+    end
+  end
 
   def unicorn(text) = NeverBlock::Init::Unicorn.new(text, "config/unicorn.rb")
   def falcon(text) = NeverBlock::Init::Falcon.new(text, "falcon.rb")

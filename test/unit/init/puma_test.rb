@@ -36,6 +36,10 @@ class InitPumaTest < Minitest::Test
       ["bind((ENV[\"B\"] || 'tcp://[::]:1').sub(%r{\\Atcp://}, \"http://\"))"],
     "workers 3" => ["workers 3"],
     "workers :auto" => ["workers :auto"],
+    "ssl_bind \"::1\", 1, cert: '/a b&c', key: \"\#{Dir.pwd}/k\"" =>
+      ["bind \"https://[::1]:1?cert=/a%20b%26c&key=\#{\"\#{Dir.pwd}/k\"}\""],
+    "bind \"ssl://[::1]:1?cert=/a+b%26c&key=\#{Dir.pwd}/k%25\"" =>
+      ["bind \"https://[::1]:1?cert=/a%20b%26c&key=\#{Dir.pwd}/k%25\""],
     "workers ENV.fetch(\"WEB_CONCURRENCY\", 2)" =>
       ["workers((ENV.fetch(\"WEB_CONCURRENCY\", 2)).then { |n| n.to_s == \"auto\" ? :auto : " \
        "[Integer(n || 0), 1].max })"],
@@ -45,6 +49,9 @@ class InitPumaTest < Minitest::Test
     "require_relative 'environment'" => ["require_relative 'environment'"],
     "trap(:PROF) do\n  puts 1\nend" => ["trap(:PROF) do", "  puts 1", "end"],
     "environment 'production'" => ["environment 'production'"],
+    "environment :production" => ["environment \"production\""],
+    "environment ENV.fetch(\"E\", \"test\").to_sym" =>
+      ["environment ENV.fetch(\"E\", \"test\")"],
     "pidfile \"a.pid\"" => ["pidfile \"a.pid\""],
     "directory '/srv/app'" => ["directory '/srv/app'"],
     "preload_app!" => ["preload_app true"],
@@ -57,9 +64,12 @@ class InitPumaTest < Minitest::Test
     "worker_shutdown_timeout 9" => ["timeouts { retire 9 }"],
     "force_shutdown_after 25" => ["timeouts { shutdown 25 }"],
     "force_shutdown_after :immediately" => ["timeouts { shutdown 0 }"],
+    "force_shutdown_after -1" => ["timeouts { shutdown 86_400 }"],
     "http_content_length_limit 1_000" => ["limits { body_bytes 1_000 }"],
     "plugin :tmp_restart" => ["restart_file \"tmp/restart.txt\""],
     "plugin 'solid_queue'" => ["solid_queue true"],
+    "before_worker_boot { |n,| p n }" => ["after_fork { |n,| p n }"],
+    "before_fork { p -1 }" => ["before_fork { p -1 }"],
     "before_fork { DB.close }" => ["before_fork { DB.close }"],
     "on_worker_boot do |n|\n  DB.open(n)\nend" => ["after_fork do |n|", "  DB.open(n)", "end"],
     "  before_worker_shutdown do\n    DB.close\n  end" =>
@@ -94,7 +104,13 @@ class InitPumaTest < Minitest::Test
              "app { |env| env }",
              "plugin :yabeda", "stdout_redirect 'a', 'b'", "after_booted { }",
              "bind \"unix://@a\"", "bind \"unix:///a?umask=x\"", "bind \"unix:///a?mode=\#{m}\"",
-             "worker_timeout 0", "persistent_timeout 0",
+             "worker_timeout 0", "persistent_timeout 0", "persistent_timeout -5", "workers -1",
+             "force_shutdown_after -2", "worker_timeout false", "http_content_length_limit nil",
+             "preload_app! 5", "port 65536", "bind \"tcp://127.0.0.1:65536\"",
+             "on_worker_boot { |number, data| data[:x] = number }",
+             "on_worker_boot { |number, data = {}| data[:x] = number }",
+             "on_worker_boot { |number, *others| p others }", "on_worker_boot { p _2 }",
+             "on_worker_boot -> { 1 }", "before_fork(&block)",
              "http_content_length_limit 9999999999999999999999",
              "before_worker_shutdown { |number| number }", "a_word_of_tomorrow 1"].freeze
 
@@ -141,7 +157,7 @@ class InitPumaTest < Minitest::Test
   end
 
   def test_a_variable_that_is_not_set_is_no_value
-    text = "pidfile ENV[\"NB_NOT_SET\"]\nenvironment ENV[\"NB_NOT_SET\"]\n" \
+    text = "pidfile ENV[\"NB_NOT_SET\"]\nenvironment ENV.fetch(\"NB_NOT_SET\", nil)\n" \
            "workers ENV[\"NB_NOT_SET\"]\n"
     assert_equal({ workers: 1 }, loaded(reader(text)))
     found = loaded(reader(text), variables: { "NB_NOT_SET" => "3" })

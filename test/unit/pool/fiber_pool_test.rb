@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../verbs/verbs_case"
+require "support/preempted_first"
 
 # NB::FiberPool: how many run at once and in which order, the bounded queue, exceptions, callbacks,
 # what one block leaves to the next, cancelling.
@@ -35,6 +36,14 @@ class FiberPoolTest < VerbsCase
       end
     end
     assert_equal [100, 20], [gate.inside, most]
+  end
+
+  def test_a_block_whose_time_slice_ends_before_it_begins_takes_its_place
+    script = PreemptedFirst::TEXT + <<~RUBY
+      pool = NB::FiberPool.new(1)
+      sliced { 3.times { pool.spawn { p pool.stats.values_at(:running, :queued) } } }
+    RUBY
+    assert_equal [0, "[1, 2]\n[1, 1]\n[1, 0]\n", ""], ruby(script)
   end
 
   def test_queued_blocks_run_in_the_order_in_which_they_came

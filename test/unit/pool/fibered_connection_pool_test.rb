@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../support/killed_fiber"
 require_relative "../verbs/verbs_case"
 
 # NB::Pool::FiberedConnectionPool: who holds what and for how long, the queue, connections that fail
@@ -47,6 +48,19 @@ class FiberedConnectionPoolTest < VerbsCase
       NB::Pool::FiberedConnectionPool.new(size: 3, eager: true) do
         made.size == 2 ? raise(Failure) : (made << Connection.new(1)).last
       end
+    end
+    assert_equal [true, true], made.map(&:closed)
+  end
+
+  def test_an_eager_pool_whose_fiber_is_killed_while_it_connects_closes_what_it_has
+    made = []
+    run_loop do
+      killed = Fiber.schedule do
+        NB::Pool::FiberedConnectionPool.new(size: 3, eager: true) do
+          made.size == 2 ? sleep : (made << Connection.new(1)).last
+        end
+      end
+      KilledFiber.kill(killed)
     end
     assert_equal [true, true], made.map(&:closed)
   end
@@ -303,6 +317,57 @@ class FiberedConnectionPoolTest < VerbsCase
     assert_equal 0, @pool.stats[:held]
   end
 
+  def test_a_connection_whose_fiber_is_killed_is_dropped
+    run_loop do
+      KilledFiber.kill(Fiber.schedule { @pool.hold { @pool.hold { sleep } } })
+      sleep(0)
+      assert_equal({ size: 2, free: 0, held: 0, waiting: 0 }, @pool.stats)
+    end
+    assert_equal [true], @made.map(&:closed)
+  end
+
+  def test_a_killed_fiber_that_waits_for_a_connection_leaves_those_of_others
+    run_loop do
+      pool = pool(1)
+      killed = nil
+      pool.hold do
+        killed = Fiber.schedule { pool.hold { sleep } }
+        KilledFiber.kill(killed)
+        sleep(0)
+      end
+      assert_equal({ size: 1, free: 1, held: 0, waiting: 0 }, pool.stats)
+    end
+    assert_equal [false], @made.map(&:closed)
+  end
+
+  def test_a_connection_that_a_killed_fiber_holds_to_its_end_is_kept
+    run_loop do
+      KilledFiber.kill(Fiber.schedule { ensuring(-> { @pool.hold(&:number) }) { sleep } })
+    end
+    assert_equal({ size: 2, free: 1, held: 0, waiting: 0 }, @pool.stats)
+  end
+
+  def test_a_connection_whose_thread_is_killed_is_dropped
+    holds = Thread::Queue.new
+    killed = Thread.new { @pool.hold { holds << true and sleep } }
+    holds.pop
+    killed.kill.join
+    assert_equal [true], @made.map(&:closed)
+    assert_equal({ size: 2, free: 0, held: 0, waiting: 0 }, @pool.stats)
+  end
+
+  # Ruby kills it, without a scheduler.
+  def test_a_connection_whose_fiber_yields_and_is_killed_is_dropped
+    skip "Fiber#kill is Ruby 3.3's" unless Fiber.method_defined?(:kill)
+
+    bounded do
+      killed = Fiber.new { @pool.hold { Fiber.yield } }
+      killed.resume
+      killed.kill
+    end
+    assert_equal [true], @made.map(&:closed)
+  end
+
   def test_after_a_time_limit_the_fiber_that_keeps_its_place_gets_another_connection
     numbers = []
     run_loop do
@@ -447,6 +512,12 @@ class FiberedConnectionPoolTest < VerbsCase
     NB::Pool::FiberedConnectionPool.new(size: size, **options) do
       (@made << Connection.new(@made.size + 1)).last
     end
+  end
+
+  def ensuring(last)
+    yield
+  ensure
+    last.call
   end
 
   # Another thread has the lock until this fiber waits for it. The deadline's time is then over.

@@ -52,6 +52,13 @@ class ErrorStreamTest < Minitest::Test
     assert_equal "é\n".b + "\xFF\n\xE9\n".b, @log.text.b
   end
 
+  def test_lines_in_utf16_are_written_as_utf8
+    @stream.puts("é".encode("UTF-16LE"), "b\n".encode("UTF-16BE"), "c")
+    assert_equal "é\nb\nc\n".b, @log.text.b
+    @stream.puts("\xD8".b.force_encoding("UTF-16BE"))
+    assert_includes @log.text.b, "\xD8\n".b
+  end
+
   def test_print_printf_and_append_write_too
     @stream << "a" << "b"
     @stream.print("c", 1)

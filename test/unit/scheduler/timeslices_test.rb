@@ -411,24 +411,24 @@ class SchedulerTimeslicesTest < Minitest::Test
 
   # Ruby takes what was raised and the next job together, and runs the job first.
   def test_what_is_raised_in_one_that_computes_is_its_own_though_its_slice_ends_again_at_once
-    late = 0
+    late = Array.new(4, 0)
+    running = late.size
     in_timeslices do |scheduler|
-      running = 4
       asker = Thread.new { scheduler.end_timeslice && Thread.pass while running.positive? }
-      running.times do
+      late.each_index do |number|
         fiber do
           sleep(0)
           20.times do
             Timeout.timeout(0.001) { loop { (1..2_000).sum { |n| n } } }
           rescue Timeout::Error
-            late += 1
+            late[number] += 1
           end
           running -= 1
         end
       end
       fiber { asker.join }
     end
-    assert_equal 80, late
+    assert_equal [[20] * 4, 0], [late, running]
   end
 
   # Another interrupt comes before what a limit raises, and nobody waits whose turn would end the

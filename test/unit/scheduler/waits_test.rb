@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../support/killed_fiber"
 require_relative "../../support/scheduler_harness"
 require "io/wait"
 require "monitor"
@@ -103,6 +104,29 @@ class SchedulerWaitsTest < Minitest::Test
       fiber { taken.pop }
     end
     assert other.join(SECONDS)
+  end
+
+  def test_what_a_fiber_holds_that_ends_is_free_for_those_who_come_later
+    locks = [Mutex.new, Monitor.new]
+    taken = []
+    in_scheduler do
+      fiber { locks.first.lock && locks.last.enter }
+      fiber { locks.each { |lock| lock.synchronize { taken << lock } } }
+    end
+    assert_equal locks, taken
+  end
+
+  def test_what_a_fiber_holds_that_ends_is_given_to_a_thread_without_a_loop
+    mutex = Mutex.new
+    in_scheduler do
+      holder = fiber { mutex.lock && sleep }
+      thread = Thread.new { mutex.synchronize { :taken } }
+      fiber do
+        sleep(0) until thread.stop?
+        Fiber.scheduler.unblock(:test, holder)
+        assert_equal :taken, thread.value
+      end
+    end
   end
 
   def test_what_nobody_waits_for_stays_with_a_fiber_that_has_not_ended
@@ -273,6 +297,29 @@ class SchedulerWaitsTest < Minitest::Test
     assert_kind_of Integer, seen
   end
 
+  # They are killed when their sleep is over, while the killer has the lock.
+  def test_waits_that_are_killed_while_they_take_their_lock_again_end_with_it
+    monitor = Monitor.new
+    condition = monitor.new_cond
+    mutex = Mutex.new
+    owned = []
+    waits = {
+      monitor => -> { noting(owned, monitor.method(:mon_owned?)) { condition.wait } },
+      mutex => -> { noting(owned, mutex.method(:owned?)) { mutex.sleep } }
+    }
+    waits.each do |lock, wait|
+      in_scheduler do
+        killed = Fiber.schedule { lock.synchronize(&wait) }
+        fiber do
+          lock.synchronize { kill_at_the_lock(killed) }
+          sleep(0) while killed.alive?
+          lock.synchronize { owned << :free }
+        end
+      end
+    end
+    assert_equal [true, :free] * 2, owned
+  end
+
   def test_a_monitor_condition_wakes
     monitor = Monitor.new
     condition = monitor.new_cond
@@ -335,6 +382,20 @@ class SchedulerWaitsTest < Minitest::Test
   end
 
   private
+
+  def noting(notes, asked)
+    yield
+  ensure
+    notes << asked.call
+  end
+
+  # The fiber wakes, and waits for the lock that the caller has.
+  def kill_at_the_lock(fiber)
+    Fiber.scheduler.unblock(:test, fiber)
+    sleep(0)
+    KilledFiber.kill(fiber)
+    sleep(0)
+  end
 
   def refusals(mutex)
     [-1, "x", [1, 2]].map do |timeout|

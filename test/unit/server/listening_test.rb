@@ -133,6 +133,8 @@ class ListeningTest < Minitest::Test
                  (%w[localhost LOCALHOST. app.localhost].map { |name| addresses.of(name) })
     hosts = %w[app localhost 127.0.0.1 ::1 fe80::1%eth0]
     assert_equal [true, true, false, false, false], (hosts.map { |host| addresses.name?(host) })
+    assert_equal ["app", nil, nil, nil, nil], (hosts.map { |host| addresses.own_name(host) })
+    assert_equal "app.example", addresses.own_name("App.Example.")
   end
 
   def test_a_name_without_address_is_refused_with_the_mend

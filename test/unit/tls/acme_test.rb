@@ -148,6 +148,18 @@ class AcmeManagerTest < Minitest::Test
     assert_empty @log.text
   end
 
+  def test_an_answer_about_the_renewal_that_cannot_be_read_is_told_and_changes_nothing
+    keep(60)
+    @issuances.times << JSON::ParserError.new("unexpected end\nof input")
+    acme
+    @clock.now += 7 * 3_600
+    assert_in_delta @clock.now + (6 * 3_600), acme.attend, 1
+    assert_match(/acme: a\.test: when to renew is not known: JSON::ParserError: unexpected end; /,
+                 @log.text)
+    refute_match(/no certificate/, @log.text)
+    refute File.exist?(kept_time)
+  end
+
   def test_a_certificate_of_minutes_is_not_asked_for_without_end
     issue 0.0001
     assert_equal @clock.now + 60, next_time
@@ -169,6 +181,35 @@ class AcmeManagerTest < Minitest::Test
     @clock.now = next_time
     issue 90
     assert_match(/certificate issued/, @log.text)
+  end
+
+  # As on a machine without a clock, before NTP has set it.
+  def test_a_failure_before_the_clock_is_set_back_is_tried_again_within_a_week
+    right = @clock.now
+    @clock.now += 12 * 365 * DAY
+    issue Failed.new("certificate has expired")
+    @clock.now = right
+    assert_equal right + (7 * DAY), acme.attend
+    @clock.now += 8 * DAY
+    issue 90
+    assert_equal 2, @issuances.calls.size
+  end
+
+  def test_a_certificate_that_was_kept_before_the_clock_is_set_back_is_looked_at_within_a_week
+    keep(60)
+    right = @clock.now
+    @clock.now += 60
+    acme.attend
+    @clock.now = right - (365 * DAY)
+    assert_operator acme.attend, :<=, @clock.now + (7 * DAY)
+    task = acme.instance_variable_get(:@tasks).first
+    assert_operator task.ask_at, :<=, @clock.now + DAY
+  end
+
+  def test_the_acme_servers_time_is_believed_for_a_week
+    issue Failed.new("later", @clock.now + (4_000 * DAY))
+    assert_equal @clock.now + (7 * DAY), next_time
+    assert_equal next_time, acme.tap { |one| one.send(:hurry) }.attend
   end
 
   def test_a_failed_renewal_leaves_the_old_one

@@ -107,6 +107,38 @@ class DevelopmentTest < Minitest::Test
     end
   end
 
+  # What is in the files => the message.
+  BROKEN = { { "localhost.crt" => "", "localhost.key" => Certificates.key(:rsa).to_pem } => "crt",
+             { "localhost.crt" => Certificates.new.issue("a").pem, "localhost.key" => "x" } =>
+               "key" }.freeze
+
+  def test_a_broken_file_of_the_gem_is_named_with_the_mend
+    BROKEN.each do |files, kind|
+      Certificates.in_folder do |folder|
+        files.each { |name, text| File.write(File.join(folder, name), text) }
+        gem = Gem.new(failure: OpenSSL::X509::CertificateError.new("nested asn1 error"))
+        gem.define_singleton_method(:path) { folder }
+        error = gem.while_loaded do
+          assert_raises(NeverBlock::TLS::Unusable) do
+            Development.identity("localhost", load: -> {})
+          end
+        end
+        assert_equal "#{folder}/localhost.#{kind} of the gem localhost is broken (nested asn1 " \
+                     "error): remove it, and the gem makes another", error.message
+      end
+    end
+  end
+
+  def test_files_of_a_gem_that_does_not_tell_its_folder_are_told
+    Gem.new(failure: OpenSSL::PKey::PKeyError.new("no key")).while_loaded do
+      error = assert_raises(NeverBlock::TLS::Unusable) do
+        Development.identity("localhost", load: -> {})
+      end
+      assert_equal "a file of the gem localhost is broken (no key): remove it, and the gem makes " \
+                   "another", error.message
+    end
+  end
+
   private
 
   def identity(host)

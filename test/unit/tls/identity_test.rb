@@ -125,7 +125,19 @@ class IdentityTest < Minitest::Test
       [GOOD.pem, EC.public_to_pem, "KEY has no private key in PEM (a line -----BEGIN PRIVATE " \
                                    "KEY-----)"],
     "a certificate that is cut" =>
-      [GOOD.pem[0, 200], GOOD.key_pem, "CERT: its certificate has no end"],
+      [GOOD.pem[0, 200], GOOD.key_pem, "CERT: its certificate number 1 has no end"],
+    "a second certificate that is cut" =>
+      [GOOD.pem + AUTHORITY.ca_pem[0, 200], GOOD.key_pem,
+       "CERT: its certificate number 2 has no end"],
+    "a second certificate that is cut in its first line" =>
+      ["#{GOOD.pem}-----BEGIN CERTIFICA", GOOD.key_pem,
+       "CERT: its certificate number 2 has no end"],
+    "a second certificate that is cut in its last line" =>
+      [GOOD.pem + AUTHORITY.ca_pem.chomp("--\n"), GOOD.key_pem,
+       "CERT: its certificate number 2 has no end"],
+    "a second certificate that is cut before a third" =>
+      ["#{GOOD.pem}#{AUTHORITY.ca_pem[0, 200]}\n#{AUTHORITY.ca_pem}", GOOD.key_pem,
+       "CERT: its certificate number 2 has no end"],
     "a certificate with a wrong byte" =>
       [GOOD.pem.sub(/^MII/, "AII"), GOOD.key_pem,
        /\ACERT: its certificate number 1 is broken \([^\n]+\)\z/],

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "verbs_case"
+require "support/preempted_first"
 require "timeout"
 
 # NB.all: what runs together, the order of the values, the first error and what it does to the rest,
@@ -130,6 +131,24 @@ class AllTest < VerbsCase
       values = NB.all(*10_000.times, limit: 100) { |i| sleep(0) && i }
       assert_equal((0...10_000).sum, values.sum)
     end
+  end
+
+  # --- time slices ---
+
+  def test_a_task_whose_time_slice_ends_before_it_begins_is_waited_for
+    script = "sliced { p NB.all(-> { 1 }, -> { sleep(0.001) && 2 }) }"
+    assert_equal [0, "[1, 2]\n", ""], ruby(PreemptedFirst::TEXT + script)
+  end
+
+  def test_a_task_that_is_cancelled_before_it_begins_is_not_called
+    status, out, err = ruby(PreemptedFirst::TEXT + <<~RUBY)
+      sliced do
+        NB.all(-> { raise "first" }, -> { puts "called" }, -> { puts "called" })
+      rescue RuntimeError => e
+        puts e.message
+      end
+    RUBY
+    assert_equal [0, "first\n", ""], [status, out, err]
   end
 
   # --- errors ---

@@ -30,6 +30,7 @@ class WatchDocumentTest < WatchCase
 
   def test_text_from_outside_has_no_control_characters_and_an_end
     assert_equal "a?[2Jb", Document.new({ "ruby" => "a\e[2Jb" }).text("ruby")
+    assert_equal ["a?[2Jb"], Document.new({ "tls" => { "a\e[2Jb" => 1 } }).names("tls")
     assert_equal 200, Document.new({ "ruby" => "a" * 1_000 }).text("ruby").length
   end
 

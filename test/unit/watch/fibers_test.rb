@@ -28,6 +28,12 @@ class WatchFibersTest < WatchCase
     FiberRow.new(Document.new(JSON.parse(JSON.generate(values))))
   end
 
+  # A table with backtraces, where the executors are these.
+  def traced(*executors)
+    shown = fibers(executors: executors)
+    FiberTable.new(shown, shown.rows, backtrace: true).to_s
+  end
+
   def waits(**values)
     row(state: "waiting", waits_for: values).doing
   end
@@ -80,14 +86,36 @@ class WatchFibersTest < WatchCase
                           "backtrace of 100 ms ago\n    /srv/app/models/order.rb:40:in `load'\n"
     assert_includes text, "(no backtrace: it is in the run queue)"
     assert text.end_with?("\n4 more are not shown: the oldest are\n")
-    assert_equal "no fiber to show\n\n4 more are not shown: the oldest are\n",
-                 FiberTable.new(shown, []).to_s
+  end
+
+  def test_a_part_is_told_as_part_of_the_whole
+    shown = fibers
+    assert FiberTable.new(shown, shown.rows.first(1)).to_s.start_with?("1 of 4 fibers: 1 waiting")
+    assert_equal "no fiber to show: none of 4 is as the options say\n\n" \
+                 "4 more are not shown: the oldest are\n", FiberTable.new(shown, []).to_s
+    one = fibers(fibers: Figures::FIBERS["fibers"].first(1), left_out: 0, unrecorded: 0)
+    assert_equal "no fiber to show: the only one is not as the options say\n",
+                 FiberTable.new(one, []).to_s
+    none = fibers(fibers: [], left_out: 0, unrecorded: 0)
+    assert_equal "no fiber to show\n", FiberTable.new(none, []).to_s
   end
 
   def test_an_executor_that_does_not_answer_is_told
     stuck = fibers(executors: [{ worker: 0, backtraces_complete: false }])
     assert_match(/an executor is stuck/, FiberTable.new(stuck, stuck.rows, backtrace: true).to_s)
     refute_match(/an executor is stuck/, FiberTable.new(stuck, stuck.rows).to_s)
+  end
+
+  def test_a_wait_without_a_backtrace_is_told_by_whether_its_executor_has_answered
+    spare = { worker: 1, spare: true, backtraces_complete: true }
+    kept = "(no backtrace: 256 backtraces are kept for each executor, and its own is not among " \
+           "them)"
+    stuck = "(no backtrace: its executor is stuck, and none was taken before)"
+
+    assert_includes traced(spare, { worker: 1, backtraces_complete: false }), kept
+    assert_includes traced({ **spare, backtraces_complete: false }), stuck
+    assert_includes traced(spare, { **spare, backtraces_complete: false }), stuck
+    assert_includes traced({ worker: 1, backtraces_complete: true }), stuck
   end
 
   def test_backtraces_are_asked_for_and_then_looked_at_until_all_have_answered

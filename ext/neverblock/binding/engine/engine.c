@@ -208,6 +208,12 @@ static VALUE engine_set_admin_page(VALUE self, VALUE html) {
     return give_admin_text(self, html, nb_server_admin_page, "the admin page");
 }
 
+/* admin_host = name: for which a loopback address of the admin pages answers as well. Once, before
+   start. */
+static VALUE engine_set_admin_host(VALUE self, VALUE name) {
+    return give_admin_text(self, name, nb_server_admin_host, "the name of the admin address");
+}
+
 /* admin_token = text: who has it may change the server at the admin pages. Once, before start. */
 static VALUE engine_set_admin_token(VALUE self, VALUE token) {
     return give_admin_text(self, token, nb_server_admin_token, "the admin token");
@@ -604,6 +610,7 @@ VALUE nb_engine_define(VALUE module) {
     rb_define_method(class, "admin_tcp", engine_admin_tcp, 2);
     rb_define_method(class, "admin_unix", engine_admin_unix, 2);
     rb_define_method(class, "admin_page=", engine_set_admin_page, 1);
+    rb_define_method(class, "admin_host=", engine_set_admin_host, 1);
     rb_define_method(class, "admin_token=", engine_set_admin_token, 1);
     rb_define_method(class, "admin_commands", engine_admin_commands, 2);
     rb_define_method(class, "admin_advice=", engine_set_admin_advice, 1);

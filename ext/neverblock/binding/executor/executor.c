@@ -62,8 +62,11 @@ static void executor_mark(void *pointer) {
     }
 }
 
+/* In a child of its process the executor has not ended: the thread that ran it is not there. */
 static void executor_free(void *pointer) {
     nb_executor *executor = pointer;
+    nb_executor_end_running(executor);
+    nb_stalls_forget(executor);
     nb_free(executor->scratch);
     nb_executor_traces_free(executor);
     nb_free(executor->slow);

@@ -33,7 +33,7 @@
 
 static VALUE fiber_error_class, input_error_class;
 static ID id_request_fiber, id_call, id_close, id_report, id_keys, id_clear, id_storage, id_deadline, id_open,
-    id_unbegun, id_cancelled, id_dropped;
+    id_unbegun, id_cancelled, id_dropped, id_report_untold;
 
 void nb_task_mark(const nb_task *task) {
     rb_gc_mark(task->fiber);
@@ -232,16 +232,37 @@ static bool take_error(nb_task *task, int tag) {
     return true;
 }
 
+typedef struct untold {
+    const nb_task *task;
+    VALUE raised; /* by the report */
+} untold;
+
+/* Tells in one line what `report` could not: it calls methods of the error, which may raise. */
+static VALUE report_untold(VALUE argument) {
+    const untold *failed = (const untold *)argument;
+    const nb_task *task = failed->task;
+    VALUE arguments[] = {rb_str_new_cstr(task->words.method), rb_str_new_cstr(task->words.path),
+                         rb_str_new_cstr(rb_obj_classname(task->error)),
+                         rb_str_new_cstr(rb_obj_classname(failed->raised))};
+    return rb_funcallv(task->executor->self, id_report_untold, 4, arguments);
+}
+
+/* True: an exception was caught, which is dropped. */
+static bool drop_exception(int tag) {
+    if (tag == 0 || !rb_obj_is_kind_of(rb_errinfo(), rb_eException)) return false;
+    nb_protect_drop(Qnil);
+    return true;
+}
+
 static int log_error(nb_task *task) {
     int tag = 0;
     /* the client's error, which was answered */
     if (rb_obj_is_kind_of(task->error, input_error_class)) return 0;
     rb_protect(report, (VALUE)task, &tag);
-    if (tag && rb_obj_is_kind_of(rb_errinfo(), rb_eException)) {
-        nb_protect_drop(Qnil);
-        return 0;
-    }
-    return tag;
+    untold failed = {task, rb_errinfo()};
+    if (!drop_exception(tag)) return tag;
+    rb_protect(report_untold, (VALUE)&failed, &tag);
+    return drop_exception(tag) ? 0 : tag;
 }
 
 /* The Array of callables under this key, if there are any; else nil. */
@@ -289,13 +310,26 @@ static int protect_step(nb_task *task, VALUE (*step)(VALUE)) {
     return tag ? log_error(task) : 0;
 }
 
+static VALUE close_socket(VALUE argument) { return rb_io_close(((nb_task *)argument)->socket); }
+
+/* Mostly nobody has the socket of a full hijack when the application raises; one that was given to
+   another is closed too. */
+static int close_hijacked(nb_task *task) {
+    VALUE error = task->error;
+    int tag = NIL_P(task->socket) ? 0 : protect_step(task, close_socket);
+    task->error = error;
+    return tag;
+}
+
 static int answer(nb_task *task) {
     int tag = 0;
     if (too_late(task)) return 0;
     rb_protect(run_application, (VALUE)task, &tag);
     nb_limit_close(&task->limit);
     if (!take_error(task, tag)) return tag;
-    return tag ? log_error(task) : 0;
+    if (tag == 0) return 0;
+    tag = log_error(task);
+    return tag ? tag : close_hijacked(task);
 }
 
 static VALUE fail_step(VALUE argument) {
@@ -602,6 +636,7 @@ void nb_task_define(void) {
     id_unbegun = rb_intern("unbegun");
     id_cancelled = rb_intern("cancelled");
     id_dropped = rb_intern("report_dropped");
+    id_report_untold = rb_intern("report_untold");
     id_keys = rb_intern("keys");
     id_clear = rb_intern("clear");
     id_storage = rb_intern("storage");

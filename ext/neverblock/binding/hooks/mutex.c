@@ -7,6 +7,9 @@
 #include <ruby.h>
 #include <ruby/version.h>
 #include <stdbool.h>
+#ifdef HAVE_MALLOC_USABLE_SIZE
+#include <malloc.h>
+#endif
 
 #include "binding/state/serving.h"
 
@@ -20,11 +23,11 @@ static VALUE awaited;
    rb_mutex_t). Mostly it points to the fiber. Both are tried with a mutex of our own. */
 static bool word_known, holder_known;
 
-#ifdef RTYPEDDATA_GET_DATA
-static uintptr_t *first_word(VALUE mutex) { return RTYPEDDATA_GET_DATA(mutex); }
-#else
-static uintptr_t *first_word(VALUE mutex) { return RTYPEDDATA_DATA(mutex); }
+#ifndef RTYPEDDATA_GET_DATA /* from Ruby 3.3 on */
+#define RTYPEDDATA_GET_DATA(value) RTYPEDDATA_DATA(value)
 #endif
+
+static uintptr_t *first_word(VALUE mutex) { return RTYPEDDATA_GET_DATA(mutex); }
 
 /* Of a mutex that the running fiber holds. */
 static uintptr_t own_word(void) {
@@ -78,6 +81,68 @@ void nb_mutex_wait_end(VALUE blocker) {
     }
 }
 
+/* --- The list of the mutexes that a thread holds --- */
+
+/* Where a thread has the first mutex of its list, and a mutex the next one, in words. Ruby 3.4 has
+   the thread in between. */
+static size_t list_word, next_word;
+static bool list_known;
+
+static uintptr_t *words_of_thread(void) { return RTYPEDDATA_GET_DATA(rb_thread_current()); }
+
+static uintptr_t *first_held(void) { return (uintptr_t *)words_of_thread()[list_word]; }
+static uintptr_t *next_held(const uintptr_t *mutex) { return (uintptr_t *)mutex[next_word]; }
+
+#ifdef HAVE_MALLOC_USABLE_SIZE
+/* The only word of the thread that points to the mutex, or `count`. */
+static size_t find_word(const uintptr_t *words, size_t count, const uintptr_t *mutex) {
+    size_t found = count;
+    for (size_t i = 0; i < count; i++) {
+        if (words[i] != (uintptr_t)mutex) continue;
+        if (found != count) return count;
+        found = i;
+    }
+    return found;
+}
+
+/* With `one` locked before `other`: does that one point to it, and the thread to that one? */
+static bool is_linked(const uintptr_t *words, const uintptr_t *one, const uintptr_t *other) {
+    next_word = other[1] == (uintptr_t)one ? 1 : 2;
+    return words[list_word] == (uintptr_t)other && next_held(other) == one;
+}
+
+static bool look_up(VALUE one_mutex, VALUE other_mutex, const uintptr_t *words, size_t count) {
+    const uintptr_t *one = first_word(one_mutex), *other = first_word(other_mutex);
+    if (find_word(words, count, one) != count) return false;
+
+    rb_mutex_lock(one_mutex);
+    list_word = find_word(words, count, one);
+    bool right = list_word != count;
+    rb_mutex_lock(other_mutex);
+    right = right && is_linked(words, one, other);
+    rb_mutex_unlock(other_mutex);
+    right = right && words[list_word] == (uintptr_t)one && next_held(other) == NULL;
+    uintptr_t before = right ? (uintptr_t)next_held(one) : 0;
+    rb_mutex_unlock(one_mutex);
+    return right && words[list_word] == before;
+}
+
+static void learn_list(void) {
+    VALUE one = rb_mutex_new(), other = rb_mutex_new();
+#ifdef RTYPEDDATA_EMBEDDED_P
+    if (RTYPEDDATA_EMBEDDED_P(rb_thread_current())) return;
+#endif
+    uintptr_t *words = words_of_thread();
+    list_known = holder_known && look_up(one, other, words, malloc_usable_size(words) / sizeof *words);
+    RB_GC_GUARD(one);
+    RB_GC_GUARD(other);
+}
+#else
+static void learn_list(void) {}
+#endif
+
+/* --- What is given up --- */
+
 typedef struct held_search {
     uint64_t holder;
     VALUE found;
@@ -97,90 +162,64 @@ static VALUE held_and_awaited(void) {
     return search.found;
 }
 
-void nb_mutexes_give_up(void) {
+static void give_up_awaited(void) {
     if (RHASH_SIZE(awaited) == 0) return;
     for (VALUE mutex = held_and_awaited(); !NIL_P(mutex); mutex = held_and_awaited())
         rb_mutex_unlock(mutex);
 }
 
-static void define_every_ruby(VALUE klass) {
-    rb_gc_register_address(&mutex_class);
-    mutex_class = rb_path2class("Thread::Mutex");
-    rb_gc_register_address(&awaited);
-    awaited = rb_obj_hide(rb_funcall(rb_hash_new(), rb_intern("compare_by_identity"), 0));
-    learn_words();
-    rb_define_singleton_method(klass, "unlock_abandoned", scheduler_s_unlock_abandoned, 1);
+/* One that the running fiber holds, or with `sought` that one if it does; or NULL. */
+static uintptr_t *held_by_fiber(const uintptr_t *sought) {
+    if (!list_known) return NULL;
+    uintptr_t *held = first_held(), fiber = (uintptr_t)nb_fiber_name(rb_fiber_current());
+    while (held && (*held != fiber || (sought && held != sought)))
+        held = next_held(held);
+    return held;
+}
+
+static VALUE gather_held(RB_BLOCK_CALL_FUNC_ARGLIST(mutex, found)) {
+    (void)argc, (void)argv, (void)blockarg;
+    if (is_mutex(mutex) && held_by_fiber(first_word(mutex))) rb_ary_push(found, mutex);
+    return Qnil;
+}
+
+/* A fiber rarely ends so. Only a look at every object finds the mutex of an entry in the list. */
+static void give_up_held(void) {
+    if (held_by_fiber(NULL) == NULL) return;
+    VALUE found = rb_ary_new();
+    rb_block_call(rb_path2class("ObjectSpace"), rb_intern("each_object"), 1, &mutex_class, gather_held, found);
+    for (long i = 0; i < RARRAY_LEN(found); i++)
+        rb_mutex_unlock(rb_ary_entry(found, i));
+}
+
+void nb_mutexes_give_up(void) {
+    give_up_awaited();
+    give_up_held();
 }
 
 uint64_t nb_mutex_holder(VALUE mutex) { return holder_known ? *first_word(mutex) : 0; }
 
 #if RUBY_API_VERSION_MAJOR == 3 && RUBY_API_VERSION_MINOR < 3
-#include <malloc.h>
-
-/* thread_sync.c: rb_mutex_t, as far as it is looked at. */
-typedef struct held_mutex held_mutex;
-struct held_mutex {
-    void *fiber;
-    held_mutex *next;
-};
-
-static size_t list_word; /* words into rb_thread_t */
-static bool known;
-
-static void **words_of_thread(VALUE thread) { return RTYPEDDATA_DATA(thread); }
-
-static held_mutex *mutex_of(VALUE mutex) { return RTYPEDDATA_DATA(mutex); }
-
-/* The only word of the thread that points to the mutex, or `count`. */
-static size_t find_word(void **words, size_t count, const held_mutex *mutex) {
-    size_t found = count;
-    for (size_t i = 0; i < count; i++) {
-        if (words[i] != (const void *)mutex) continue;
-        if (found != count) return count;
-        found = i;
-    }
-    return found;
-}
-
-static bool look_up(VALUE one, VALUE other, void **words, size_t count) {
-    if (find_word(words, count, mutex_of(one)) != count) return false;
-    const void *before_words = NULL;
-
-    rb_mutex_lock(one);
-    list_word = find_word(words, count, mutex_of(one));
-    bool right = list_word != count && mutex_of(one)->fiber == RTYPEDDATA_DATA(rb_fiber_current());
-    before_words = mutex_of(one)->next;
-    rb_mutex_lock(other);
-    right = right && words[list_word] == (void *)mutex_of(other) && mutex_of(other)->next == mutex_of(one);
-    rb_mutex_unlock(other);
-    right = right && words[list_word] == (void *)mutex_of(one) && mutex_of(other)->next == NULL;
-    rb_mutex_unlock(one);
-    return right && words[list_word] == before_words && mutex_of(one)->fiber == NULL;
-}
-
-void nb_mutex_define(VALUE klass) {
-    define_every_ruby(klass);
-    VALUE one = rb_mutex_new(), other = rb_mutex_new();
-    void **words = words_of_thread(rb_thread_current());
-    known = look_up(one, other, words, malloc_usable_size(words) / sizeof *words);
-    RB_GC_GUARD(one);
-    RB_GC_GUARD(other);
-}
-
 /* Called on the thread that unlocks, which is the one that had it locked. */
 void nb_mutex_unlocking(VALUE blocker) {
-    if (!known || !is_mutex(blocker) || mutex_of(blocker)->fiber != NULL) return;
-    held_mutex *mutex = mutex_of(blocker);
-    held_mutex **link = (held_mutex **)&words_of_thread(rb_thread_current())[list_word];
-    while (*link && *link != mutex)
-        link = &(*link)->next;
-    if (*link == NULL) return;
-    *link = mutex->next;
-    mutex->next = NULL;
+    if (!list_known || !is_mutex(blocker) || *first_word(blocker) != 0) return;
+    uintptr_t *mutex = first_word(blocker), *link = &words_of_thread()[list_word];
+    while (*link && *link != (uintptr_t)mutex)
+        link = &((uintptr_t *)*link)[next_word];
+    if (*link == 0) return;
+    *link = mutex[next_word];
+    mutex[next_word] = 0;
 }
-
 #else
-void nb_mutex_define(VALUE klass) { define_every_ruby(klass); }
-
 void nb_mutex_unlocking(VALUE blocker) { (void)blocker; }
 #endif
+
+void nb_mutex_define(VALUE klass) {
+    rb_gc_register_address(&mutex_class);
+    mutex_class = rb_path2class("Thread::Mutex");
+    rb_gc_register_address(&awaited);
+    awaited = rb_obj_hide(rb_funcall(rb_hash_new(), rb_intern("compare_by_identity"), 0));
+    learn_words();
+    learn_list();
+    rb_define_singleton_method(klass, "unlock_abandoned", scheduler_s_unlock_abandoned, 1);
+}

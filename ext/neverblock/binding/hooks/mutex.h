@@ -12,7 +12,7 @@
  * child, so that it would wait for ever: Scheduler.unlock_abandoned.
  *
  * Every Ruby: a thread that ends unlocks what it holds. A fiber that ends does not, and who waits
- * for its mutex already would wait for ever: nb_mutexes_give_up.
+ * for its mutex, then or later, would wait for ever: nb_mutexes_give_up.
  */
 #ifndef NB_BINDING_MUTEX_H
 #define NB_BINDING_MUTEX_H
@@ -31,7 +31,8 @@ void nb_mutex_unlocking(VALUE blocker);
 void nb_mutex_wait_begin(VALUE blocker);
 void nb_mutex_wait_end(VALUE blocker);
 
-/* The running fiber ends: unlocks what it holds and another fiber waits for. */
+/* The running fiber ends: unlocks what it holds. What only threads wait for, or nobody yet, is
+   found by the thread's list of held mutexes, if Ruby keeps it as mutex.c knows it. */
 void nb_mutexes_give_up(void);
 
 /* Scheduler.unlock_abandoned. */

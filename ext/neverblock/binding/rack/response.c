@@ -70,16 +70,27 @@ static VALUE gather(VALUE argument) {
     return Qnil;
 }
 
+static bool holds_strings(VALUE body) {
+    for (long i = 0; i < RARRAY_LEN(body); i++) {
+        if (!RB_TYPE_P(rb_ary_entry(body, i), T_STRING)) return false;
+    }
+    return true;
+}
+
+/* Elements that are no Strings are sent as what `each` yields: by their to_s, which is called once
+   and may do anything. */
+static VALUE strings_of(VALUE body) {
+    if (holds_strings(body)) return body;
+    VALUE strings = rb_ary_new_capa(RARRAY_LEN(body));
+    for (long i = 0; i < RARRAY_LEN(body); i++)
+        rb_ary_push(strings, nb_response_frozen_chunk(rb_ary_entry(body, i)));
+    return strings;
+}
+
 static uint64_t array_bytes(VALUE body) {
     uint64_t bytes = 0;
-    for (long i = 0; i < RARRAY_LEN(body); i++) {
-        VALUE chunk = rb_ary_entry(body, i);
-        if (!RB_TYPE_P(chunk, T_STRING)) {
-            rb_raise(nb_error_class, "a response body yields strings, the application's array holds %+" PRIsVALUE,
-                     rb_obj_class(chunk));
-        }
-        bytes += (uint64_t)RSTRING_LEN(chunk);
-    }
+    for (long i = 0; i < RARRAY_LEN(body); i++)
+        bytes += (uint64_t)RSTRING_LEN(rb_ary_entry(body, i));
     return bytes;
 }
 
@@ -123,6 +134,7 @@ static VALUE without_chunks(VALUE body) {
 }
 
 static void send_array(nb_task *task, nb_response_head *gathered, VALUE body) {
+    body = strings_of(body);
     uint64_t bytes = array_bytes(body);
     VALUE content = gathered->encoded && bytes > 0 ? without_chunks(body) : Qnil;
     if (!NIL_P(content)) {

@@ -61,9 +61,10 @@ static void read_conditions(conditions *read, const nb_task *task, const nb_resp
         .if_none_match = condition(read, task, NB_FIELD_IF_NONE_MATCH),
         .if_modified_since = condition(read, task, NB_FIELD_IF_MODIFIED_SINCE),
         .if_unmodified_since = condition(read, task, NB_FIELD_IF_UNMODIFIED_SINCE),
-        .if_range = condition(read, task, NB_FIELD_IF_RANGE),
-        .range = condition(read, task, NB_FIELD_RANGE),
     };
+    if (gathered->unranged) return;
+    read->request.if_range = condition(read, task, NB_FIELD_IF_RANGE);
+    read->request.range = condition(read, task, NB_FIELD_RANGE);
 }
 
 static void put_bytes(char **out, const char *bytes, size_t size) {
@@ -124,6 +125,13 @@ void nb_response_send_path(nb_task *task, nb_response_head *gathered) {
     send_named(task, gathered, gathered->path, NULL);
 }
 
+/* A part of the file is what the body's each yields: the path does not say which part. */
+static bool is_part(const nb_response_head *gathered, uint64_t bytes) {
+    uint64_t announced = gathered->content_length;
+    return gathered->status == 206 || gathered->ranged ||
+           (announced != NB_CONTENT_LENGTH_UNKNOWN && announced != bytes);
+}
+
 /* The file is opened where the application runs, as the application has chosen it. */
 bool nb_response_send_file(nb_task *task, nb_response_head *gathered, VALUE body) {
     VALUE path = rb_funcall(body, rb_intern("to_path"), 0);
@@ -132,8 +140,11 @@ bool nb_response_send_file(nb_task *task, nb_response_head *gathered, VALUE body
     struct stat found;
     gathered->fd = open_regular(StringValueCStr(path), &found);
     if (gathered->fd < 0) return false;
-    uint64_t bytes = (uint64_t)found.st_size, announced = gathered->content_length;
-    if (announced != NB_CONTENT_LENGTH_UNKNOWN && bytes < announced) nb_response_check_length(announced, bytes);
+    if (is_part(gathered, (uint64_t)found.st_size)) {
+        close(gathered->fd);
+        gathered->fd = -1;
+        return false;
+    }
     gathered->naming = NB_NAMED_OPEN;
     send_named(task, gathered, RTEST(gathered->id) ? path : Qfalse, &found);
     return true;

@@ -113,6 +113,8 @@ static bool take_own(nb_response_head *gathered, nb_slice name, nb_slice value) 
         return false;
     case 13:
         if (nb_slice_equal_lower(name, NB_SLICE("content-range"))) gathered->ranged = true;
+        if (nb_slice_equal_lower(name, NB_SLICE("accept-ranges")))
+            gathered->unranged = nb_slice_equal_lower(value, NB_SLICE("none"));
         if (!nb_slice_equal_lower(name, NB_SLICE("x-download-id"))) return false;
         take_id(gathered, value);
         return true;

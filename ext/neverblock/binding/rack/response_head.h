@@ -34,6 +34,7 @@ typedef struct nb_response_head {
     bool accelerated;   /* X-Accel-Redirect is the server's */
     bool encoded;       /* the application gave Transfer-Encoding */
     bool ranged;        /* the application gave Content-Range */
+    bool unranged;      /* the application gave Accept-Ranges: none */
     bool upgrade_named; /* the application gave Upgrade */
     bool timing_added;  /* Server-Timing was added, or is not to be */
     uint16_t naming;    /* nb_naming of `path` */

@@ -172,6 +172,10 @@ VALUE nb_stalls_end(nb_executor *executor) {
     return ending;
 }
 
+void nb_stalls_forget(nb_executor *executor) {
+    if (executor->watched && nb_executor_in_child(executor)) nb_watched_release(executor->watched);
+}
+
 void nb_stalls_define(VALUE module) {
     (void)module;
     nb_stalls_reporter_define();

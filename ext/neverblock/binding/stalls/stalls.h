@@ -22,5 +22,8 @@ void nb_stalls_begin(nb_executor *executor, VALUE options);
 /* The executor has ended. Returns the reporter's thread, which ends now and can be joined, if no
    other executor is watched; else nil. GVL. */
 VALUE nb_stalls_end(nb_executor *executor);
+/* The executor is freed. In a child of its process it is still watched, by nobody. A collection may
+   be under way. */
+void nb_stalls_forget(nb_executor *executor);
 
 #endif

@@ -160,8 +160,9 @@ static bool asks_for_events(const nb_head *head) {
     return reads && nb_slice_equal(head->path, NB_SLICE("/events"));
 }
 
-nb_status nb_admin_answer(nb_loop *loop, nb_exchange *exchange) {
+nb_status nb_admin_answer(nb_loop *loop, nb_exchange *exchange, nb_slice authority) {
     nb_text text;
+    if (!nb_admin_answers_for(loop, exchange, authority)) return nb_admin_refuse_host(loop, exchange);
     if (nb_admin_is_action(loop->connections.head.path)) return nb_admin_act(loop, exchange);
     if (asks_for_events(&loop->connections.head)) return nb_admin_follow(loop, exchange);
     nb_text_init(&text, NB_ADMIN_BODY_BYTES_MAX);

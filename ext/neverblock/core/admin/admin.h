@@ -19,9 +19,14 @@ struct nb_loop;
 /* What is written to the pipe of commands (server.h). */
 #define NB_ADMIN_COMMAND_ADVICE 'a'
 
-/* Answers the exchange's request, whose head the connection has just read. NB_NO_MEMORY: end the
-   connection. */
-nb_status nb_admin_answer(struct nb_loop *loop, nb_exchange *exchange);
+/* Answers the exchange's request, whose head the connection has just read. authority: of its Host
+   or target; empty: none. NB_NO_MEMORY: end the connection. */
+nb_status nb_admin_answer(struct nb_loop *loop, nb_exchange *exchange, nb_slice authority);
+
+/* Does the address that the request came to answer for this authority (admin_host.c)? */
+bool nb_admin_answers_for(const struct nb_loop *loop, const nb_exchange *exchange, nb_slice authority);
+/* Says for which ones it does. */
+nb_status nb_admin_refuse_host(struct nb_loop *loop, nb_exchange *exchange);
 
 /* The pages with metrics: admin_metrics.c and admin_status.c. */
 void nb_admin_write_metrics(struct nb_loop *loop, nb_text *text);

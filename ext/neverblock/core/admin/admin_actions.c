@@ -18,13 +18,17 @@
 
 #define EXCHANGE_DIGITS_MAX 16u
 
+/* The scheme in any case, and spaces behind it: RFC 9110 sections 11.1 and 11.4. */
 static bool has_token(const nb_admin_side *admin, const nb_head *head) {
-    nb_slice scheme = NB_SLICE("Bearer ");
+    nb_slice scheme = NB_SLICE("bearer");
     for (uint16_t i = 0; i < head->header_count; i++) {
         nb_slice value = head->headers[i].value;
-        if (head->headers[i].field != NB_FIELD_AUTHORIZATION || value.size <= scheme.size) continue;
-        if (!nb_slice_equal(nb_slice_of(value.data, scheme.size), scheme)) return false;
-        nb_slice given = nb_slice_of(value.data + scheme.size, value.size - scheme.size);
+        size_t size = scheme.size;
+        if (head->headers[i].field != NB_FIELD_AUTHORIZATION || value.size <= size) continue;
+        if (!nb_slice_equal_lower(nb_slice_of(value.data, size), scheme) || value.data[size] != ' ') return false;
+        while (size < value.size && value.data[size] == ' ')
+            size++;
+        nb_slice given = nb_slice_of(value.data + size, value.size - size);
         return nb_slice_is_secret(given, nb_slice_of(admin->token, admin->token_bytes));
     }
     return false;
@@ -48,7 +52,7 @@ static nb_refusal cancel(nb_loop *loop, nb_slice query) {
     if (!nb_shown_parameter(query, "exchange", &value) || !read_exchange(value, &id))
         return (nb_refusal){400, "exchange is the number that /fibers.json has, as in /cancel?exchange=1a"};
     if (!nb_loops_cancel(loop->all, id)) return (nb_refusal){503, "too many requests are being cancelled; try again"};
-    return (nb_refusal){202, "the request ends where it waits"};
+    return (nb_refusal){202, "the request ends where it waits, if it still runs"};
 }
 
 static nb_refusal command(const nb_loop *loop, char byte) {

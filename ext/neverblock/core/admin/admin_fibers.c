@@ -26,8 +26,10 @@
 #define LIMIT_DEFAULT 250u
 /* Fibers of one event (nb_admin_write_oldest_fibers). */
 #define OLDEST 100u
-/* Of the whole answer, so much is left for what comes after the fibers. */
+/* Of the whole answer, so much is left for the last fiber and what comes after it. */
 #define LAST_BYTES 16384u
+/* And so much for each executor. */
+#define EXECUTOR_BYTES 192u
 /* Holders of locks that are looked for in one answer: each look reads all records. */
 #define HOLDERS_MAX 32
 /* An executor is asked again when it has answered, or has not for so long. */
@@ -324,7 +326,10 @@ static bool add_other(fibers_view *view, const nb_fiber_chosen *chosen) {
     return true;
 }
 
-static bool is_full(const fibers_view *view) { return view->text->size + LAST_BYTES > NB_ADMIN_BODY_BYTES_MAX; }
+static bool is_full(const fibers_view *view) {
+    size_t last = LAST_BYTES + view->executor_count * EXECUTOR_BYTES;
+    return view->text->size + last > NB_ADMIN_BODY_BYTES_MAX;
+}
 
 static uint64_t add_fibers(fibers_view *view) {
     uint64_t shown = 0, vanished = 0;
@@ -341,7 +346,7 @@ static uint64_t add_fibers(fibers_view *view) {
 static void add_executors(fibers_view *view) {
     nb_text *text = view->text;
     nb_json_begin(text, "executors", '[');
-    for (uint16_t i = 0; i < view->executor_count && !is_full(view); i++) {
+    for (uint16_t i = 0; i < view->executor_count && text->size + EXECUTOR_BYTES < NB_ADMIN_BODY_BYTES_MAX; i++) {
         const shown_executor *executor = &view->executors[i];
         nb_json_begin(text, NULL, '{');
         nb_shown_whose(view->text, executor->channel);

@@ -94,9 +94,9 @@ static void histogram(nb_text *text, const char *name, const char *labels, const
 static void add_server(nb_text *text, const nb_loop *loop) {
     family(text, "build_info", "gauge", "1, with the versions that run as labels.");
     nb_text_add(text, PREFIX "build_info{version=");
-    nb_text_json(text, loop->config.version);
+    nb_text_label(text, loop->config.version);
     nb_text_add(text, ",ruby=");
-    nb_text_json(text, loop->config.ruby_version);
+    nb_text_label(text, loop->config.ruby_version);
     nb_text_add(text, "} 1\n");
     gauge(text, "start_time_seconds", "When the server began, in seconds since 1970.", (uint64_t)loop->started_wall_s);
     gauge(text, "ready", "1 while requests are taken; 0 while it starts or drains, as /ready says.",
@@ -154,9 +154,9 @@ static void add_handshakes(nb_text *text, const nb_loop *loop) {
 
 static void add_certificate(nb_text *text, const char *address, size_t number, const nb_tls_certificate *certificate) {
     nb_text_add(text, PREFIX "tls_certificate_expiry_seconds{address=");
-    nb_text_json(text, address);
+    nb_text_label(text, address);
     nb_text_format(text, ",number=\"%zu\",name=", number);
-    nb_text_json(text, certificate->name);
+    nb_text_label(text, certificate->name);
     nb_text_format(text, ",key=\"%s\"} %" PRId64 "\n", certificate->key, certificate->expires_s);
 }
 
@@ -175,22 +175,22 @@ static void add_certificates(nb_text *text, const nb_loop *loop) {
     }
 }
 
-/* The first of two samples: what is not HTTP/2. */
-static void by_protocol(nb_text *text, const char *name, uint64_t all, uint64_t http2) {
-    sample(text, name, "protocol=\"http/1.1\"", all > http2 ? all - http2 : 0);
+static void by_protocol(nb_text *text, const char *name, uint64_t http1, uint64_t http2) {
+    sample(text, name, "protocol=\"http/1.1\"", http1);
     sample(text, name, "protocol=\"h2\"", http2);
 }
 
 static void add_protocols(nb_text *text, const nb_loop *loop) {
+    uint64_t open = nb_loops_connections(loop->all), open_http2 = NB_SUM(loop, counters.http2_connections);
     family(text, "protocol_connections", "gauge",
            "Open client connections by what they speak; one that has said nothing yet counts as http/1.1.");
-    by_protocol(text, "protocol_connections", nb_loops_connections(loop->all),
-                NB_SUM(loop, counters.http2_connections));
-    family(text, "protocol_connections_total", "counter", "Client connections accepted, by what they speak.");
-    by_protocol(text, "protocol_connections_total", NB_SUM(loop, counters.accepted),
+    by_protocol(text, "protocol_connections", open > open_http2 ? open - open_http2 : 0, open_http2);
+    family(text, "protocol_connections_total", "counter",
+           "Client connections by what they speak; one that has not said it yet counts in neither.");
+    by_protocol(text, "protocol_connections_total", NB_SUM(loop, counters.http1_opened),
                 NB_SUM(loop, counters.http2_opened));
     family(text, "protocol_requests_total", "counter", "Requests whose head was understood, by protocol.");
-    by_protocol(text, "protocol_requests_total", NB_SUM(loop, counters.requests),
+    by_protocol(text, "protocol_requests_total", NB_SUM(loop, counters.http1_requests),
                 NB_SUM(loop, counters.http2_requests));
 }
 
@@ -379,7 +379,7 @@ static void pool_sample(void *context, const nb_dispatch_channel *channel, const
     char name[NB_POOL_NAME_BYTES];
     nb_utf8_scrub(name, sizeof(name), gauge->name, strlen(gauge->name));
     nb_text_format(text, PREFIX "%s{pool=", samples->name);
-    nb_text_json(text, name);
+    nb_text_label(text, name);
     nb_text_format(text, ",kind=\"%s\",worker=\"%u\"} ", nb_pool_kind_name(gauge->kind), channel->number);
     samples->write(text, gauge);
     nb_text_add(text, "\n");
@@ -415,7 +415,7 @@ static void stall_samples(nb_text *text, const nb_tally *stalls, bool time) {
         if (i == used) strcpy(culprit, "other");
         nb_text_format(text, PREFIX "%s{kind=\"%s\",culprit=", time ? "stall_seconds_total" : "stalls_total",
                        i < used ? nb_stall_kind_name((nb_stall_kind)row->kind) : "other");
-        nb_text_json(text, culprit);
+        nb_text_label(text, culprit);
         nb_text_add(text, "} ");
         if (time) {
             nb_text_seconds(text, nb_counted(&row->sum_ns));

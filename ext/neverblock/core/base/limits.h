@@ -70,9 +70,9 @@
    of fields may be a byte each (CVE-2016-6581). */
 #define NB_HTTP2_HEAD_EXCESS_MAX 4u
 
-/* CONTINUATION frames of one head (CVE-2024-27316): with HEADERS, more bytes than any limit of
-   heads allows. nghttp2 has the same bound from 1.61 on. */
-#define NB_HTTP2_CONTINUATIONS_MAX 8u
+/* CONTINUATION frames of one head (CVE-2024-27316): with HEADERS, in frames of the default size,
+   more bytes than NB_HEAD_BYTES_MAX. nghttp2 has such a bound from 1.61 on, 8 unless it is told. */
+#define NB_HTTP2_CONTINUATIONS_MAX 16u
 
 /* Bytes of one ring, each way, between an I/O loop and an executor. A power of two; a record may
    take half of it. */

@@ -23,7 +23,7 @@ uint32_t nb_tally_row_of(nb_tally *tally, uint16_t kind, const char *name) {
     if (used == NB_TALLY_ROWS) return NB_TALLY_OTHER;
     nb_tally_row *row = &tally->rows[used];
     row->kind = kind;
-    snprintf(row->name, sizeof(row->name), "%s", name);
+    snprintf(row->name, sizeof(row->name), "%.*s", (int)sizeof(row->name) - 1, name);
     atomic_store_explicit(&tally->used, used + 1, memory_order_release);
     return used;
 }
@@ -44,6 +44,12 @@ void nb_tally_add(nb_tally *tally, const nb_tally *from) {
         add_row(tally, nb_tally_row_of(tally, row->kind, row->name), row);
     }
     add_row(tally, NB_TALLY_OTHER, &from->rows[NB_TALLY_OTHER]);
+}
+
+void nb_tally_keep_rows(nb_tally *tally, const nb_tally *from) {
+    for (uint32_t i = 0, used = nb_tally_used(from); i < used; i++) {
+        (void)nb_tally_row_of(tally, from->rows[i].kind, from->rows[i].name);
+    }
 }
 
 /* The memory may be another process's, so the end of a name is not trusted. */

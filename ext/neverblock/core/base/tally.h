@@ -31,6 +31,8 @@ uint32_t nb_tally_row_of(nb_tally *tally, uint16_t kind, const char *name);
 void nb_tally_count(nb_tally *tally, uint32_t row, uint64_t count, uint64_t sum_ns);
 /* Adds all that `from` has. */
 void nb_tally_add(nb_tally *tally, const nb_tally *from);
+/* Gives it a row for each name that has one in `from`, as far as there is room. */
+void nb_tally_keep_rows(nb_tally *tally, const nb_tally *from);
 uint32_t nb_tally_used(const nb_tally *tally);
 /* Copies a row's name as UTF-8; "" for the shared row. */
 void nb_tally_copy_name(const nb_tally_row *row, char out[NB_TALLY_NAME_BYTES]);

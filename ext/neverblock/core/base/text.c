@@ -83,15 +83,31 @@ static size_t plain_run(const char *string) {
     return run;
 }
 
-void nb_text_json(nb_text *text, const char *string) {
+typedef void escape_writer(nb_text *text, unsigned char byte);
+
+static void add_quoted(nb_text *text, const char *string, escape_writer *escape) {
     nb_text_add(text, "\"");
     for (;;) {
         size_t run = plain_run(string);
         nb_text_add_bytes(text, string, run);
         string += run;
         if (!*string) break;
-        nb_text_format(text, *string == '"' || *string == '\\' ? "\\%c" : "\\u%04x", (unsigned char)*string);
+        escape(text, (unsigned char)*string);
         string++;
     }
     nb_text_add(text, "\"");
 }
+
+static void escape_json(nb_text *text, unsigned char byte) {
+    nb_text_format(text, byte == '"' || byte == '\\' ? "\\%c" : "\\u%04x", byte);
+}
+
+static void escape_label(nb_text *text, unsigned char byte) {
+    char escaped[] = {'\\', byte == '\n' ? 'n' : (char)byte, '\0'};
+    bool known = byte == '\n' || byte == '"' || byte == '\\';
+    nb_text_add(text, known ? escaped : "?");
+}
+
+void nb_text_json(nb_text *text, const char *string) { add_quoted(text, string, escape_json); }
+
+void nb_text_label(nb_text *text, const char *string) { add_quoted(text, string, escape_label); }

@@ -34,5 +34,8 @@ void nb_text_seconds(nb_text *text, uint64_t ns);
 void nb_text_number(nb_text *text, uint64_t value);
 /* Adds a JSON string with its quotes. Bytes over 127 are copied as they are. */
 void nb_text_json(nb_text *text, const char *string);
+/* The same as the value of a label of Prometheus, which knows the escapes \\, \" and \n alone:
+   '?' stands for each other control character. */
+void nb_text_label(nb_text *text, const char *string);
 
 #endif

@@ -316,7 +316,7 @@ static void part_unanswered(nb_connections *connections, nb_exchange *exchange) 
 
 void nb_connection_abort_exchange(nb_connections *connections, nb_exchange *exchange) {
     if (exchange->channel == NB_CHANNEL_NONE) nb_connection_release_spool(connections, exchange);
-    if (!exchange->ended) NB_COUNT(connections->counters, aborted, 1);
+    if (!exchange->ended && exchange->counted) NB_COUNT(connections->counters, aborted, 1);
     part_unanswered(connections, exchange);
 }
 
@@ -606,12 +606,16 @@ static void part(nb_connections *connections, nb_connection *connection) {
     }
 }
 
+static void count_timed_out(nb_connections *connections, const nb_connection *connection) {
+    if (!connection->admin) NB_COUNT(connections->counters, timed_out, 1);
+}
+
 static void transfer_timed_out(nb_connections *connections, nb_connection *connection) {
     if (!nb_connection_is_too_slow(connections, connection)) {
         retime(connections, connection);
         return;
     }
-    NB_COUNT(connections->counters, timed_out, 1);
+    count_timed_out(connections, connection);
     if (connection->waits != NB_WAITS_NOT) {
         connection->downloads.end = NB_DOWNLOAD_timed_out;
         nb_connection_end(connections, connection, true);
@@ -630,10 +634,11 @@ void nb_connection_timed_out(nb_connections *connections, nb_connection *connect
         transfer_timed_out(connections, connection);
         break;
     case NB_TIMEOUT_HEADER:
-        NB_COUNT(connections->counters, timed_out, 1);
+        count_timed_out(connections, connection);
         connection->protocol->timed_out(connections, connection, kind);
         break;
     case NB_TIMEOUT_HANDSHAKE:
+        count_timed_out(connections, connection);
         nb_handshake_timed_out(connections, connection);
         return;
     case NB_TIMEOUT_RATE:
@@ -641,7 +646,9 @@ void nb_connection_timed_out(nb_connections *connections, nb_connection *connect
         nb_connection_mark_dirty(connections, connection);
         return;
     case NB_TIMEOUT_IDLE:
-        part(connections, connection);
+        /* Where the loop was kept from its turn, a request has come in time and is not read. */
+        nb_connection_read(connections, connection);
+        if (nb_connection_is_idle(connection)) part(connections, connection);
         break;
     case NB_TIMEOUT_ADMIN:
     case NB_TIMEOUT_LINGER:

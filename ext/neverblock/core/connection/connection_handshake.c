@@ -156,6 +156,5 @@ void nb_handshake_drain(nb_connections *connections, nb_connection *connection) 
 }
 
 void nb_handshake_timed_out(nb_connections *connections, nb_connection *connection) {
-    NB_COUNT(connections->counters, timed_out, 1);
     give_up(connections, connection, NB_HANDSHAKE_late, true);
 }

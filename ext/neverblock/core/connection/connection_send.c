@@ -266,7 +266,8 @@ void nb_connection_flush(nb_connections *connections, nb_connection *connection)
         return;
     }
     connection->protocol->sent(connections, connection);
-    if (connection->waits == NB_WAITS_NOT) all_has_left(connections, connection);
+    /* Marked again: the protocol owes more, which the next turn makes and sends. */
+    if (connection->waits == NB_WAITS_NOT && !connection->dirty) all_has_left(connections, connection);
     nb_connection_follow(connections, connection);
 }
 

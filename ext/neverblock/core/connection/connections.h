@@ -58,8 +58,8 @@ typedef struct nb_connection_settings {
 /* Calls upward, to the folders that connections do not include. */
 typedef struct nb_connections_events {
     /* Answers a request to an admin listener. The exchange has ended then, unless it is an event
-     * stream. NB_NO_MEMORY: end the connection. */
-    nb_status (*answer_admin)(void *owner, nb_exchange *exchange);
+     * stream. authority: see nb_respond_admin. NB_NO_MEMORY: end the connection. */
+    nb_status (*answer_admin)(void *owner, nb_exchange *exchange, nb_slice authority);
     /* Sends the next events of these streams. */
     void (*tell_admin)(void *owner);
 } nb_connections_events;

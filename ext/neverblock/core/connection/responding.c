@@ -13,6 +13,7 @@
 #include "intake/body.h"
 
 static const char allow_line[] = "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n";
+static const char admin_allow_line[] = "Allow: GET, HEAD, POST\r\n";
 static const char busy_reason[] = "the server is busy, try again";
 
 /* "Retry-After: " and seconds. */
@@ -47,11 +48,11 @@ void nb_respond_own(nb_connections *connections, nb_exchange *exchange, nb_refus
     connection->protocol->answered(connections, exchange);
 }
 
-bool nb_respond_admin(nb_connections *connections, nb_exchange *exchange) {
+bool nb_respond_admin(nb_connections *connections, nb_exchange *exchange, nb_slice authority) {
     nb_connection *connection = exchange->connection;
     exchange->response.head_request = connections->head.method == NB_METHOD_HEAD;
     NB_COUNT(connections->counters, admin_requests, 1);
-    if (connections->events->answer_admin(connections->owner, exchange) != NB_OK) {
+    if (connections->events->answer_admin(connections->owner, exchange, authority) != NB_OK) {
         nb_connection_end(connections, connection, true);
         return false;
     }
@@ -70,7 +71,8 @@ void nb_respond_refused(nb_connections *connections, nb_exchange *exchange, nb_r
     if (!connection->admin) NB_COUNT(connections->counters, requests_refused, 1);
     drop_body(connections, exchange);
     connection->protocol->body_stopped(connections, exchange);
-    nb_respond_own(connections, exchange, refusal, refusal.http_status == 405 ? allow_line : "");
+    const char *allowed = connection->admin ? admin_allow_line : allow_line;
+    nb_respond_own(connections, exchange, refusal, refusal.http_status == 405 ? allowed : "");
 }
 
 static void answer_503(nb_connections *connections, nb_exchange *exchange, const char *reason) {
@@ -80,8 +82,13 @@ static void answer_503(nb_connections *connections, nb_exchange *exchange, const
     nb_respond_own(connections, exchange, (nb_refusal){503, reason}, line);
 }
 
-void nb_respond_busy(nb_connections *connections, nb_exchange *exchange, const char *reason, bool stop) {
+static void count_shed(nb_connections *connections, nb_exchange *exchange) {
+    exchange->shed = true;
     NB_COUNT(connections->counters, shed, 1);
+}
+
+void nb_respond_busy(nb_connections *connections, nb_exchange *exchange, const char *reason, bool stop) {
+    count_shed(connections, exchange);
     drop_body(connections, exchange);
     if (stop) exchange->connection->protocol->body_stopped(connections, exchange);
     answer_503(connections, exchange, reason ? reason : busy_reason);
@@ -135,7 +142,7 @@ void nb_respond_expired(nb_connections *connections, nb_exchange *exchange) {
 }
 
 void nb_respond_unavailable(nb_connections *connections, nb_exchange *exchange) {
-    NB_COUNT(connections->counters, shed, 1);
+    count_shed(connections, exchange);
     answer_queued(connections, exchange);
 }
 

@@ -22,9 +22,10 @@ void nb_respond_refused(nb_connections *connections, nb_exchange *exchange, nb_r
 void nb_respond_busy(nb_connections *connections, nb_exchange *exchange, const char *reason, bool stop);
 /* Answers OPTIONS * (setting answer_asterisk; RFC 9110 section 9.3.7). */
 void nb_respond_asterisk(nb_connections *connections, nb_exchange *exchange);
-/* Answers the request of connections->head, which came to an admin listener. True: the protocol
- * drops what is left of the request, and calls its `answered`. False: the connection has ended. */
-bool nb_respond_admin(nb_connections *connections, nb_exchange *exchange);
+/* Answers the request of connections->head, which came to an admin listener. authority: of its Host
+ * or target; empty: none. True: the protocol drops what is left of the request, and calls its
+ * `answered`. False: the connection has ended. */
+bool nb_respond_admin(nb_connections *connections, nb_exchange *exchange, nb_slice authority);
 /* Writes a response that sends the client to the same target on https (setting redirect_port): 301,
  * or 308 for a method other than GET and HEAD, which a client would change (RFC 9110 section
  * 15.4.2); 400 without a Host. The exchange has ended then. NB_NO_MEMORY: end the connection. */

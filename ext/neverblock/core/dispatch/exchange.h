@@ -80,6 +80,7 @@ struct nb_exchange {
     /* Index among the lane's channels; NB_CHANNEL_NONE until it is handed to an executor. */
     uint16_t channel;
     bool counted;     /* a client's request, counted in the metrics; not one of the admin pages */
+    bool shed;        /* it is refused with 503, as there is no room for it */
     bool asterisk;    /* OPTIONS *, answered by the server itself (answer_asterisk) */
     bool cancellable; /* the request ends when its client leaves (cancel_on_disconnect) */
     bool head_sent;   /* the response has begun */

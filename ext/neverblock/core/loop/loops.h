@@ -35,6 +35,8 @@ typedef struct nb_admin_side {
     size_t page_bytes;
     char *token; /* who has it may change the server */
     size_t token_bytes;
+    char *host; /* the name of the admin address, in lower case */
+    size_t host_bytes;
     bool has_commands;      /* there is commands_fd */
     bool takes_changes;     /* Ruby reloads, and changes the number of workers */
     int commands_fd;        /* a pipe to Ruby; borrowed */

@@ -193,7 +193,7 @@ void nb_parts_channel_end(nb_loop *loop, nb_dispatch *dispatch, nb_dispatch_chan
             end_lost(loop, exchange, report);
         }
     }
-    if (dispatch->lane == 0) nb_figures_channel_end(loop, channel);
+    nb_figures_channel_end(loop, channel);
     nb_dispatch_remove(dispatch, channel);
 }
 

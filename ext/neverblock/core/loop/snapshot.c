@@ -74,8 +74,8 @@ void nb_figures_channel_end(nb_loop *loop, const nb_dispatch_channel *channel) {
     /* Once for all loops, as each has a channel to the executor. */
     if (!loop->figures || loop->number > 0) return;
     nb_tally_add(&loop->figures->past_stalls, &channel->channel->board->stalls);
-    /* The executor that it helps reports the same process. */
-    if (channel->helped != NB_CHANNEL_NONE) return;
+    /* A spare and a thread of a lane report the same process as its first executor. */
+    if (channel->helped != NB_CHANNEL_NONE || channel->channel->link->lane) return;
     nb_process_figures process = process_of(channel);
     add_process(&loop->figures->past, &process);
 }
@@ -210,8 +210,6 @@ const nb_histogram *nb_figures_lag(const nb_loop *loop, nb_histogram *room) {
 }
 
 void nb_figures_read(nb_loop *loop, nb_figures_now *now) {
-    uint64_t shed = NB_SUM(loop, counters.shed), failed = NB_SUM(loop, counters.answered[4]),
-             broken = NB_SUM(loop, counters.broken);
     *now = (nb_figures_now){
         .queued = nb_dispatch_waiting_in_all(&loop->dispatch),
         .writing = responses(loop->all),
@@ -219,7 +217,7 @@ void nb_figures_read(nb_loop *loop, nb_figures_now *now) {
         .memory_rss = rss_bytes(loop),
         .memory_spool = nb_spool_bytes(&loop->connections.spool),
         .memory_responses = NB_SUM(loop, counters.response_bytes),
-        .errors = failed > shed ? failed - shed + broken : broken,
+        .errors = NB_SUM(loop, counters.errors) + NB_SUM(loop, counters.broken),
         .log_dropped = nb_log_dropped_by_all(),
         .uptime_ns = loop->time.now_ns - loop->started_ns,
     };
@@ -231,6 +229,7 @@ void nb_figures_read(nb_loop *loop, nb_figures_now *now) {
     for (const nb_dispatch *lane = loop->dispatch.next_lane; lane; lane = lane->next_lane) {
         add_lane(lane, now);
     }
+    nb_tally_keep_rows(&loop->figures->past_stalls, &now->stalls);
 }
 
 /* --- downloads --- */

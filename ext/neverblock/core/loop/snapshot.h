@@ -29,7 +29,8 @@ typedef struct nb_figures {
     uint64_t rss_bytes; /* as of rss_read_ns */
     int64_t rss_read_ns;
     nb_process_figures past; /* of processes that have ended */
-    nb_tally past_stalls;    /* likewise */
+    /* Likewise; with a row for each culprit that was shown with one, so that it keeps that row. */
+    nb_tally past_stalls;
 } nb_figures;
 
 /* Called with the first admin listener: metrics are kept from then on. NB_NO_MEMORY. */

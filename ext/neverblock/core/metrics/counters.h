@@ -8,6 +8,7 @@
 #define NB_METRICS_COUNTERS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/counter.h"
@@ -27,7 +28,9 @@
  *   reports_dropped; compress_bytes_in, compress_bytes_out (contents that were compressed, before
  *   and after)
  *   turns, guest_turns (of an executor's thread)
- *   http2_connections (now), http2_opened, http2_requests, http2_streams (now),
+ *   errors (answers of class 5xx, but for those shed)
+ *   http1_opened, http1_requests; http2_connections (now), http2_opened, http2_requests,
+ *   http2_streams (now). A connection is opened with its first request, or HTTP/2's preface.
  *   http2_resets_received, http2_resets_sent (RST_STREAM; some clients get one for a response that
  *   has come before their request was whole)
  */
@@ -36,7 +39,7 @@
     X(accepted) X(connections) X(requests) X(responses) X(requests_refused) X(shed) X(timed_out) X(overdue) X(queue) X(aborted) \
     X(accept_errors) X(spool_bytes) X(response_bytes) X(connections_refused) X(evicted) X(unproxied) X(bytes_received) X(bytes_sent) \
     X(turns) X(guest_turns) X(admin_requests) X(hijacked) X(lost) X(downloads) X(reports_dropped) \
-    X(http2_connections) X(http2_opened) X(http2_requests) X(http2_streams) X(http2_resets_received) X(http2_resets_sent) \
+    X(errors) X(http1_opened) X(http1_requests) X(http2_connections) X(http2_opened) X(http2_requests) X(http2_streams) X(http2_resets_received) X(http2_resets_sent) \
     X(compress_bytes_in) X(compress_bytes_out)
 /* clang-format on */
 
@@ -98,10 +101,11 @@ typedef struct nb_counters {
 
 #define NB_COUNT(counters, name, by) nb_count(&(counters)->name, (uint64_t)(by))
 
-/* Counts a response that begins with this status. */
-static inline void nb_counters_answer(nb_counters *counters, uint16_t status) {
+/* Counts a response that begins with this status. shed: of a request that counts as shed. */
+static inline void nb_counters_answer(nb_counters *counters, uint16_t status, bool shed) {
     unsigned class = status / 100u;
     if (class >= 1 && class <= 5) nb_count(&counters->answered[class - 1], 1);
+    if (class == 5 && !shed) NB_COUNT(counters, errors, 1);
 }
 
 /* Counts the change of a connection's phase. */

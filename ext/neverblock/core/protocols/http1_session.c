@@ -96,7 +96,15 @@ static nb_timeout_class timeout_class(const nb_connection *connection) {
 
 /* --- exchanges --- */
 
+/* Counts the connection with its first exchange: it speaks HTTP/1.1 then. */
+static void count_connection(nb_connections *connections, nb_connection *connection) {
+    nb_http1_session *session = nb_http1_session_of(connection);
+    if (!session->counted && !connection->admin) NB_COUNT(connections->counters, http1_opened, 1);
+    session->counted = true;
+}
+
 static nb_exchange *add_exchange(nb_connections *connections, nb_connection *connection) {
+    count_connection(connections, connection);
     nb_exchange *exchange = nb_connection_add_exchange(connections, connection);
     if (!exchange) return NULL;
     nb_http1_exchange_of(exchange)->minor_version = 1;
@@ -209,7 +217,7 @@ static void answer_admin(nb_connections *connections, nb_exchange *exchange, con
     nb_http1_exchange *own = nb_http1_exchange_of(exchange);
     if (framing->body != NB_BODY_NONE) connection->body_unread = true;
     own->keep_alive = framing->keep_alive && framing->body == NB_BODY_NONE;
-    if (!nb_respond_admin(connections, exchange)) return;
+    if (!nb_respond_admin(connections, exchange, framing->host)) return;
     request_complete(connections, connection, own->keep_alive);
     nb_buffer_consume(&connection->input, connections->pool, head_bytes);
     if (exchange->ended) connection->protocol->answered(connections, exchange);
@@ -256,6 +264,7 @@ static void begin_request(nb_connections *connections, nb_exchange *exchange, co
         return;
     }
     nb_delivery delivery = NB_DELIVERED;
+    NB_COUNT(connections->counters, http1_requests, 1);
     switch (nb_delivery_begin(connections, exchange, &facts)) {
     case NB_REQUEST_COLLECTED:
         begin_body(connections, connection, NB_HTTP1_BODY, head_bytes);

@@ -49,6 +49,7 @@ typedef struct nb_http1_session {
     nb_exchange *receiving;
     nb_http1_input *input; /* owned; NULL but in BODY, WRITING and STREAM */
     uint8_t state;         /* nb_http1_state */
+    bool counted;          /* among the connections that speak HTTP/1.1 */
 } nb_http1_session;
 
 /* Of one exchange. */

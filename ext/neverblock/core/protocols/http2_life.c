@@ -64,6 +64,9 @@ static void set_options(nghttp2_option *options, const nb_connection_settings *s
     /* Of SETTINGS and PING (CVE-2019-9512, CVE-2019-9515). */
     nghttp2_option_set_max_outbound_ack(options, settings->http2_frames_max);
     nghttp2_option_set_max_send_header_block_length(options, RESPONSE_HEAD_BYTES_MAX);
+#ifdef HAVE_NGHTTP2_OPTION_SET_MAX_CONTINUATIONS
+    nghttp2_option_set_max_continuations(options, NB_HTTP2_CONTINUATIONS_MAX);
+#endif
     nghttp2_option_set_user_recv_extension_type(options, NB_HTTP2_PRIORITY_UPDATE);
 }
 

@@ -42,7 +42,8 @@ int nb_http2_on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, v
     nb_http2_head_clear(&session->head, session->connections->pool);
     session->heading = NULL;
     if (has_too_many(session)) nb_http2_settle_streams(session); /* some were reset in this turn */
-    if (has_too_many(session) || session->flooded)
+    /* The last GOAWAY may not have left: it tells the client that this stream was not looked at. */
+    if (has_too_many(session) || session->flooded || session->drain == NB_HTTP2_DRAINING)
         return nghttp2_submit_rst_stream(h2, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM) == 0
                    ? 0
                    : NGHTTP2_ERR_CALLBACK_FAILURE;
@@ -116,9 +117,9 @@ static void refuse(nb_connections *connections, nb_exchange *exchange, const nb_
     nb_respond_refused(connections, exchange, refusal);
 }
 
-static void answer_admin(nb_connections *connections, nb_exchange *exchange) {
+static void answer_admin(nb_connections *connections, nb_exchange *exchange, const nb_http2_facts *facts) {
     nb_http2_drop_body(nb_http2_stream_of(exchange));
-    if (!nb_respond_admin(connections, exchange)) return;
+    if (!nb_respond_admin(connections, exchange, facts->host)) return;
     if (exchange->ended) exchange->connection->protocol->answered(connections, exchange);
 }
 
@@ -154,7 +155,7 @@ static void accept_request(nb_http2_session *session, nb_http2_stream *stream, c
         nb_http2_count_bound(session, NB_HTTP2_BOUND_body);
         refuse(connections, stream->exchange, facts, (nb_refusal){413, NB_BODY_TOO_LARGE});
     } else if (session->connection->admin) {
-        answer_admin(connections, stream->exchange);
+        answer_admin(connections, stream->exchange, facts);
     } else {
         deliver(session, stream, facts, has_body);
     }

@@ -240,7 +240,7 @@ static void fill(nb_connections *connections, nb_connection *connection) {
 
 static void sent(nb_connections *connections, nb_connection *connection) {
     nb_http2_session *session = nb_http2_session_of(connection);
-    if (!session || connection->waits != NB_WAITS_NOT) return;
+    if (!session || connection->waits != NB_WAITS_NOT || connection->state == NB_CONNECTION_LINGER) return;
     if (session->more || nghttp2_session_want_write(session->h2)) {
         nb_connection_mark_dirty(connections, connection);
         return;

@@ -128,7 +128,7 @@ int nb_http2_on_begin_frame(nghttp2_session *h2, const nghttp2_frame_hd *head, v
     if (continues && head->length > RECEIVED_FRAME_BYTES_MAX) error = NGHTTP2_FRAME_SIZE_ERROR;
     if (head->type == NGHTTP2_PRIORITY && head->stream_id == 0) error = NGHTTP2_PROTOCOL_ERROR;
     if (error == 0) return 0;
-    nb_http2_count_bound(session, NB_HTTP2_BOUND_continuations);
+    if (continues) nb_http2_count_bound(session, NB_HTTP2_BOUND_continuations);
     return nghttp2_session_terminate_session(h2, error) == 0 ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 

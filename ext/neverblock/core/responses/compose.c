@@ -28,7 +28,7 @@ nb_status nb_compose_head(nb_responses *responses, nb_exchange *exchange, nb_sli
                           int64_t taken_ns) {
     decide_content(&exchange->response);
     exchange->head_sent = true;
-    if (exchange->counted) nb_counters_answer(responses->counters, exchange->response.status);
+    if (exchange->counted) nb_counters_answer(responses->counters, exchange->response.status, exchange->shed);
     nb_stages_answer(responses->stages, exchange, taken_ns, responses->time->now_ns);
     return exchange->writer->head(responses, exchange, date_line(responses, has_date), lines);
 }

@@ -108,6 +108,7 @@ static nb_status failed(nb_responses *responses, nb_exchange *exchange, const nb
     switch (error) {
     case EMFILE:
     case ENFILE:
+        exchange->shed = true;
         NB_COUNT(responses->counters, shed, 1);
         return nb_compose_own(responses, exchange, 503, NB_NO_DESCRIPTOR_REASON, "Retry-After: 1\r\n");
     case ENOENT:

@@ -37,7 +37,9 @@ void nb_server_config_default(nb_server_config *config) {
     config->version = config->ruby_version = "";
 }
 
-static nb_status answer_admin(void *owner, nb_exchange *exchange) { return nb_admin_answer(owner, exchange); }
+static nb_status answer_admin(void *owner, nb_exchange *exchange, nb_slice authority) {
+    return nb_admin_answer(owner, exchange, authority);
+}
 
 static void tell_admin(void *owner) { nb_admin_tell(owner); }
 
@@ -49,6 +51,7 @@ static void deinit_loops(nb_loops *loops, uint16_t made) {
     }
     nb_free(loops->admin.page);
     nb_free(loops->admin.token);
+    nb_free(loops->admin.host);
     nb_free(loops->admin.advice);
     nb_document_roots_deinit(&loops->document_roots);
     nb_challenges_deinit(&loops->challenges);
@@ -162,6 +165,11 @@ static nb_status give(const nb_server *server, nb_slice text, char **copy, size_
 nb_status nb_server_admin_page(nb_server *server, nb_slice html) {
     nb_admin_side *admin = &server->loops.admin;
     return give(server, html, &admin->page, &admin->page_bytes);
+}
+
+nb_status nb_server_admin_host(nb_server *server, nb_slice name) {
+    nb_admin_side *admin = &server->loops.admin;
+    return give(server, name, &admin->host, &admin->host_bytes);
 }
 
 nb_status nb_server_admin_token(nb_server *server, nb_slice token) {

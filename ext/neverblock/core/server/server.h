@@ -60,6 +60,9 @@ nb_status nb_server_listen_admin_tcp(nb_server *server, const char *address, uin
 nb_status nb_server_listen_admin_unix(nb_server *server, const char *path, unsigned mode);
 /* The HTML of `/` for browsers, which is copied. NB_FULL: it is set once, before the start. */
 nb_status nb_server_admin_page(nb_server *server, nb_slice html);
+/* The name that the admin address was given by, in lower case and copied: a loopback address
+   answers for it as well (admin/admin_host.c). NB_FULL: given before, or too late. */
+nb_status nb_server_admin_host(nb_server *server, nb_slice name);
 /* Who has the token may change the server by POST (admin/admin_actions.c); it is copied. NB_FULL:
    it is set once, before the start. */
 nb_status nb_server_admin_token(nb_server *server, nb_slice token);

@@ -26,9 +26,20 @@ module NeverBlock
           NeverBlock|Bundler|Gem|RubyVM|ObjectSpace|Zeitwerk|Bootsnap|DEBUGGER__|ErrorHighlight|
           DidYouMean|Rack::Mock|Monitor
         )\b/x.freeze
-        NAME = Module.instance_method(:name)
-        SIZED = [Array, Hash, Set, String].freeze
-        private_constant :NAME, :SIZED
+        # Ruby's own methods: an application's class may have others of these names.
+        RUBYS = {
+          Module => %i[
+            name singleton_class? class_variables class_variable_get instance_methods
+            instance_method
+          ],
+          Kernel => %i[instance_variables instance_variable_get singleton_methods singleton_method],
+          BasicObject => %i[equal?]
+        }.flat_map { |owner, names| names.map { |name| [name, owner.instance_method(name)] } }
+          .to_h.freeze
+        # Containers, with Ruby's own #size.
+        SIZED = [Array, Hash, Set, String].to_h { |type| [type, type.instance_method(:size)] }
+          .freeze
+        private_constant :RUBYS, :SIZED
 
         # @param root [String] the application's folder
         def initialize(root)
@@ -60,38 +71,43 @@ module NeverBlock
         private
 
         def ignored?(owner)
-          return true if owner.singleton_class?
+          return true if rubys(owner, :singleton_class?)
 
-          name = NAME.bind_call(owner)
+          name = rubys(owner, :name)
           name.nil? || name.match?(OTHERS)
         end
 
         def variables_of(owner)
-          found = owner.instance_variables.to_h do |name|
-            [name, measured(owner.instance_variable_get(name))]
+          found = rubys(owner, :instance_variables).to_h do |name|
+            [name, measured(rubys(owner, :instance_variable_get, name))]
           end
-          owner.class_variables(false).each do |name|
-            found[name] = measured(owner.class_variable_get(name))
+          rubys(owner, :class_variables, false).each do |name|
+            found[name] = measured(rubys(owner, :class_variable_get, name))
+          rescue NameError, RuntimeError
+            next # a module above has a variable of this name, too
           end
           found
-        rescue NameError # a class variable that another module also has
-          found || {}
+        end
+
+        def rubys(receiver, name, *arguments)
+          RUBYS.fetch(name).bind_call(receiver, *arguments)
         end
 
         def measured(value)
-          [value, SIZED.any? { |type| type === value } ? value.size : nil]
+          _, size = SIZED.find { |type, _| type === value }
+          [value, size&.bind_call(value)]
         end
 
         def same?(earlier, now)
-          !earlier.nil? && earlier[0].equal?(now[0]) && earlier[1] == now[1]
+          !earlier.nil? && rubys(earlier[0], :equal?, now[0]) && earlier[1] == now[1]
         end
 
         def change(owner, variable)
-          name = NAME.bind_call(owner)
+          name = rubys(owner, :name)
           file, line = Object.const_source_location(name)
           file &&= File.expand_path(file)
           Change.new(name, variable, own?(file), place(owner, variable, file, line))
-        rescue NameError
+        rescue NameError, TypeError # nobody finds it by its name
           Change.new(name, variable, false, nil)
         end
 
@@ -103,17 +119,28 @@ module NeverBlock
 
         # The line of a method of the module that sets the variable; else the place of the module.
         def place(owner, variable, file, line)
-          found = setter(owner, variable) || [file, line]
+          found = guarded { setter(owner, variable) } || [file, line]
           found[0] ? "#{found[0].delete_prefix("#{@root}/")}:#{found[1]}" : "?"
         end
 
         def setter(owner, variable)
-          methods = owner.singleton_methods(false).map { |name| owner.method(name) } +
-                    owner.instance_methods(false).map { |name| owner.instance_method(name) }
+          methods = methods_of(owner, :singleton_methods, :singleton_method) +
+                    methods_of(owner, :instance_methods, :instance_method)
           methods.each do |method|
             line = line_of(method, variable)
             return [File.expand_path(method.source_location.first), line] if line
           end
+          nil
+        end
+
+        def methods_of(owner, names, one)
+          rubys(owner, names, false).filter_map { |name| guarded { rubys(owner, one, name) } }
+        end
+
+        # The place is known without it.
+        def guarded
+          yield
+        rescue StandardError # an application may have patched anything
           nil
         end
 

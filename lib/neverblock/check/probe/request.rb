@@ -2,6 +2,7 @@
 
 # One GET request, with everything a server does for it.
 
+require "neverblock/config/source_error"
 require "neverblock/verbs/deadline"
 require "rack/mock_request" if defined?(::Rack) && ::Rack.release >= "3"
 
@@ -10,12 +11,18 @@ module NeverBlock
     class Probe
       class Request
         SECONDS = 30
+        HOST = "localhost"
+        SUCCESS = (200..299).freeze
+        REDIRECT = (300..399).freeze
+        private_constant :SUCCESS, :REDIRECT
 
         # @param app [#call]
         # @param path [String]
-        def initialize(app, path)
+        # @param scheme [String] "http" or "https"
+        def initialize(app, path, scheme: "http")
           @app = app
           @path = path
+          @scheme = scheme
         end
 
         # Runs in a fiber of its own.
@@ -25,35 +32,48 @@ module NeverBlock
           self
         end
 
+        # @return [Boolean] whether its response is none, or another than a success
         def failed?
-          !@error.nil? || @status.to_i >= 400
+          !@error.nil? || !SUCCESS.cover?(@code)
+        end
+
+        # @return [Boolean] whether it is redirected to https on the same host
+        def to_https?
+          @scheme == "http" && redirect? &&
+            @location.match?(%r{\Ahttps://#{HOST}(?::443)?(?:[/?#]|\z)}io)
         end
 
         # @return [String]
         def to_s
-          return "answers #{@status}" unless @error
+          return "raises #{@error.class}: #{SourceError.summary(@error)}" if @error
+          return "answers #{@code}, a redirect to #{@location}" if redirect?
 
-          "raises #{@error.class}: #{@error.message.to_s.lines.first.to_s.strip}"
+          @status.nil? ? "answers nothing" : "answers #{@status.inspect[0, 40]}"
         end
 
         private
 
         def ask
           env = make_env
-          @status, _, body = NeverBlock.deadline(SECONDS) do
-            @app.call(env).tap { |answer| read(answer[2]) }
-          end
+          NeverBlock.deadline(SECONDS) { answer(env) }
           env["rack.response_finished"].reverse_each do |callback|
             callback.call(env, @status, {}, nil)
           end
-        rescue StandardError, ScriptError => e
+        rescue StandardError, ScriptError, SystemStackError => e
           @error = e
+        end
+
+        def answer(env)
+          @status, headers, body = @app.call(env)
+          @code = @status.respond_to?(:to_i) ? @status.to_i : 0
+          @location = location(headers) if REDIRECT.cover?(@code)
+          read(body)
         ensure
           body.close if body.respond_to?(:close)
         end
 
         def make_env
-          ::Rack::MockRequest.env_for("http://localhost#{@path}",
+          ::Rack::MockRequest.env_for("#{@scheme}://#{HOST}#{@path}",
                                       "REMOTE_ADDR" => "127.0.0.1",
                                       "rack.response_finished" => [])
         end
@@ -61,6 +81,16 @@ module NeverBlock
         # A streaming body (`call`) is not read: it may never end.
         def read(body)
           body.each { |_part| nil } if body.respond_to?(:each)
+        end
+
+        def redirect?
+          !@location.nil?
+        end
+
+        # @return [String, nil]
+        def location(headers)
+          found = headers.find { |name, _| name.to_s.casecmp?("location") }&.last
+          found && Log::Characters.utf8(found).scrub("?")
         end
       end
     end

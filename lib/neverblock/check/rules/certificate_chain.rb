@@ -13,6 +13,15 @@ module NeverBlock
         ISSUERS = /CA Issuers/.freeze
         private_constant :ISSUERS
 
+        # @param env [Hash, ENV]
+        # @return [Boolean] whether this machine has certificates of authorities
+        def self.authorities?(env = ENV)
+          file = env.fetch(OpenSSL::X509::DEFAULT_CERT_FILE_ENV, OpenSSL::X509::DEFAULT_CERT_FILE)
+          folders = env.fetch(OpenSSL::X509::DEFAULT_CERT_DIR_ENV, OpenSSL::X509::DEFAULT_CERT_DIR)
+          (File.file?(file) && !File.empty?(file)) ||
+            folders.split(File::PATH_SEPARATOR).any? { |one| Dir.exist?(one) && !Dir.empty?(one) }
+        end
+
         # @param identity [TLS::Identity]
         # @return [Boolean] whether clients that want a subjectAltName find none
         def self.nameless?(identity)
@@ -22,11 +31,14 @@ module NeverBlock
         # @param identity [TLS::Identity]
         # @param now [Time]
         # @param store [OpenSSL::X509::Store] what clients trust: by default, what this machine does
-        def initialize(identity, now, store: OpenSSL::X509::Store.new.tap(&:set_default_paths))
+        # @param authorities [Boolean] whether that is anything
+        def initialize(identity, now, store: OpenSSL::X509::Store.new.tap(&:set_default_paths),
+                       authorities: CertificateChain.authorities?)
           @identity = identity
           @file = identity.files.cert
           @now = now
           @store = store
+          @authorities = authorities
         end
 
         # @return [Array<Finding>]
@@ -69,6 +81,7 @@ module NeverBlock
         def unknown
           last = certificates.last
           return if trusted?(last)
+          return untold(last) unless @authorities
 
           public_authority = last.extensions.any? { |one| one.value.match?(ISSUERS) }
           name = last.issuer.to_utf8
@@ -77,6 +90,14 @@ module NeverBlock
           Finding.of(:warning, "certificate-chain",
                      "#{@file} is incomplete: it ends before #{name}, and clients do not have that",
                      "append the certificates between yours and the authority's (fullchain.pem)")
+        end
+
+        def untold(last)
+          Finding.of(:note, "certificate-chain",
+                     "this machine has no certificates of authorities (package " \
+                     "ca-certificates): whether clients know #{last.issuer.to_utf8}, at which " \
+                     "#{@file} ends, cannot be told",
+                     "check it on a machine that has them")
         end
 
         def private_authority(name)

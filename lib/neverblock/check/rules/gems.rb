@@ -39,7 +39,7 @@ module NeverBlock
           return [] unless bundle.problem
 
           [Finding.of(:warning, "lock-file", "#{bundle.lock} cannot be read: #{bundle.problem}",
-                      "bundle lock")]
+                      bundle.mend)]
         end
 
         def ignored(bundle)

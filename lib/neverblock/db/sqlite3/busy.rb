@@ -6,12 +6,17 @@ module NeverBlock
       # The busy handler of a connection. SQLite calls it within a statement, and runs nothing else
       # of the connection until it returns. Others that use the connection meanwhile wait in #enter.
       # An exception must not leave the handler, as it would skip SQLite's own frames. So it is
-      # stored, SQLite is told to give up, and the caller of SQLite raises it.
+      # stored, SQLite is told to give up, and the caller of SQLite raises it. In the same way the
+      # end of a killed fiber is put off until SQLite has returned.
       class Busy
+        # In the place of an exception: the fiber is killed.
+        KILLED = :killed
+        private_constant :KILLED
+
         # Seconds until a fiber tries again, in addition to the handler's own wait.
         PAUSE_S = 0.001
 
-        # @return [Exception, nil] what has ended the wait in the handler
+        # @return [Exception, Symbol, nil] what has ended the wait in the handler
         attr_reader :pending_error
 
         # @param handler [#call] gets the number of its calls so far; returns false to give up
@@ -23,10 +28,18 @@ module NeverBlock
         # Called by SQLite.
         # @return [Boolean] whether to try again
         def call(count)
-          @lock.synchronize { again?(count) }
+          again = @lock.synchronize { again?(count) }
+          returns = true
+          again
         rescue Exception => e # rubocop:disable Lint/RescueException -- raised by the caller
           @pending_error = e
+          returns = true
           false
+        ensure
+          unless returns || !Compat.killed?
+            @pending_error = KILLED
+            return false # rubocop:disable Lint/EnsureReturn -- the fiber goes on
+          end
         end
 
         # Waits until no other fiber or thread is in the handler. May park.
@@ -42,11 +55,11 @@ module NeverBlock
           raise_pending_error if @pending_error
         end
 
-        # Raises what has ended the wait, once.
+        # Raises what has ended the wait, once, or ends the fiber that was killed in it.
         def raise_pending_error
           error = @pending_error
           @pending_error = nil
-          raise error
+          error == KILLED ? Compat.end_killed : raise(error)
         end
 
         private

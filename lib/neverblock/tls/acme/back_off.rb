@@ -11,6 +11,9 @@ module NeverBlock
         # (https://letsencrypt.org/docs/rate-limits): 0, 2, 6, 14 and 30 minutes.
         FIRST_S = 120
         MOST_S = 3_600
+        # Longest time in seconds that is believed, whoever names it: the longest window of Let's
+        # Encrypt's limits is a week. A clock may have been wrong.
+        LIMIT_S = 7 * 86_400
         # The random part, of the time.
         JITTER = 0.25
         # Failures after which each wait is the longest.
@@ -48,9 +51,21 @@ module NeverBlock
         # @param not_before [Time, nil] what the ACME server says
         # @return [State] what a failure would lead to
         def after_failure(now, not_before = nil)
+          not_before = [not_before, now + LIMIT_S].min if not_before
           wait = [FIRST_S * (2**@state.failures), MOST_S].min
           at = [now + (wait * (1 + @random.rand(JITTER))), not_before].compact.max
           State.new([@state.failures + 1, FAILURES_MOST].min, at, not_before).freeze
+        end
+
+        # The clock may have been set back since the last failure.
+        # @param now [Time]
+        # @return [void]
+        def bound(now)
+          latest = now + LIMIT_S
+          return unless at && at > latest
+
+          @state = State.new(@state.failures, latest, @state.limit && [@state.limit, latest].min)
+                        .freeze
         end
 
         # @return [void]

@@ -4,6 +4,7 @@
 # certificate (RFC 8555 section 7). Blocks all the while, on the thread of Acme.
 
 require "neverblock/tls/acme/failed"
+require "neverblock/tls/chain"
 
 module NeverBlock
   module TLS
@@ -101,16 +102,18 @@ module NeverBlock
           checked(order.certificate, key)
         end
 
-        # A server may refuse that it replaces another, which it has not issued or forgotten (RFC
-        # 9773 section 5).
+        # A server may refuse that it replaces another, which it has not issued, has forgotten (RFC
+        # 9773 section 5) or has issued to another account. Each server has its own error for that.
         def new_order(replaced)
           id = replaced && ari_id(replaced)
           return client.new_order(identifiers: @order.names) unless id
 
           begin
             client.new_order(identifiers: @order.names, replaces: id)
-          rescue ::Acme::Client::Error::AlreadyReplaced, ::Acme::Client::Error::Malformed,
-                 ::Acme::Client::Error::NotFound
+          rescue ::Acme::Client::Error::RateLimited, ::Acme::Client::Error::BadNonce,
+                 ::Acme::Client::Error::Timeout
+            raise
+          rescue ::Acme::Client::Error
             client.new_order(identifiers: @order.names)
           end
         end
@@ -203,18 +206,19 @@ module NeverBlock
           time && (time - Time.now).clamp(LOOKS_S.begin, LOOK_MOST_S)
         end
 
-        # What is written replaces a certificate that works.
+        # What is written replaces a certificate that works, so the whole chain is read.
         def checked(chain, key)
-          first = OpenSSL::X509::Certificate.new(chain)
+          certificates = Chain.read(chain.to_s, "the answer of the ACME server")
+          first = certificates.first
           missing = @order.names - Identity.names_of(first)
           unless first.check_private_key(key) && missing.empty? && first.not_after > Time.now
             raise Failed, "the ACME server has sent a certificate for another key, other names " \
                           "or another time"
           end
 
-          key.private_to_pem + chain
-        rescue OpenSSL::X509::CertificateError => e
-          raise Failed, "the ACME server has sent no certificate (#{e.message})"
+          [key.private_to_pem, *certificates.map(&:to_pem)].join
+        rescue Unusable => e
+          raise Failed, e.message
         end
 
         # --- what has gone wrong

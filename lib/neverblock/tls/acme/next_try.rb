@@ -13,11 +13,6 @@ module NeverBlock
   module TLS
     class Acme
       class NextTry
-        # Longest time in seconds that a file may name: the longest window of Let's Encrypt's limits
-        # is a week (https://letsencrypt.org/docs/rate-limits). A clock may have been wrong.
-        MOST_S = 7 * 86_400
-        private_constant :MOST_S
-
         # @return [String]
         attr_reader :path
 
@@ -57,7 +52,7 @@ module NeverBlock
         private
 
         def time(text, now)
-          text && [Time.iso8601(text), now + MOST_S].min
+          text && [Time.iso8601(text), now + BackOff::LIMIT_S].min
         end
       end
     end

@@ -62,7 +62,13 @@ module NeverBlock
         @running[task] = true
         task.start
       ensure
-        @running.delete(task) unless task&.started?
+        give_up(task) unless task&.started?
+      end
+
+      # An exception has left Fiber.schedule.
+      def give_up(task)
+        @running.delete(task)
+        task&.abandon
       end
 
       # Cancels the tasks and waits for their end. Each further exception raised into this fiber

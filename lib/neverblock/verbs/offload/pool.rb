@@ -117,7 +117,7 @@ module NeverBlock
       def hire
         return if @workers.size >= @size
 
-        @workers[Worker.new(self)] = true
+        @workers[Worker.hire(self)] = true
       rescue ThreadError => e
         raise NoWorker, e.message if @workers.empty?
       end

@@ -8,13 +8,20 @@ module NeverBlock
     class Worker < Thread
       ENDED = "the offloaded work has ended its thread (Thread.exit, Thread#kill)"
       private_constant :ENDED
-      def initialize(pool)
-        super() do
-          self.name = "neverblock offload"
-          Thread.handle_interrupt(Cancelled => :never) { work(pool) }
-        ensure
-          pool.lost(self)
-        end
+
+      # Makes the thread without Thread#initialize, which agents extend: a thread of New Relic's has
+      # the transaction of the request that makes it, and later works for others.
+      # @return [Worker]
+      def self.hire(pool)
+        start { Thread.current.serve(pool) }
+      end
+
+      # The thread's body.
+      def serve(pool)
+        self.name = "neverblock offload"
+        Thread.handle_interrupt(Cancelled => :never) { work(pool) }
+      ensure
+        pool.lost(self)
       end
 
       private

@@ -118,12 +118,12 @@ module NeverBlock
         end
 
         # @param node [Prism::Node]
-        # @return [Array<String>] literals that variables and constants in it are set to
-        def texts_of(node)
+        # @return [Array<Uses>] of what variables and constants in it are set to
+        def values_of(node)
           uses = Uses.of(node)
           assigned = assignments.select { |write| uses.reads.include?(write.name.to_s) }
           values = assigned.map(&:value) + uses.constants.filter_map { |name| code.constant(name) }
-          values.flat_map { |value| Uses.of(value).texts }
+          values.map { |value| Uses.of(value) }
         end
 
         # @return [Array<Prism::Node>] where the scope's variables are set

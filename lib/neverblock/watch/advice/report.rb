@@ -48,7 +48,7 @@ module NeverBlock
 
         # @return [String]
         def to_s
-          parts = @advice.empty? ? [nothing] : @advice.map { |advice| text(advice) }
+          parts = @advice.empty? ? [nothing] : @advice.map { |advice| text(shown(advice)) }
           parts << unread_note unless @unread.empty?
           "#{parts.join("\n\n")}\n"
         end
@@ -59,6 +59,21 @@ module NeverBlock
           return "no request that waits for a millisecond was observed yet" if @requests.zero?
 
           "no advice after #{@requests} observed request#{"s" unless @requests == 1}"
+        end
+
+        # What was waited for, as a name that was looked up, may be a user's.
+        def shown(value)
+          case value
+          when Hash
+            value.to_h { |name, one| [name, name == "code" ? code_of(one) : shown(one)] }
+          when Array then value.map { |one| shown(one) }
+          when String then Document.clean(value)
+          else value
+          end
+        end
+
+        def code_of(text)
+          text.to_s.lines(chomp: true).map { |line| Document.clean(line) }.join("\n")
         end
 
         def text(advice)
@@ -94,7 +109,7 @@ module NeverBlock
 
         def unread_note
           "#{@unread.size} file#{"s" unless @unread.size == 1} of the application cannot be read " \
-            "here, as #{@unread.first}: run this where the application's code is"
+            "here, as #{shown(@unread.first)}: run this where the application's code is"
         end
       end
     end

@@ -4,6 +4,7 @@
 # code that ran in it: what that reads and writes beyond its arguments.
 
 require "neverblock/watch/advice/closures"
+require "neverblock/watch/advice/statement"
 require "neverblock/watch/advice/uses"
 require "neverblock/watch/advice/words"
 
@@ -11,6 +12,9 @@ module NeverBlock
   module Watch
     module Advice
       class Step
+        # Of redis-client.
+        REDIS_CALLS = %i[call call_v call_once call_once_v blocking_call blocking_call_v].freeze
+
         # @return [Prism::Node]
         attr_reader :node
         # @return [Array<Wait>]
@@ -127,7 +131,7 @@ module NeverBlock
           return @writes if defined?(@writes)
 
           @writes = waits.any? { |wait| writes_by_name?(wait) } || inner_names_write? ||
-                    http_write? || sql_write?
+                    commands? || http_write? || told_to_write?
         end
 
         # @return [Boolean] whether the driver is called at the application's line itself
@@ -223,13 +227,13 @@ module NeverBlock
         # --- does it change what others see? ---
 
         def writes_by_name?(wait)
-          outermost = wait.gem_frames.first
           names = chain_of(wait).map(&:method_name)
           names << node.name.to_s if node.is_a?(Prism::CallNode)
           return true if names.any? { |name| Words.write?(name) }
-          return true if outermost && !Words.read?(outermost.method_name)
+          return true if wait.gem_frames.any? { |frame| Words::WRITES_INSIDE.include?(frame.method_name) }
 
-          wait.gem_frames.any? { |frame| Words::WRITES_INSIDE.include?(frame.method_name) }
+          outermost = wait.gem_frames.first or return false
+          !Words.read_call?(outermost.name) && !told_to_read?(outermost)
         end
 
         # What runs in other fibers is not observed.
@@ -238,19 +242,54 @@ module NeverBlock
             uses.reads.any? { |name| name.include?("#") && Words.write?(name[/#(.*)/, 1]) }
         end
 
-        # A method of the application may make what is sent.
-        def http_write?
-          return false unless kinds.include?("http") || kinds.include?("io")
+        # What a command does is not known.
+        def commands?
+          return true if kinds.include?("process")
 
-          [uses, *inner, *makers].any? do |piece|
-            piece.constants.any? { |name| Words::HTTP_WRITE_CLASS.match?(name) } ||
-              [*piece.texts, *texts_in(piece.constants)].any? { |text| Words::HTTP_WRITE.match?(text) }
+          [uses, *inner, *values].any? do |piece|
+            piece.reads.any? { |name| Words::COMMANDS.include?(name[/#(.*)/, 1]) }
           end
         end
 
-        def makers
-          names = [uses, *inner].flat_map { |piece| piece.reads.to_a }.uniq
-          @place.sources.pieces(names.reject { |name| observed?(name) })
+        def told_to_read?(frame)
+          return false unless Words::TOLD_CALLS.match?(frame.name)
+          return redis_read? if frame.class_name.start_with?("Redis")
+
+          Statement.told(texts) == :read || http_read? ||
+            texts.any? { |text| Words::GRAPHQL_READ.match?(text) }
+        end
+
+        def http_read?
+          constants.any? { |name| Words::HTTP_READ_CLASS.match?(name) } ||
+            all_texts.any? { |text| Words::HTTP_READ.match?(text) }
+        end
+
+        def http_write?
+          return false unless kinds.include?("http") || kinds.include?("io")
+
+          constants.any? { |name| Words::HTTP_WRITE_CLASS.match?(name) } ||
+            all_texts.any? { |text| Words::HTTP_WRITE.match?(text) || Words::GRAPHQL_WRITE.match?(text) }
+        end
+
+        # A method of the application may make what is sent.
+        def pieces
+          @pieces ||= begin
+            names = [uses, *inner].flat_map { |piece| piece.reads.to_a }.uniq
+            made = @place.sources.pieces(names.reject { |name| observed?(name) })
+            [uses, *inner, *made, *values]
+          end
+        end
+
+        def values
+          @values ||= @place.values_of(node)
+        end
+
+        def constants
+          @constants ||= pieces.flat_map { |piece| piece.constants.to_a }.uniq
+        end
+
+        def all_texts
+          @all_texts ||= pieces.flat_map(&:texts) + texts_in(constants)
         end
 
         def texts_in(constants)
@@ -261,23 +300,36 @@ module NeverBlock
           values.flat_map { |value| Uses.of(value).texts }
         end
 
-        # A driver that is told by a text is believed only where the text is known.
-        def sql_write?
-          texts = [uses, *inner].flat_map(&:texts) + @place.texts_of(node)
-          return true if redis? && texts.any? { |text| Words.write?(text.downcase) }
+        def texts
+          @texts ||= [uses, *inner, *values].flat_map(&:texts)
+        end
 
-          case Words.sql(texts)
+        # A driver that is told by a text is believed only where the text is known.
+        def told_to_write?
+          return true if texts.any? { |text| Words::STORES.match?(text) }
+
+          case Statement.told(texts)
           when :read then false
           when :write then true
           else waits.any? { |wait| by_text?(wait) }
           end
         end
 
-        def redis?
-          return false unless node.is_a?(Prism::CallNode)
-          return false unless %i[call call_v blocking_call].include?(node.name)
+        # redis-client: the command is the first argument.
+        def redis_read?
+          calls = [node, *bodies].flat_map { |one| redis_calls(one) }
+          calls.any? && calls.all? do |call|
+            first = call.arguments&.arguments.to_a.first
+            first = first.elements.first if first.is_a?(Prism::ArrayNode)
+            [Prism::StringNode, Prism::SymbolNode].include?(first.class) &&
+              Words.read?(first.unescaped.downcase)
+          end
+        end
 
-          waits.flat_map(&:gem_frames).any? { |frame| frame.class_name == "RedisClient" }
+        def redis_calls(node)
+          inside = node.compact_child_nodes.flat_map { |child| redis_calls(child) }
+          told = node.is_a?(Prism::CallNode) && REDIS_CALLS.include?(node.name)
+          told ? [node, *inside] : inside
         end
 
         def by_text?(wait)

@@ -78,26 +78,61 @@ module NeverBlock
           begin_db_transaction rmdir mkdir unlink login logout authenticate authorize close reload
           reset move rename append expire
         ].freeze
-        # Of a library's method, these beginnings say that it reads.
-        READS = %w[
-          find get fetch read load list search query select count all first last where show describe
-          head lookup look_up exist include any empty none one many size length sum max min average
-          avg pluck pick ids to_a to_ary to_h each map flat_map filter collect records value body
-          keys resolve download open stat info status scan sleep popen capture request start call
-          exec execute perform_request retrieve result take! sole second third mget hget hmget
-          hgetall hvals hkeys hlen hexists llen lrange lindex scard smembers sismember srandmember
-          sinter sunion sdiff zrange zrevrange zscore zcard zcount zrank ttl pttl strlen ping dbsize
-          time reader aggregate distinct estimated reverse in_batches group inspect as_json to_json
-          then new initialize connect wait gets recv accept getaddrinfo getaddress system spawn `
-          backtick offload run join reduce inject preload sort min_by max_by dig fetch_rows with_sql
-          blpeek peek check valid getrange hscan sscan zscan xlen xrange xrevrange xpending object
-          url
+        # Of a library's method, a first word of these says that it reads, whatever follows it.
+        READ_WORDS = %w[
+          find get fetch read load_async list search query select count all first last where show
+          describe head lookup look_up exist exists include includes any none one many size length
+          sum max min maximum minimum average avg pluck pick ids values each filter download info
+          stat stats retrieve mget hget hmget hgetall hvals hkeys hlen hstrlen hexists llen
+          lrange lindex lpos scard smembers sismember smismember srandmember sinter sintercard
+          sunion sdiff zrange zrangebyscore zrangebylex zrevrange zrevrangebyscore zscore zmscore
+          zcard zcount zrank zrevrank zinter zunion zdiff ttl pttl strlen ping dbsize hscan sscan
+          zscan scan xlen xrange xrevrange xpending getrange getbit bitcount aggregate distinct
+          estimated wait peek dig
         ].freeze
-        READ_START = /\A(#{Regexp.union(READS).source}|xread\z)/
+        # Only the whole name says that it reads: `start_instances`, `capture_payment` and
+        # `open_ticket` do not.
+        READ_NAMES = %w[
+          mapped_mget mapped_hmget value body keys open_uri open_stream status statuses sleep
+          result take! sole second third hrandfield time reader reverse in_batches group group_by
+          group_and_count inspect as_json to_json to_a to_ary to_h to_hash then new initialize
+          connect connect_nonblock gets getc getbyte recv recvfrom recvmsg recv_nonblock
+          getaddrinfo getaddress getaddresses getname getnames getnameinfo getresource
+          getresources gethostbyname readline readlines readpartial readbyte readchar offload
+          records map flat_map filter_map reduce inject preload sort_by min_by max_by load_target
+          with_sql with_sql_all with_sql_first with_sql_each with_sql_single_value values_at
+          blpeek valid object url xread
+        ].freeze
+        READ_NAME = /
+          \A((#{Regexp.union(READ_WORDS).source})(_|[?]|\z)|
+             (#{Regexp.union(READ_NAMES).source})[?]?\z|empty[?]\z)
+        /x
+        # Names that read in these classes, and act in others.
+        READ_CALLS = /
+          \A(Net::HTTP[.#]start|Typhoeus::(Request|Hydra)[.#]run|
+             (IO|File|Kernel|URI|URI::\w+|OpenURI|\w*Socket)[.#]open|
+             \w*(Socket|Server)[.#](accept|accept_nonblock)|
+             (ActiveRecord|ActiveSupport|Sequel|ROM)\b.*[.#](load|sort|collect|join))\z
+        /x
+        # They change their connection, though a first word says that they read.
+        ACTING_CALLS = /\A(Redis|Net::IMAP)\b.*[.#]select\z/
+        # What they do is told by what they are given.
+        TOLD_CALLS = /
+          [.#]((perform_|run_)?request|run|(async_|sync_)?exec(ute)?(_params|_prepared|_query)?|
+               call(_v)?|blocking_call)\z|
+          \A(.*(?i:graphql).*|Graphlient::Client)[.#]query\z
+        /x
+        # They give a command to the system.
+        COMMANDS = %w[
+          system spawn ` popen popen2 popen2e popen3 capture2 capture2e capture3 pipeline pipeline_r
+          pipeline_w pipeline_rw pipeline_start backtick
+        ].freeze
         READ_BANG = /\A(find_by|find_sole_by|first|last|second|third|take|sole)!\z/
         # They look like reading and are not.
         READS_NO = /
-          (_and_(update|replace|delete|modify|set|touch|lock))|((get|take|receive)_?(del|ex|set)\z)|
+          (_(and|or)_(update|replace|delete|destroy|remove|modify|set|touch|lock|increment|add|
+                      append|push|put|create|save|insert|upsert|store|expire|reset|clear))|
+          for_update\z|((get|take|receive)_?(del|ex|set)\z)|
           pop(min|max)?\z|move\z|readgroup|autoclaim|receive_message|or_create|or_initialize_by!
         /x
         WRITE_START = /
@@ -121,16 +156,14 @@ module NeverBlock
         SINGLE_CONNECTIONS = (TEXT_DRIVERS + %w[Net::HTTP Redis RedisClient TCPSocket UNIXSocket
                                                 Socket OpenSSL::SSL::SSLSocket IO]).freeze
 
-        SQL = /\A\s*(\(\s*)*(select|with|values|table|show|explain|insert|update|delete|merge|
-                             create|drop|alter|truncate|begin|start|commit|rollback|set|lock|call|
-                             do|copy|listen|notify|replace|vacuum|pragma|use)\b/ix
-        SQL_READ = /\A\s*(\(\s*)*(select|with|values|table|show|explain)\b/i
-        SQL_WRITE_INSIDE = /\b(insert\s+into|update\s+\S+\s+set|delete\s+from|merge\s+into|
-                               for\s+(no\s+key\s+)?update|for\s+(key\s+)?share|nextval|setval|
-                               advisory|get_lock|release_lock|set_config|last_insert_id|returning|
-                               found_rows)\b/ix
+        HTTP_READ = /\A(get|head|options)\z/i
+        HTTP_READ_CLASS = /HTTP.*::(Get|Head|Options)\z/
         HTTP_WRITE = /\A(post|put|patch|delete)\z/i
         HTTP_WRITE_CLASS = /HTTP.*::(Post|Put|Patch|Delete)\z/
+        GRAPHQL_READ = /\A(\s|#[^\n]*\n)*(query\b|fragment\b|\{)/
+        GRAPHQL_WRITE = /(\A|\}|\n)\s*(mutation|subscription)\b/
+        # Stages of a pipeline of MongoDB's that keep what was found.
+        STORES = /\A\$(out|merge)\z/
 
         module_function
 
@@ -146,23 +179,21 @@ module NeverBlock
         # @param name [String, Symbol] of a library's method
         # @return [Boolean]
         def read?(name)
-          !write?(name) && name.to_s.match?(READ_START)
+          !write?(name) && name.to_s.match?(READ_NAME)
+        end
+
+        # @param call [String] a library's class and method, as "Net::HTTP#get"
+        # @return [Boolean]
+        def read_call?(call)
+          return true if READ_CALLS.match?(call)
+
+          !ACTING_CALLS.match?(call) && !TOLD_CALLS.match?(call) && read?(call[/[^.#]+\z/])
         end
 
         # @param name [String] of a gem's method around the application's
         # @return [Boolean]
         def one_connection?(name)
           ONE_CONNECTION.include?(name.to_sym) || ONE_CONNECTION_INSIDE.include?(name)
-        end
-
-        # @param texts [Array<String>] literals that the call may be given
-        # @return [Symbol] :read, :write, or :unknown where none is SQL
-        def sql(texts)
-          statements = texts.grep(SQL)
-          return :unknown if statements.empty?
-
-          reads = statements.all? { |text| SQL_READ.match?(text) && !SQL_WRITE_INSIDE.match?(text) }
-          reads ? :read : :write
         end
       end
     end

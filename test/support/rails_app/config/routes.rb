@@ -8,6 +8,7 @@ Rails.application.routes.draw do
   get "held" => "pages#held"
   get "greeting" => "pages#greeting"
   get "modes/:action", controller: "modes"
+  get "über/export" => "modes#export"
   get "exports/new" => "modes#plain"
   get "exports/:id" => "modes#export"
   get "of/:host/exports" => "modes#export",

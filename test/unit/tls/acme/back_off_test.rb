@@ -37,6 +37,19 @@ class AcmeBackOffTest < Minitest::Test
     assert_operator back_off.failed(NOW, NOW + 1), :>, NOW + 100
   end
 
+  def test_what_is_further_off_than_a_week_is_not_believed
+    week = 7 * 86_400
+    back_off = BackOff.new
+    assert_equal NOW + week, back_off.failed(NOW, NOW + (9 * week))
+    back_off.bound(NOW - week)
+    assert_equal [NOW, NOW], back_off.state.to_a.last(2)
+    back_off.bound(NOW)
+    assert_equal NOW, back_off.at
+    back_off.worked
+    back_off.bound(NOW)
+    assert_nil back_off.at
+  end
+
   def test_success_begins_anew
     back_off = BackOff.new(random: Draw.new(0))
     3.times { back_off.failed(NOW) }

@@ -58,6 +58,8 @@ class AcmeIssuanceTest < Minitest::Test
 
   class Order < Resource
     attr_reader :authorizations
+    # What is sent behind the certificate.
+    attr_writer :more
 
     def initialize(authorizations, *statuses, error: nil, pem: nil)
       super(*statuses, error: error)
@@ -74,7 +76,7 @@ class AcmeIssuanceTest < Minitest::Test
     def certificate
       return @pem if @pem
 
-      AUTHORITY.issue(*@csr.names, key: @csr.private_key).pem
+      AUTHORITY.issue(*@csr.names, key: @csr.private_key).pem + @more.to_s
     end
   end
 
@@ -193,6 +195,24 @@ class AcmeIssuanceTest < Minitest::Test
     assert_equal [true, false], (client.orders.map { |words| words.key?(:replaces) })
   end
 
+  # Boulder calls it unauthorized where another account has the replaced certificate.
+  def test_whatever_is_wrong_with_what_is_replaced_an_order_without_it_follows
+    [Errors::Unauthorized, Errors::Malformed, Errors::NotFound, Errors].each do |kind|
+      client = Client.new(kind.new("no"), order(valid: NAMES), info: Info.new)
+      issue(client, replaced: kept)
+      assert_equal [true, false], (client.orders.map { |words| words.key?(:replaces) })
+    end
+  end
+
+  def test_what_says_nothing_of_what_is_replaced_is_asked_once
+    [Errors::RateLimited.new("no", Time.now + 9), Errors::BadNonce.new("no"),
+     Errors::Timeout.new].each do |error|
+      client = Client.new(error, order(valid: NAMES), info: Info.new)
+      assert_raises(TLS::Acme::Failed) { issue(client, replaced: kept) }
+      assert_equal 1, client.orders.size
+    end
+  end
+
   def test_the_servers_times_of_renewal
     assert_equal [nil, nil], with(Client.new) { |one| one.renewal_times(kept) }
     times = [Time.utc(2030), Time.utc(2029)]
@@ -222,7 +242,8 @@ class AcmeIssuanceTest < Minitest::Test
     "the order is processing for" => -> { Order.new([], "ready", "processing") },
     "the ACME server has sent a certificate for another key" =>
       -> { order(valid: NAMES, pem: AUTHORITY.issue(*NAMES).pem) },
-    "the ACME server has sent no certificate" => -> { order(valid: NAMES, pem: "<html>") },
+    "the answer of the ACME server has no certificate in PEM" =>
+      -> { order(valid: NAMES, pem: "<html>") },
     "the ACME server refuses: not now" => -> { Errors::ServerInternal.new("not now") },
     "the ACME server refuses: some; b.test: no" => lambda {
       Errors::RejectedIdentifier.new("some", subproblems: [{ "detail" => "b.test: no" }])
@@ -241,6 +262,23 @@ class AcmeIssuanceTest < Minitest::Test
       assert_includes error.message, message
       assert_equal 1, error.message.lines.size
       assert_nil error.not_before
+    end
+  end
+
+  # What is behind the server's certificate => the message.
+  BROKEN_CHAINS = {
+    "-----BEGIN CERTIFICATE-----\n!!!!\n-----END CERTIFICATE-----\n" =>
+      "the answer of the ACME server: its certificate number 2 is broken",
+    "-----BEGIN CERTIFICATE-----\nMIIB" =>
+      "the answer of the ACME server: its certificate number 2 has no end"
+  }.freeze
+
+  def test_a_chain_that_no_server_could_read_is_refused
+    BROKEN_CHAINS.each do |more, message|
+      broken = order(valid: NAMES)
+      broken.more = more
+      error = assert_raises(TLS::Acme::Failed) { issue(Client.new(broken)) }
+      assert_includes error.message, message
     end
   end
 

@@ -91,8 +91,8 @@ AdviceCases::DEPENDENT.add do
   case_of "a lock is taken by SELECT", source: <<~'RUBY'
     def show
       db = Connection.new
-      db.exec("SELECT pg_advisory_lock(42)")
-      db.exec("SELECT max(number) FROM invoices")
+      made = db.exec("SELECT pg_advisory_lock(42)")
+      [made, db.exec("SELECT max(number) FROM invoices")]
     end
   RUBY
 
@@ -194,8 +194,8 @@ AdviceCases::DEPENDENT.add do
     def show
       http = NetHTTP.new
       order = NetHTTP::Post.new("/orders")
-      http.request(order)
-      http.request(NetHTTP::Get.new("/orders"))
+      made = http.request(order)
+      [made, http.request(NetHTTP::Get.new("/orders"))]
     end
   RUBY
 
@@ -243,8 +243,8 @@ AdviceCases::DEPENDENT.add do
   case_of "a database of Redis is chosen", source: <<~'RUBY'
     def show
       redis = Redis.new
-      redis.select(3)
-      redis.hgetall("profile")
+      made = redis.select(3)
+      [made, redis.hgetall("profile")]
     end
   RUBY
 
@@ -307,8 +307,8 @@ AdviceCases::DEPENDENT.add do
 
   case_of "a program makes what is read", source: <<~'RUBY'
     def show
-      Waiting.new.system("bin/import --all")
-      Model.where(state: "imported").size
+      made = Waiting.new.system("bin/import --all")
+      [made, Model.where(state: "imported").size]
     end
   RUBY
 

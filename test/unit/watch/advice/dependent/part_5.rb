@@ -379,8 +379,8 @@ AdviceCases::DEPENDENT.add do
   case_of "SELECT INTO", source: <<~'RUBY'
     def show
       db = Connection.new
-      db.exec("SELECT * INTO backup FROM rows WHERE old")
-      db.exec("SELECT count(*) FROM backup")
+      made = db.exec("SELECT * INTO backup FROM rows WHERE old")
+      [made, db.exec("SELECT count(*) FROM backup")]
     end
   RUBY
 
@@ -477,8 +477,8 @@ AdviceCases::DEPENDENT.add do
   case_of "the command of redis-client is an argument", source: <<~'RUBY'
     def show
       redis = RedisClient.new
-      redis.call("SADD", "online", "eve")
-      redis.call("SCARD", "online")
+      made = redis.call("SADD", "online", "eve")
+      [made, redis.call("SCARD", "online")]
     end
   RUBY
 
@@ -487,8 +487,8 @@ AdviceCases::DEPENDENT.add do
 
     def show
       redis = RedisClient.new
-      redis.call(*MARK)
-      redis.call("HGETALL", "seen")
+      made = redis.call(*MARK)
+      [made, redis.call("HGETALL", "seen")]
     end
   RUBY
 
@@ -504,8 +504,8 @@ AdviceCases::DEPENDENT.add do
   case_of "a pipeline that writes its output", source: <<~'RUBY'
     def show
       sales = Mongo.new
-      sales.aggregate([{ "$match" => { year: 2026 } }, { "$out" => "totals" }])
-      Mongo.new.find({}, from: "totals").first
+      made = sales.aggregate([{ "$match" => { year: 2026 } }, { "$out" => "totals" }])
+      [made, Mongo.new.find({}, from: "totals").first]
     end
   RUBY
 

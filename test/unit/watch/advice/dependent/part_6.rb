@@ -91,9 +91,9 @@ AdviceCases::DEPENDENT.add do
   case_of "a payment is captured, then its balance", source: <<~'RUBY'
     def show
       stripe = Sdk.new("Stripe::PaymentIntent")
-      stripe.capture("pi_1")
+      made = stripe.capture("pi_1")
       balance = stripe.retrieve("pi_1")
-      balance["name"]
+      [made, balance["name"]]
     end
   RUBY
 
