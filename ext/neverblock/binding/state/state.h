@@ -70,8 +70,9 @@ typedef struct nb_starter {
 struct nb_scheduler {
     VALUE self;
     /* --- scheduler/beneath.h --- */
-    VALUE above;      /* the scheduler that has this loop's turns run, or nil */
-    VALUE relay;      /* the fiber that has something transfer to another, and waits for that, or nil */
+    VALUE above; /* the scheduler that has this loop's turns run, or nil */
+    /* the fiber that has something transfer to another, and waits for that, or nil */
+    VALUE relay;
     nb_wait *relayed; /* the wait that this has ended, or NULL */
 
     /* --- the fiber that runs; meaningful while `switched` --- */
