@@ -132,7 +132,7 @@ module Conformance
     # What the application was shown; asking is itself the next request on a fresh connection.
     def application
       seen = take_seen.reject do |record|
-        record["path"] == "/again" && record["env"]["HTTP_HOST"] == "test"
+        record["path"] == "/again" && record["env"]["HTTP_HOST"] == "localhost"
       end
       if @behind
         first = seen.find { |record| record["path"] == "/first" } or

@@ -40,7 +40,7 @@ class EnvTest < BindingCase
     start
     2.times do
       client { |wire| wire.get("/") && wire.response }
-      assert_equal "test", @seen.pop["HTTP_HOST"]
+      assert_equal "localhost", @seen.pop["HTTP_HOST"]
       client { |wire| wire.write("GET / HTTP/1.0\r\n\r\n") && wire.response(version: "1.0") }
       env = @seen.pop
       refute_includes env.keys, "HTTP_HOST"
@@ -77,7 +77,7 @@ class EnvTest < BindingCase
     # test/unit/scheduler/gc_test.rb says why not on Ruby before 3.2.
     GC.compact if GC.respond_to?(:compact) && RUBY_VERSION >= "3.2"
     kept.each_with_index do |env, n|
-      assert_equal ["/#{n}", n.to_s, n.to_s, "test", "127.0.0.1"],
+      assert_equal ["/#{n}", n.to_s, n.to_s, "localhost", "127.0.0.1"],
                    env.values_at("PATH_INFO", "QUERY_STRING", "HTTP_X_N", "HTTP_HOST",
                                  "REMOTE_ADDR")
     end

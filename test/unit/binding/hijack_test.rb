@@ -160,15 +160,15 @@ class HijackTest < BindingCase
     refute_match(/error/, logged)
   end
 
-  def test_an_error_behind_it_is_an_entry_and_leaves_the_socket_alone
+  # Nobody would write to it or close it any more.
+  def test_an_error_behind_it_is_an_entry_and_ends_the_connection
     kept = nil
-    serve { |env| (kept = take(env)) && raise("no") }
+    serve { |env| (kept = take(env)) && kept.write("ours") && raise("no") }
     client do |wire|
       wire.get("/")
-      within { sleep(0.001) until logged.include?("RuntimeError: no") }
-      kept.write("ours")
-      kept.close
       assert_equal "ours", wire.take_to_end.first
+      within { sleep(0.001) until logged.include?("RuntimeError: no") }
+      assert_predicate kept, :closed?
     end
   end
 
