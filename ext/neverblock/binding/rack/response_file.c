@@ -127,9 +127,7 @@ void nb_response_send_path(nb_task *task, nb_response_head *gathered) {
 
 /* A part of the file is what the body's each yields: the path does not say which part. */
 static bool is_part(const nb_response_head *gathered, uint64_t bytes) {
-    uint64_t announced = gathered->content_length;
-    return gathered->status == 206 || gathered->ranged ||
-           (announced != NB_CONTENT_LENGTH_UNKNOWN && announced != bytes);
+    return gathered->status == 206 || gathered->ranged || gathered->content_length < bytes;
 }
 
 /* The file is opened where the application runs, as the application has chosen it. */
@@ -140,11 +138,13 @@ bool nb_response_send_file(nb_task *task, nb_response_head *gathered, VALUE body
     struct stat found;
     gathered->fd = open_regular(StringValueCStr(path), &found);
     if (gathered->fd < 0) return false;
-    if (is_part(gathered, (uint64_t)found.st_size)) {
+    uint64_t bytes = (uint64_t)found.st_size, announced = gathered->content_length;
+    if (is_part(gathered, bytes)) {
         close(gathered->fd);
         gathered->fd = -1;
         return false;
     }
+    if (announced != NB_CONTENT_LENGTH_UNKNOWN && bytes < announced) nb_response_check_length(announced, bytes);
     gathered->naming = NB_NAMED_OPEN;
     send_named(task, gathered, RTEST(gathered->id) ? path : Qfalse, &found);
     return true;
