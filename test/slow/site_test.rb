@@ -89,7 +89,6 @@ class SiteTest < Minitest::Test
 
   def test_nothing_is_wider_than_the_window
     browse do |browser|
-      FileUtils.mkdir_p(PICTURES)
       WIDTHS.each do |name, width|
         browser.resize(width: width, height: 900)
         SitePages.new(SITE).all.grep_v(%r{\Asource/}).each do |page|
@@ -157,6 +156,7 @@ class SiteTest < Minitest::Test
   end
 
   def picture(browser, name)
+    FileUtils.mkdir_p(PICTURES)
     browser.screenshot(path: File.join(PICTURES, "#{name.tr("/", "-")}.png"))
   end
 
