@@ -54,7 +54,7 @@ bool nb_resume_ask(nb_scheduler *scheduler, nb_resume_question question) {
     int tag = 0;
     rb_protect(yield_nothing, Qnil, &tag);
     if (tag && scheduler->question == NB_ASKS_NOTHING && RTEST(rb_obj_is_kind_of(rb_errinfo(), rb_eException)))
-        nb_wait_defer(scheduler, rb_errinfo());
+        nb_wait_defer(scheduler, rb_fiber_current(), rb_errinfo());
     if (tag) nb_protect_drop(error);
     scheduler->question = NB_ASKS_NOTHING;
     scheduler->preempt_disabled = preempt_disabled;

@@ -120,11 +120,6 @@ static bool force_raise(nb_wait *wait, VALUE exception) {
     return true;
 }
 
-static void raise_later(nb_scheduler *scheduler, VALUE fiber, VALUE exception) {
-    if (NIL_P(scheduler->deferred)) scheduler->deferred = rb_ary_new();
-    rb_ary_push(scheduler->deferred, rb_assoc_new(fiber, exception));
-}
-
 /* raise_to(fiber, *arguments of raise) -> true: it was raised in the fiber's wait, and the fiber
    has run until it next waits. false: it will be raised there, or in the next wait. nil: the fiber
    does not wait here. */
@@ -135,7 +130,7 @@ static VALUE scheduler_raise_to(int argc, VALUE *argv, VALUE self) {
     if (wait == NULL || wait->state == NB_RESUMED) return Qnil;
     VALUE exception = rb_ary_new_from_values(argc - 1, argv + 1);
     if (!force_raise(wait, exception) && !nb_wait_raise(wait, exception, NULL)) {
-        raise_later(scheduler, argv[0], exception);
+        nb_wait_defer(scheduler, argv[0], exception);
         return Qfalse;
     }
     if (wait->state != NB_READY || wait->pinned || wait->kind == NB_WAIT_PREEMPTED) return Qfalse;

@@ -164,7 +164,7 @@ nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
     wait->scheduler->root_shielded = false;
     rb_ensure(park_body, (VALUE)wait, park_end, (VALUE)wait);
     if (wait->outcome == NB_RAISES) raise_into(wait, wait->exception);
-    if (!NIL_P(wait->exception)) nb_wait_defer(wait->scheduler, wait->exception);
+    if (!NIL_P(wait->exception)) nb_wait_defer(wait->scheduler, rb_fiber_current(), wait->exception);
     return wait->outcome;
 }
 
@@ -187,7 +187,7 @@ void nb_wait_preempt(nb_scheduler *scheduler) {
         wait.exception = rb_errinfo();
     if (tag) nb_protect_drop(Qnil);
     park_end((VALUE)&wait);
-    if (!NIL_P(wait.exception)) nb_wait_defer(scheduler, wait.exception);
+    if (!NIL_P(wait.exception)) nb_wait_defer(scheduler, rb_fiber_current(), wait.exception);
 }
 
 typedef struct spawn_call {

@@ -38,9 +38,9 @@ void nb_wait_init(nb_wait *wait, nb_scheduler *scheduler, nb_wait_kind kind) {
     if (kind == NB_WAIT_SLEEP && wait->about.kind == 0) wait->about.kind = NB_FIBER_WAIT_sleep;
 }
 
-void nb_wait_defer(nb_scheduler *scheduler, VALUE exception) {
+void nb_wait_defer(nb_scheduler *scheduler, VALUE fiber, VALUE exception) {
     if (NIL_P(scheduler->deferred)) scheduler->deferred = rb_ary_new();
-    rb_ary_push(scheduler->deferred, rb_assoc_new(rb_fiber_current(), exception));
+    rb_ary_push(scheduler->deferred, rb_assoc_new(fiber, exception));
 }
 
 VALUE nb_wait_take_deferred(nb_scheduler *scheduler, VALUE fiber) {

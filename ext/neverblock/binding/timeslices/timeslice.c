@@ -72,7 +72,7 @@ static VALUE sleeps_or_is_sent(VALUE thread) {
 static bool is_rubys(nb_scheduler *scheduler) {
     VALUE unsent, answer = nb_interrupt_call(sleeps_or_is_sent, rb_thread_current(), &unsent);
     if (answer != Qundef) return RTEST(answer);
-    if (!NIL_P(unsent)) nb_wait_defer(scheduler, unsent);
+    if (!NIL_P(unsent)) nb_wait_defer(scheduler, rb_fiber_current(), unsent);
     return true;
 }
 

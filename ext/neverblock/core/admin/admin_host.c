@@ -17,14 +17,10 @@
 
 #define NAME_BYTES_MAX 255
 
-static bool begins_with(nb_slice text, nb_slice word) {
-    return text.size >= word.size && memcmp(text.data, word.data, word.size) == 0;
-}
-
 /* address: numeric, in its shortest form; "" for a UNIX socket. */
 static bool is_loopback(const char *address) {
     nb_slice text = nb_slice_of(address, strlen(address));
-    return begins_with(text, NB_SLICE("127.")) || begins_with(text, NB_SLICE("::ffff:127.")) ||
+    return nb_slice_begins_with(text, NB_SLICE("127.")) || nb_slice_begins_with(text, NB_SLICE("::ffff:127.")) ||
            nb_slice_equal(text, NB_SLICE("::1"));
 }
 

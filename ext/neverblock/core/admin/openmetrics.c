@@ -61,10 +61,6 @@ bool nb_openmetrics_wanted(const nb_head *head) {
 
 /* --- the text --- */
 
-static bool begins_with(nb_slice line, nb_slice word) {
-    return line.size >= word.size && memcmp(line.data, word.data, word.size) == 0;
-}
-
 static void add(nb_text *text, nb_slice bytes) { nb_text_add_bytes(text, bytes.data, bytes.size); }
 
 /* Families that are known to be there; more are taken for others' names. */
@@ -83,13 +79,14 @@ static nb_slice name_of(nb_slice comment) {
     return take(&rest, ' ');
 }
 
-static bool is_comment(nb_slice line) { return begins_with(line, NB_SLICE("# ")) && line.size > strlen(TYPE); }
+static bool is_comment(nb_slice line) { return nb_slice_begins_with(line, NB_SLICE("# ")) && line.size > strlen(TYPE); }
 
 static void find_families(families *found, nb_slice plain) {
     found->count = 0;
     while (plain.size && found->count < FAMILIES_MAX) {
         nb_slice line = take(&plain, '\n');
-        if (is_comment(line) && begins_with(line, NB_SLICE(TYPE))) found->names[found->count++] = name_of(line);
+        if (is_comment(line) && nb_slice_begins_with(line, NB_SLICE(TYPE)))
+            found->names[found->count++] = name_of(line);
     }
 }
 
@@ -110,7 +107,7 @@ static void add_comment(nb_text *text, nb_slice line, const families *known) {
     bool clashes = counter && is_family(known, nb_slice_of(name.data, cut));
     size_t behind = strlen(TYPE) + name.size;
     add(text, nb_slice_of(line.data, counter && !clashes ? strlen(TYPE) + cut : behind));
-    if (clashes && begins_with(line, NB_SLICE(TYPE))) {
+    if (clashes && nb_slice_begins_with(line, NB_SLICE(TYPE))) {
         nb_text_add(text, " unknown\n");
         return;
     }
@@ -172,8 +169,9 @@ static void add_exemplar(nb_text *text, const nb_exemplar *exemplar) {
 }
 
 static bool is_bucket(nb_slice line, nb_slice family) {
-    nb_slice rest = nb_slice_of(line.data + family.size, begins_with(line, family) ? line.size - family.size : 0);
-    return begins_with(rest, NB_SLICE("_bucket{"));
+    nb_slice rest = nb_slice_of(line.data + family.size,
+                                nb_slice_begins_with(line, family) ? line.size - family.size : 0);
+    return nb_slice_begins_with(rest, NB_SLICE("_bucket{"));
 }
 
 void nb_openmetrics_write(nb_text *text, nb_slice plain, const char *family, nb_exemplar_source *source,

@@ -21,7 +21,11 @@ static inline bool nb_slice_equal(nb_slice a, nb_slice b) {
     return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
-/* The same, in a time that says nothing of the secret but its size. */
+static inline bool nb_slice_begins_with(nb_slice text, nb_slice start) {
+    return text.size >= start.size && nb_slice_equal(nb_slice_of(text.data, start.size), start);
+}
+
+/* As nb_slice_equal, in a time that says nothing of the secret but its size. */
 static inline bool nb_slice_is_secret(nb_slice given, nb_slice secret) {
     unsigned char differs = 0;
     if (given.size != secret.size) return false;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/ascii.h"
 #include "intake/path_pattern.h"
 
 nb_status nb_lane_rules_add(nb_lane_rules *rules, uint16_t methods, nb_slice pattern, uint16_t lane) {
@@ -19,14 +20,10 @@ nb_status nb_lane_rules_add(nb_lane_rules *rules, uint16_t methods, nb_slice pat
     return NB_OK;
 }
 
-static bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
-
-static bool is_lower_hex(char byte) { return is_digit(byte) || (byte >= 'a' && byte <= 'f'); }
-
 /* Rails writes the digits of "%c3" as capitals, and leaves "%cB" as it is. */
 static bool is_lower_escape(nb_slice path, size_t at) {
-    return path.size - at >= 3 && path.data[at] == '%' && is_lower_hex(path.data[at + 1]) &&
-           is_lower_hex(path.data[at + 2]) && !(is_digit(path.data[at + 1]) && is_digit(path.data[at + 2]));
+    return path.size - at >= 3 && path.data[at] == '%' && nb_is_lower_hex(path.data[at + 1]) &&
+           nb_is_lower_hex(path.data[at + 2]) && !(nb_is_digit(path.data[at + 1]) && nb_is_digit(path.data[at + 2]));
 }
 
 static bool is_normal(nb_slice path) {

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
 #include "http/head.h"
 
 static bool is_pattern(nb_slice pattern) {
@@ -61,15 +62,9 @@ enum {
     VITE_BYTES = 8,         /* Rollup's, in base64url */
 };
 
-static bool begins_with(nb_slice text, nb_slice start) {
-    return text.size >= start.size && memcmp(text.data, start.data, start.size) == 0;
-}
-
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-static bool is_hex_letter(char c) { return c >= 'a' && c <= 'f'; }
 static bool is_letter_or_digit(char c) {
     char letter = (char)(c | 0x20);
-    return is_digit(c) || (letter >= 'a' && letter <= 'z');
+    return nb_is_digit(c) || (letter >= 'a' && letter <= 'z');
 }
 static bool is_base64url(char c) { return is_letter_or_digit(c) || c == '-' || c == '_'; }
 
@@ -77,9 +72,9 @@ static bool is_base64url(char c) { return is_letter_or_digit(c) || c == '-' || c
  * word no digits. */
 static bool is_hex_digest(nb_slice rest) {
     size_t digits = 0, letters = 0;
-    for (; digits + letters < rest.size; *(is_digit(rest.data[digits + letters]) ? &digits : &letters) += 1) {
+    for (; digits + letters < rest.size; *(nb_is_digit(rest.data[digits + letters]) ? &digits : &letters) += 1) {
         char c = rest.data[digits + letters];
-        if (!is_digit(c) && !is_hex_letter(c)) break;
+        if (!nb_is_lower_hex(c)) break;
     }
     size_t bytes = digits + letters;
     if (bytes < DIGEST_BYTES_MIN || bytes > DIGEST_BYTES_MAX || bytes == rest.size || rest.data[bytes] != '.')
@@ -93,7 +88,8 @@ static bool is_marked_digest(nb_slice rest) {
     while (bytes < rest.size && is_letter_or_digit(rest.data[bytes]))
         bytes++;
     nb_slice behind = nb_slice_of(rest.data + bytes, rest.size - bytes);
-    return bytes >= MARKED_BYTES_MIN && bytes <= DIGEST_BYTES_MAX && begins_with(behind, NB_SLICE(".digested."));
+    return bytes >= MARKED_BYTES_MIN && bytes <= DIGEST_BYTES_MAX &&
+           nb_slice_begins_with(behind, NB_SLICE(".digested."));
 }
 
 static bool is_vite_digest(nb_slice rest) {
@@ -113,7 +109,8 @@ static bool has_digest(nb_slice path, bool is_digest(nb_slice rest)) {
 }
 
 bool nb_cache_is_fingerprinted(nb_slice path) {
-    if (begins_with(path, NB_SLICE("vite/assets/"))) return has_digest(path, is_vite_digest);
-    if (!begins_with(path, NB_SLICE("assets/")) && !begins_with(path, NB_SLICE("packs/"))) return false;
+    if (nb_slice_begins_with(path, NB_SLICE("vite/assets/"))) return has_digest(path, is_vite_digest);
+    if (!nb_slice_begins_with(path, NB_SLICE("assets/")) && !nb_slice_begins_with(path, NB_SLICE("packs/")))
+        return false;
     return has_digest(path, is_hex_digest) || has_digest(path, is_marked_digest);
 }

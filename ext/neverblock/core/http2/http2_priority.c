@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/ascii.h"
+
 /* Digits of numbers (RFC 9651 section 4.2.4). */
 #define INTEGER_DIGITS_MAX 15u
 #define DECIMAL_DIGITS_MAX 12u
@@ -23,7 +25,6 @@ typedef struct item {
     int64_t number;
 } item;
 
-static bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
 static bool is_lower(char byte) { return byte >= 'a' && byte <= 'z'; }
 static bool is_alpha(char byte) { return is_lower(byte) || (byte >= 'A' && byte <= 'Z'); }
 static bool is_one_of(char byte, const char *set) { return byte && strchr(set, byte); }
@@ -47,7 +48,7 @@ static void skip(cursor *in, const char *set) {
 
 static unsigned digits(cursor *in, int64_t *number) {
     unsigned count = 0;
-    for (; is_digit(peek(in)) && count <= INTEGER_DIGITS_MAX; in->at++, count++)
+    for (; nb_is_digit(peek(in)) && count <= INTEGER_DIGITS_MAX; in->at++, count++)
         *number = *number * 10 + (*in->at - '0');
     return count;
 }
@@ -76,8 +77,6 @@ static bool string(cursor *in) {
     return false;
 }
 
-static bool is_lower_hex(char byte) { return is_digit(byte) || (byte >= 'a' && byte <= 'f'); }
-
 static bool display_string(cursor *in) {
     if (!take(in, '"')) return false;
     while (is_printable(peek(in))) {
@@ -85,7 +84,7 @@ static bool display_string(cursor *in) {
         if (byte == '"') return true;
         if (byte != '%') continue;
         for (int i = 0; i < 2; i++) {
-            if (!is_lower_hex(peek(in))) return false;
+            if (!nb_is_lower_hex(peek(in))) return false;
             in->at++;
         }
     }
@@ -93,13 +92,13 @@ static bool display_string(cursor *in) {
 }
 
 static bool byte_sequence(cursor *in) {
-    while (is_alpha(peek(in)) || is_digit(peek(in)) || is_one_of(peek(in), "+/="))
+    while (is_alpha(peek(in)) || nb_is_digit(peek(in)) || is_one_of(peek(in), "+/="))
         in->at++;
     return take(in, ':');
 }
 
 static bool token(cursor *in) {
-    while (is_alpha(peek(in)) || is_digit(peek(in)) || is_one_of(peek(in), "!#$%&'*+-.^_`|~:/"))
+    while (is_alpha(peek(in)) || nb_is_digit(peek(in)) || is_one_of(peek(in), "!#$%&'*+-.^_`|~:/"))
         in->at++;
     return true;
 }
@@ -120,7 +119,7 @@ static bool date(cursor *in) {
 static bool bare_item(cursor *in, item *found) {
     char byte = peek(in);
     *found = (item){OTHER, 0};
-    if (byte == '-' || is_digit(byte)) return number(in, found);
+    if (byte == '-' || nb_is_digit(byte)) return number(in, found);
     if (byte == '*' || is_alpha(byte)) return token(in);
     if (take(in, '"')) return string(in);
     if (take(in, ':')) return byte_sequence(in);
@@ -134,7 +133,7 @@ static bool bare_item(cursor *in, item *found) {
 static bool key(cursor *in, nb_slice *found) {
     const char *begin = in->at;
     if (!is_lower(peek(in)) && peek(in) != '*') return false;
-    while (is_lower(peek(in)) || is_digit(peek(in)) || is_one_of(peek(in), "_-.*"))
+    while (is_lower(peek(in)) || nb_is_digit(peek(in)) || is_one_of(peek(in), "_-.*"))
         in->at++;
     *found = nb_slice_of(begin, (size_t)(in->at - begin));
     return true;

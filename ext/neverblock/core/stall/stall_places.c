@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/ascii.h"
 
 typedef struct place {
     nb_stall_owner owner;
@@ -70,21 +71,18 @@ void nb_stall_places_destroy(nb_stall_places *places) {
 
 /* --- one line --- */
 
-static bool digit(char byte) { return byte >= '0' && byte <= '9'; }
-
 static nb_slice from(nb_slice slice, size_t offset) { return (nb_slice){slice.data + offset, slice.size - offset}; }
 
 static bool begins_with(nb_slice slice, const char *text) {
-    size_t size = strlen(text);
-    return slice.size >= size && memcmp(slice.data, text, size) == 0;
+    return nb_slice_begins_with(slice, nb_slice_of(text, strlen(text)));
 }
 
 /* "PATH:NUMBER:in `LABEL'", or without the label. False: the text is no such line. */
 static bool parse(nb_slice text, line *parsed) {
     for (size_t i = 1; i + 1 < text.size; i++) {
-        if (text.data[i] != ':' || !digit(text.data[i + 1])) continue;
+        if (text.data[i] != ':' || !nb_is_digit(text.data[i + 1])) continue;
         size_t end = i + 1;
-        while (end < text.size && digit(text.data[end]))
+        while (end < text.size && nb_is_digit(text.data[end]))
             end++;
         bool labelled = begins_with(from(text, end), ":in ");
         if (!labelled && end < text.size) continue;
@@ -167,7 +165,7 @@ static bool is_word(nb_slice text, const char *word) {
     size_t size = strlen(word);
     if (!begins_with(text, word)) return false;
     return text.size == size || text.data[size] == '/' || text.data[size] == '.' ||
-           (text.data[size] == '-' && digit(text.data[size + 1]));
+           (text.data[size] == '-' && nb_is_digit(text.data[size + 1]));
 }
 
 static bool is_prompt(const whose *at) {
