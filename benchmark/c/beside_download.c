@@ -27,16 +27,11 @@
 
 enum { READ_BYTES = 65536, STREAM_WINDOW = 6 << 20, CONNECTION_WINDOW = 15 << 20, GRACE_US = 5000000 };
 
-// A request of the small file: when it was due.
-struct small {
-    int64_t due_us;
-};
-
 static const char *authority, *large_path, *small_path;
 static SSL *tls;
 static nghttp2_session *session;
 static int32_t large_stream = -1;
-static int64_t large_bytes, *latencies_us, interval_us, next_us;
+static int64_t large_bytes, *dues_us, *latencies_us, interval_us, next_us;
 static long failed, answered, waiting, requests, sent;
 
 static void die(const char *what) {
@@ -53,10 +48,10 @@ static int64_t now_us(void) {
 #define HEADER(NAME, VALUE) \
     { (uint8_t *)(NAME), (uint8_t *)(VALUE), strlen(NAME), strlen(VALUE), NGHTTP2_NV_FLAG_NONE }
 
-static int32_t request(const char *path, struct small *small) {
+static int32_t request(const char *path, int64_t *due_us) {
     nghttp2_nv head[] = {HEADER(":method", "GET"), HEADER(":scheme", "https"), HEADER(":authority", authority),
                          HEADER(":path", path)};
-    int32_t stream = nghttp2_submit_request(session, NULL, head, sizeof(head) / sizeof(*head), NULL, small);
+    int32_t stream = nghttp2_submit_request(session, NULL, head, sizeof(head) / sizeof(*head), NULL, due_us);
     if (stream < 0) die("cannot request");
     return stream;
 }
@@ -84,10 +79,9 @@ static int on_close(nghttp2_session *of, int32_t stream, uint32_t error, void *d
         large_stream = request(large_path, NULL);
         return 0;
     }
-    struct small *small = nghttp2_session_get_stream_user_data(of, stream);
-    latencies_us[answered++] = now_us() - small->due_us;
+    const int64_t *due_us = nghttp2_session_get_stream_user_data(of, stream);
+    latencies_us[answered++] = now_us() - *due_us;
     waiting--;
-    free(small);
     return 0;
 }
 
@@ -130,10 +124,8 @@ static void open_session(void) {
 
 static void send_due(void) {
     for (; sent < requests && next_us <= now_us(); next_us += interval_us) {
-        struct small *small = malloc(sizeof(*small));
-        if (!small) die("memory");
-        small->due_us = next_us;
-        request(small_path, small);
+        dues_us[sent] = next_us;
+        request(small_path, &dues_us[sent]);
         waiting++, sent++;
     }
     if (nghttp2_session_send(session) < 0) die("cannot send");
@@ -165,7 +157,8 @@ int main(int argc, char **argv) {
         die("an interval of 100 us or more, and a longer time, are needed");
     requests = (long)(duration_us / interval_us);
     latencies_us = calloc((size_t)requests, sizeof(*latencies_us));
-    if (!latencies_us) die("memory");
+    dues_us = calloc((size_t)requests, sizeof(*dues_us));
+    if (!latencies_us || !dues_us) die("memory");
     int fd = connect_to(argv[1], argv[2]), timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     open_session();
     large_stream = request(large_path, NULL);

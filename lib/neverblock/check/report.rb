@@ -39,7 +39,7 @@ module NeverBlock
 
       # Names from the command line have the locale's encoding.
       def utf8(text)
-        Log::Characters.utf8(text).scrub("?")
+        Log::Characters.scrubbed(text)
       end
 
       def counts

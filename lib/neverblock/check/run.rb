@@ -126,7 +126,7 @@ module NeverBlock
         case value
         when Hash then value.transform_values { |part| clean(part) }
         when Array then value.map { |part| clean(part) }
-        when String then cut(Log::Characters.utf8(value).scrub("?"))
+        when String then cut(Log::Characters.scrubbed(value))
         else value
         end
       end

@@ -91,7 +91,7 @@ module NeverBlock
     end
 
     def utf8(text)
-      Log::Characters.utf8(text).scrub("?")
+      Log::Characters.scrubbed(text)
     end
 
     private_class_method :own?, :file_and_line, :syntax_error, :fix, :message_of, :first_line, :utf8

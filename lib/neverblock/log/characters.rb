@@ -26,6 +26,12 @@ module NeverBlock
         text.dup.force_encoding(Encoding::UTF_8)
       end
 
+      # @param value [#to_s]
+      # @return [String] valid UTF-8, with "?" for what is none
+      def scrubbed(value)
+        utf8(value).scrub("?")
+      end
+
       # The path or target of a request. Invalid bytes and invisible characters are percent-encoded,
       # so that it stays the same URL.
       # @param value [#to_s]

@@ -3,7 +3,7 @@
 # `scheduler :async`: Async's own scheduler, tasks and timers on a loop of ours. Async::Scheduler
 # takes a selector, which runs its fibers; here that is our loop (AsyncSelector). The hooks of a
 # Fiber::Scheduler, which Ruby calls, go to ours as well: sleep, IO, Mutex, Thread#join and the rest
-# wait as in any request. docs/decisions/0032.
+# wait as in any request. docs/decisions/0028.
 
 require "neverblock/scheduler/above"
 require "neverblock/scheduler/async_selector"

@@ -90,7 +90,7 @@ module NeverBlock
         # @return [String, nil]
         def location(headers)
           found = headers.find { |name, _| name.to_s.casecmp?("location") }&.last
-          found && Log::Characters.utf8(found).scrub("?")
+          found && Log::Characters.scrubbed(found)
         end
       end
     end
