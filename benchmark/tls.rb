@@ -16,13 +16,14 @@ module NeverBlock
         FILES_HTTP1 = "HTTPS/1.1, 20 MB"
         FULL = "full handshakes"
         FULL_WITH_REQUEST = "full handshakes, a request each"
-        RESUMED = "resumed, a request each"
+        RESUMED = "resumed handshakes"
+        RESUMED_WITH_REQUEST = "resumed handshakes, a request each"
         BESIDE = "HTTP/2, 1 KB beside 1 GB"
 
         FILE = "20MB.bin"
         SMALL = "1KB.bin"
         LARGE = "1000MB.bin"
-        HANDSHAKES = [FULL, FULL_WITH_REQUEST, RESUMED].freeze
+        HANDSHAKES = [FULL, RESUMED, FULL_WITH_REQUEST, RESUMED_WITH_REQUEST].freeze
 
         # Over nginx's: the least rate, and the most CPU a request.
         RATE_MIN = { HTTP2 => 0.7, HTTP1 => 0.8, FILES_HTTP2 => 0.8, FILES_HTTP1 => 0.8 }.freeze
@@ -47,11 +48,11 @@ module NeverBlock
         end
 
         def load_generator
-          versions = [Wrk.version, H2load.version, HandshakeClient.version]
-          names = ["wrk", "h2load", "openssl s_time"]
-          return unless versions.all?
+          versions = { "wrk" => Wrk.version, "h2load" => H2load.version }
+          return unless versions.values.all?
 
-          names.zip(versions).map { |name, version| "#{name} #{version}" }.join(", ")
+          [*versions.map { |name, version| "#{name} #{version}" },
+           "benchmark/c/handshakes.c, beside_download.c"].join(", ")
         end
 
         def app
@@ -107,9 +108,11 @@ module NeverBlock
         def handshakes
           [Scenario.new(name: FULL, title: "one client, connections without a request",
                         load: Handshakes.new),
+           Scenario.new(name: RESUMED, title: "the same, with the session of the connection before",
+                        load: Handshakes.new(resumed: true)),
            Scenario.new(name: FULL_WITH_REQUEST, title: "one client, a request on each connection",
                         load: Handshakes.new(path: "/")),
-           Scenario.new(name: RESUMED, title: "the same, with the session of the first",
+           Scenario.new(name: RESUMED_WITH_REQUEST, title: "the same, resumed",
                         load: Handshakes.new(resumed: true, path: "/"))]
         end
 

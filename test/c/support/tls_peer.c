@@ -14,14 +14,15 @@
 #include "support/test.h"
 
 static EVP_PKEY *make_key(tls_key_kind kind) {
-    EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_id(kind == TLS_KEY_EC ? EVP_PKEY_EC : EVP_PKEY_RSA, NULL);
+    EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_id(kind == TLS_KEY_RSA ? EVP_PKEY_RSA : EVP_PKEY_EC, NULL);
     EVP_PKEY *key = NULL;
     assert_non_null(context);
     assert_int_equal(1, EVP_PKEY_keygen_init(context));
-    if (kind == TLS_KEY_EC) {
-        assert_int_equal(1, EVP_PKEY_CTX_set_ec_paramgen_curve_nid(context, NID_X9_62_prime256v1));
-    } else {
+    if (kind == TLS_KEY_RSA) {
         assert_int_equal(1, EVP_PKEY_CTX_set_rsa_keygen_bits(context, 2048));
+    } else {
+        int curve = kind == TLS_KEY_EC ? NID_X9_62_prime256v1 : NID_secp384r1;
+        assert_int_equal(1, EVP_PKEY_CTX_set_ec_paramgen_curve_nid(context, curve));
     }
     assert_int_equal(1, EVP_PKEY_keygen(context, &key));
     EVP_PKEY_CTX_free(context);

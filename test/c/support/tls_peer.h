@@ -12,7 +12,7 @@
 #include "base/slice.h"
 #include "tls/tls.h"
 
-typedef enum tls_key_kind { TLS_KEY_EC, TLS_KEY_RSA } tls_key_kind;
+typedef enum tls_key_kind { TLS_KEY_EC, TLS_KEY_P384, TLS_KEY_RSA } tls_key_kind;
 
 /* A self-signed certificate whose common name is the first of the names. */
 typedef struct tls_identity {

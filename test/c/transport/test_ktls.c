@@ -258,7 +258,7 @@ static void shake_hands(pair *p, nb_tls_context *context, int version) {
     bool client_done = false;
     for (int i = 0; i < 10000 && (status == NB_AGAIN || !client_done); i++) {
         client_done = tls_client_step(&p->client);
-        if (status == NB_AGAIN) status = nb_transport_tls_handshake(&p->near, false, &p->facts);
+        if (status == NB_AGAIN) status = nb_transport_tls_handshake(&p->near, NB_TLS_ALL, &p->facts);
         if (fake.present) (void)push();
         await_bytes(p->far);
     }
@@ -334,7 +334,7 @@ static void bytes_leave_by_the_kernel(void **state) {
     (void)state;
     needs_openssl_3();
     for (size_t i = 0; i < 2; i++) {
-        pair p;
+        pair p = {0};
         reset_kernel();
         shake_hands(&p, context_with(true), versions[i]);
         assert_true(p.facts.kernel);
@@ -399,7 +399,7 @@ static void files_leave_by_the_kernel(void **state) {
     uint8_t *bytes;
     int file = pattern(&bytes, PATTERN_BYTES);
     for (size_t i = 0; i < 2; i++) {
-        pair p;
+        pair p = {0};
         size_t moved;
         reset_kernel();
         shake_hands(&p, context_with(true), versions[i]);
@@ -417,7 +417,7 @@ static void our_end_is_told(void **state) {
     (void)state;
     needs_openssl_3();
     for (size_t i = 0; i < 2; i++) {
-        pair p;
+        pair p = {0};
         char byte;
         reset_kernel();
         shake_hands(&p, context_with(true), versions[i]);
@@ -438,7 +438,7 @@ static void our_end_is_told(void **state) {
 static void a_client_that_asks_for_other_keys_ends_the_connection(void **state) {
     (void)state;
     needs_openssl_3();
-    pair p;
+    pair p = {0};
     char bytes[16];
     size_t moved;
     struct iovec part = {bytes, 1};
@@ -461,7 +461,7 @@ static void a_client_that_asks_for_other_keys_ends_the_connection(void **state) 
 }
 
 static void serves_without(bool wanted, int version) {
-    pair p;
+    pair p = {0};
     shake_hands(&p, context_with(wanted), version);
     assert_false(p.facts.kernel);
     send_text(&p, "hello");
@@ -495,7 +495,7 @@ static void the_setting_leaves_the_kernel_alone(void **state) {
 static void a_client_that_is_gone_is_told(void **state) {
     (void)state;
     needs_openssl_3();
-    pair p;
+    pair p = {0};
     char byte = 'x';
     size_t moved = 0;
     struct iovec part = {&byte, 1};
@@ -521,7 +521,7 @@ static void this_kernel_does_it(void **state) {
     uint8_t *bytes;
     int file = pattern(&bytes, PATTERN_BYTES);
     for (size_t i = 0; i < 2; i++) {
-        pair p;
+        pair p = {0};
         shake_hands(&p, context_with(true), versions[i]);
         assert_true(p.facts.kernel);
         send_text(&p, "hello");

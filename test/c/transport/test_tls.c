@@ -20,7 +20,7 @@
 #include "support/tls_pair.h"
 #include "tls/tls.h"
 
-static tls_identity identity, other, rsa, expired;
+static tls_identity identity, other, rsa, p384, expired;
 
 static void send_text(pair *p, const char *text) {
     size_t moved = 0;
@@ -37,7 +37,7 @@ static void expect(pair *p, const char *text) {
 
 static void bytes_go_and_come(void **state) {
     (void)state;
-    pair p;
+    pair p = {0};
     char bytes[16];
     size_t moved = 99;
     open_to(&p, tls_identity_context(&identity), "one.example");
@@ -99,7 +99,7 @@ static void sends_through_a_narrow_socket(pair *p, uint8_t *bytes, size_t size, 
 
 static void every_byte_leaves_once(void **state) {
     (void)state;
-    pair p;
+    pair p = {0};
     size_t size = 700000;
     int file;
     uint8_t *bytes = malloc(size);
@@ -120,7 +120,7 @@ static void every_byte_leaves_once(void **state) {
 
 static void a_file_that_ends_early_is_told(void **state) {
     (void)state;
-    pair p;
+    pair p = {0};
     int file;
     size_t moved;
     assert_status(NB_OK, nb_file_temporary("/tmp", &file));
@@ -137,7 +137,7 @@ static void a_file_that_ends_early_is_told(void **state) {
 
 static void the_client_ends_in_order(void **state) {
     (void)state;
-    pair p;
+    pair p = {0};
     char byte;
     size_t moved;
     open_to(&p, tls_identity_context(&identity), NULL);
@@ -156,7 +156,7 @@ static void the_client_ends_in_order(void **state) {
 /* Many clients send no close_notify. */
 static void the_client_ends_without_a_word(void **state) {
     (void)state;
-    pair p;
+    pair p = {0};
     char byte;
     size_t moved;
     open_to(&p, tls_identity_context(&identity), NULL);
@@ -170,7 +170,7 @@ static void the_client_ends_without_a_word(void **state) {
 
 static void our_end_is_told(void **state) {
     (void)state;
-    pair p;
+    pair p = {0};
     char byte;
     open_to(&p, tls_identity_context(&identity), NULL);
     assert_status(NB_OK, p.near.kind->finish(&p.near));
@@ -181,7 +181,7 @@ static void our_end_is_told(void **state) {
 
 static void our_end_waits_for_a_client_that_takes_nothing(void **state) {
     (void)state;
-    pair p;
+    pair p = {0};
     int small = 4096;
     char byte = 'x', got[64];
     struct iovec part = {&byte, 1};
@@ -206,7 +206,7 @@ static void our_end_waits_for_a_client_that_takes_nothing(void **state) {
 
 static void a_cut_connection_is_an_end(void **state) {
     (void)state;
-    pair p;
+    pair p = {0};
     char byte = 'x';
     size_t moved;
     struct iovec part = {&byte, 1};
@@ -244,7 +244,7 @@ static nb_status come_again(pair *p, nb_tls_context *context) {
 
 static void sessions_resume_also_after_a_new_key(void **state) {
     (void)state;
-    pair p;
+    pair p = {0};
     nb_tls_context *context = tls_identity_context(&identity);
     open_to(&p, context, "one.example");
     for (int i = 0; i < 4; i++) {
@@ -269,7 +269,7 @@ static void a_session_that_resumes_needs_no_heavy_step(void **state) {
                  {TLS1_3_VERSION, "P-384", 1},
                  {TLS1_3_VERSION, "P-521:P-256", 1}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        pair p;
+        pair p = {0};
         nb_tls_context *context = tls_identity_context(&rsa);
         open_pair(&p, context);
         tls_client_open(&p.client, p.far, "one.example");
@@ -282,6 +282,42 @@ static void a_session_that_resumes_needs_no_heavy_step(void **state) {
         assert_status(NB_OK, come_again(&p, context));
         assert_int_equal(NB_HANDSHAKE_resumed, p.facts.outcome);
         assert_int_equal(cases[i].heavy, p.heavy);
+        close_pair(&p);
+    }
+}
+
+/* Signatures with a key of P-256 take no longer than the key exchange, which the same step does. */
+static void a_quick_key_needs_no_heavy_step_where_quick_work_is_allowed(void **state) {
+    (void)state;
+    const struct {
+        const tls_identity *of;
+        nb_tls_effort effort;
+        int heavy;
+    } cases[] = {{&identity, NB_TLS_QUICK, 0}, {&identity, NB_TLS_WITHOUT_KEY, 1}, {&identity, NB_TLS_ALL, 0},
+                 {&rsa, NB_TLS_QUICK, 1},      {&p384, NB_TLS_QUICK, 1},           {&rsa, NB_TLS_ALL, 0}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        pair p = {.effort = cases[i].effort};
+        open_to(&p, tls_identity_context(cases[i].of), "one.example");
+        assert_int_equal(NB_HANDSHAKE_full, p.facts.outcome);
+        assert_int_equal(cases[i].heavy, p.heavy);
+        close_pair(&p);
+    }
+}
+
+/* Both kinds of key for one name: which one will sign is not known before. */
+static void a_slow_key_beside_a_quick_one_is_left_to_others(void **state) {
+    (void)state;
+    const tls_identity *orders[][2] = {{&identity, &rsa}, {&rsa, &identity}};
+    for (size_t i = 0; i < 2; i++) {
+        pair p = {.effort = NB_TLS_QUICK};
+        nb_tls_error error;
+        const tls_identity *second = orders[i][1];
+        nb_tls_context *context = tls_identity_context(orders[i][0]);
+        assert_status(NB_OK, nb_tls_context_add(context, second->names, second->count,
+                                                nb_slice_of(second->chain, strlen(second->chain)),
+                                                nb_slice_of(second->key, strlen(second->key)), &error));
+        open_to(&p, context, "one.example");
+        assert_int_equal(1, p.heavy);
         close_pair(&p);
     }
 }
@@ -309,7 +345,7 @@ static void a_session_does_not_resume_where_clients_are_asked_for_something_else
     nb_tls_context *others = verifying(NB_TLS_VERIFY_OPTIONAL, rsa.chain);
     nb_tls_context *required = verifying(NB_TLS_VERIFY_REQUIRED, other.chain);
     for (size_t i = 0; i < 2; i++) {
-        pair p;
+        pair p = {0};
         open_pair(&p, tls_identity_context(&identity));
         tls_client_open(&p.client, p.far, NULL);
         assert_int_equal(1, SSL_CTX_set_max_proto_version(p.client.context, versions[i]));
@@ -337,7 +373,7 @@ static void a_session_does_not_resume_where_clients_are_asked_for_something_else
 
 static void an_old_ticket_is_a_full_handshake(void **state) {
     (void)state;
-    pair p;
+    pair p = {0};
     open_to(&p, tls_identity_context(&identity), "one.example");
     take_ticket(&p);
     nb_tls_tickets_rotate();
@@ -363,7 +399,7 @@ static void the_name_chooses_the_certificate(void **state) {
 /* A client that knows RSA alone gets the RSA certificate of the same name. */
 static void two_kinds_of_keys_stand_side_by_side(void **state) {
     (void)state;
-    pair p;
+    pair p = {0};
     nb_tls_context *context = tls_identity_context(&identity);
     add(context, &rsa);
     open_pair(&p, context);
@@ -383,7 +419,7 @@ static void two_kinds_of_keys_stand_side_by_side(void **state) {
 
 static void protocols_are_agreed_upon(void **state) {
     (void)state;
-    pair p;
+    pair p = {0};
     open_pair(&p, tls_identity_context(&identity));
     tls_client_open(&p.client, p.far, NULL);
     assert_int_equal(0, SSL_set_alpn_protos(p.client.ssl, (const unsigned char *)"\x08http/1.1\x02h2", 12));
@@ -400,7 +436,7 @@ static void protocols_are_agreed_upon(void **state) {
 
 static void a_failure_says_why(void **state) {
     (void)state;
-    pair p;
+    pair p = {0};
     open_pair(&p, tls_identity_context(&identity));
     tls_client_open(&p.client, p.far, NULL);
     assert_int_equal(0, SSL_set_alpn_protos(p.client.ssl, (const unsigned char *)"\x02h9", 3));
@@ -427,7 +463,7 @@ static void a_failure_says_why(void **state) {
 
 /* Of a server that trusts `other` alone. */
 static nb_handshake_outcome fails_with(const tls_identity *shown) {
-    pair p;
+    pair p = {0};
     open_pair(&p, verifying(NB_TLS_VERIFY_OPTIONAL, other.chain));
     tls_client_open(&p.client, p.far, NULL);
     tls_client_show(&p.client, shown);
@@ -436,7 +472,7 @@ static nb_handshake_outcome fails_with(const tls_identity *shown) {
 
 static void a_clients_certificate_says_why(void **state) {
     (void)state;
-    pair p;
+    pair p = {0};
     assert_int_equal(NB_HANDSHAKE_client_unknown, fails_with(&identity));
     open_pair(&p, verifying(NB_TLS_VERIFY_REQUIRED, other.chain));
     tls_client_open(&p.client, p.far, NULL);
@@ -485,10 +521,10 @@ static nb_handshake_outcome fails_on(const char *bytes, size_t size, char *answe
     pair p = {0};
     open_pair(&p, tls_identity_context(&identity));
     assert_int_equal(size, write(p.far, bytes, size));
-    nb_status status = nb_transport_tls_handshake(&p.near, true, &p.facts);
+    nb_status status = nb_transport_tls_handshake(&p.near, NB_TLS_WITHOUT_KEY, &p.facts);
     if (status == NB_AGAIN) {
         shutdown(p.far, SHUT_WR);
-        status = nb_transport_tls_handshake(&p.near, true, &p.facts);
+        status = nb_transport_tls_handshake(&p.near, NB_TLS_WITHOUT_KEY, &p.facts);
     }
     assert_status(NB_SYSTEM, status);
     ssize_t got = read(p.far, answer, room - 1);
@@ -521,7 +557,7 @@ static void the_first_message_comes_in_pieces(void **state) {
         protocols[i] = 99;
     memcpy(protocols + sizeof protocols - 100, "\x08http/1.1\x5a", 10);
     for (size_t piece = 1; piece < 5000; piece = piece * 2 + 1) {
-        pair p;
+        pair p = {0};
         int ends[2];
         open_pair(&p, tls_identity_context(&identity));
         /* The client is at the other end of a second pair: what it sends is carried over. */
@@ -535,11 +571,11 @@ static void the_first_message_comes_in_pieces(void **state) {
         for (size_t at = 0; at < (size_t)size; at += piece) {
             size_t most = (size_t)size - at < piece ? (size_t)size - at : piece;
             assert_int_equal(most, write(p.far, hello + at, most));
-            status = nb_transport_tls_handshake(&p.near, true, &p.facts);
+            status = nb_transport_tls_handshake(&p.near, NB_TLS_WITHOUT_KEY, &p.facts);
             assert_status(NB_AGAIN, status);
             assert_int_equal(at + most == (size_t)size, p.facts.heavy);
         }
-        assert_status(NB_AGAIN, nb_transport_tls_handshake(&p.near, false, &p.facts));
+        assert_status(NB_AGAIN, nb_transport_tls_handshake(&p.near, NB_TLS_ALL, &p.facts));
         assert_true(read(p.far, hello, sizeof hello) > 500); /* the server's messages */
         tls_client_free(&p.client);
         p.near.kind->close(&p.near, 0);
@@ -628,6 +664,7 @@ static int prepare(void **state) {
     identity = tls_identity_make("one.example", TLS_KEY_EC);
     other = tls_identity_make("two.example *.two.example", TLS_KEY_EC);
     rsa = tls_identity_make("one.example", TLS_KEY_RSA);
+    p384 = tls_identity_make("one.example", TLS_KEY_P384);
     expired = tls_identity_make_until("old.example", TLS_KEY_EC, -60);
     return 0;
 }
@@ -637,6 +674,7 @@ static int finish(void **state) {
     tls_identity_free(&identity);
     tls_identity_free(&other);
     tls_identity_free(&rsa);
+    tls_identity_free(&p384);
     tls_identity_free(&expired);
     return nb_alloc_live() == 0 ? 0 : -1;
 }
@@ -653,6 +691,8 @@ int main(void) {
         cmocka_unit_test(a_cut_connection_is_an_end),
         cmocka_unit_test(sessions_resume_also_after_a_new_key),
         cmocka_unit_test(a_session_that_resumes_needs_no_heavy_step),
+        cmocka_unit_test(a_quick_key_needs_no_heavy_step_where_quick_work_is_allowed),
+        cmocka_unit_test(a_slow_key_beside_a_quick_one_is_left_to_others),
         cmocka_unit_test(a_session_does_not_resume_where_clients_are_asked_for_something_else),
         cmocka_unit_test(an_old_ticket_is_a_full_handshake),
         cmocka_unit_test(the_name_chooses_the_certificate),

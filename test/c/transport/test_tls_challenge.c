@@ -37,7 +37,7 @@ static void a_challenge_is_answered_by_its_certificate(void **state) {
     (void)state;
     const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
     for (int i = 0; i < 2; i++) {
-        pair p;
+        pair p = {0};
         char name[64] = "";
         ask(&p, with_challenge(NB_TLS_VERIFY_REQUIRED), "ONE.example", "\x0a" NB_TLS_CHALLENGE_PROTOCOL);
         SSL_set_max_proto_version(p.client.ssl, versions[i]);
@@ -51,7 +51,7 @@ static void a_challenge_is_answered_by_its_certificate(void **state) {
 
 static void a_challenge_changes_nothing_for_others(void **state) {
     (void)state;
-    pair p;
+    pair p = {0};
     nb_tls_context *context = with_challenge(NB_TLS_VERIFY_NONE);
     serves_as(context, "one.example", "one.example");
     serves_as(context, NULL, "one.example");

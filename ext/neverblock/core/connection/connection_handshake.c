@@ -2,7 +2,8 @@
  * connection_handshake.c - TLS handshakes of a loop's connections. Work with the server's key takes
  * a millisecond with some keys. So native threads do it, and the loop serves other connections
  * meanwhile. All else is the loop's, as a hand-over to a thread and back would cost as much. A
- * session that resumes needs no thread.
+ * session that resumes needs no thread. The first handshake of a turn needs none either where the
+ * key is quick; those that come with it go to the threads, and do not delay the loop.
  *
  * Way of one: nb_handshake_begin when the connection was accepted; nb_handshake_ready when the
  * socket has something, which takes a light step, and hands heavy work to a thread; the thread
@@ -31,7 +32,7 @@ static nb_handshake *of_job(nb_job *job) { return (nb_handshake *)(void *)((char
 
 static void run(nb_job *job) {
     nb_handshake *handshake = of_job(job);
-    handshake->status = nb_transport_tls_handshake(&handshake->connection->transport, false, &handshake->facts);
+    handshake->status = nb_transport_tls_handshake(&handshake->connection->transport, NB_TLS_ALL, &handshake->facts);
 }
 
 static void done(nb_job *job) {
@@ -95,7 +96,8 @@ static bool may_go_on(nb_handshake *handshake) {
 
 static void take_light_step(nb_handshake *handshake) {
     int64_t began_ns = nb_clock_monotonic_ns();
-    handshake->status = nb_transport_tls_handshake(&handshake->connection->transport, true, &handshake->facts);
+    nb_tls_effort effort = handshake->handshakes->spent_ns == 0 ? NB_TLS_QUICK : NB_TLS_WITHOUT_KEY;
+    handshake->status = nb_transport_tls_handshake(&handshake->connection->transport, effort, &handshake->facts);
     handshake->handshakes->spent_ns += nb_clock_monotonic_ns() - began_ns;
 }
 

@@ -113,12 +113,20 @@ bool nb_tls_context_kernel(const nb_tls_context *context);
 /* The same of this machine and this build. */
 bool nb_tls_kernel(void);
 
+/* What work a step of a handshake may do. A key exchange by a slow group (P-384, P-521) takes long,
+ * and so does work with a key of RSA (a millisecond) or of a slow curve. P-256 and Ed25519 are
+ * quick: a few tens of microseconds. */
+typedef enum nb_tls_effort {
+    NB_TLS_WITHOUT_KEY, /* nothing with the server's private key, and nothing that takes long */
+    NB_TLS_QUICK,       /* nothing that takes long */
+    NB_TLS_ALL,
+} nb_tls_effort;
+
 /* What a context keeps of a connection while its handshake goes on. */
 typedef struct nb_tls_opening {
-    /* A step stops before work that takes long: what needs the server's private key, and a key
-     * exchange by a slow group. SSL_get_error is SSL_ERROR_WANT_X509_LOOKUP or
+    /* A step stops before work that it may not do. SSL_get_error is SSL_ERROR_WANT_X509_LOOKUP or
      * SSL_ERROR_WANT_CLIENT_HELLO_CB then. Set before each step. */
-    bool light;
+    nb_tls_effort effort;
     bool challenge; /* the client asks for the certificate of a challenge */
 } nb_tls_opening;
 

@@ -154,6 +154,30 @@ static bool asks_for_challenge(SSL *ssl) {
            bytes == sizeof(challenge_offer) - 1 && memcmp(offer, challenge_offer, bytes) == 0;
 }
 
+/* --- work that takes long --- */
+
+/* SSL_CTX_get_app_data of one that has a key whose signatures take long. */
+static char slow_key[1];
+
+static bool note_slow_key(SSL_CTX *ssl) { return SSL_CTX_set_app_data(ssl, slow_key) == 1; }
+
+#if OPENSSL_VERSION_NUMBER >= 0x30000000L
+static bool is_p256(const EVP_PKEY *key) {
+    char name[32];
+    size_t size;
+    return EVP_PKEY_get_group_name(key, name, sizeof(name), &size) == 1 && strcmp(name, SN_X9_62_prime256v1) == 0;
+}
+#else
+static bool is_p256(EVP_PKEY *key) {
+    return EC_GROUP_get_curve_name(EC_KEY_get0_group(EVP_PKEY_get0_EC_KEY(key))) == NID_X9_62_prime256v1;
+}
+#endif
+
+static bool is_quick_key(EVP_PKEY *key) {
+    if (EVP_PKEY_base_id(key) == EVP_PKEY_ED25519) return true;
+    return EVP_PKEY_base_id(key) == EVP_PKEY_EC && is_p256(key);
+}
+
 /* Groups (RFC 8446 section 4.2.7) whose key exchange takes a few tens of microseconds. */
 static bool is_quick(unsigned group) {
     enum { SECP256R1 = 0x0017, X25519 = 0x001d, X25519MLKEM768 = 0x11ec };
@@ -175,16 +199,17 @@ static int look_at_hello(SSL *ssl, int *alert, void *argument) {
     const nb_tls_context *context = argument;
     nb_tls_opening *opening = SSL_get_app_data(ssl);
     (void)alert;
-    if (opening->light && !shares_are_quick(ssl)) return SSL_CLIENT_HELLO_RETRY;
+    if (opening->effort != NB_TLS_ALL && !shares_are_quick(ssl)) return SSL_CLIENT_HELLO_RETRY;
     opening->challenge = context->challenge_count > 0 && asks_for_challenge(ssl);
     return SSL_CLIENT_HELLO_SUCCESS;
 }
 
-/* Called before the private key is needed. A session that resumes does without. */
+/* Called before a private key is needed, of those of the SSL_CTX. A session that resumes does without. */
 static int allow_key(SSL *ssl, void *argument) {
     const nb_tls_opening *opening = SSL_get_app_data(ssl);
+    bool slow = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)) == slow_key;
     (void)argument;
-    return opening->light ? -1 : 1;
+    return opening->effort == NB_TLS_ALL || (opening->effort == NB_TLS_QUICK && !slow) ? 1 : -1;
 }
 
 /* False: there is no challenge for this name. An ACME server shows no certificate of its own. */
@@ -354,7 +379,7 @@ static nb_status use_key(SSL_CTX *ssl, nb_slice pem, nb_tls_error *error) {
     nb_status status = NB_OK;
     if (!mine) {
         status = fail(error, NB_TLS_FAULT_MISMATCH);
-    } else if (!SSL_CTX_use_PrivateKey(ssl, key)) {
+    } else if (!SSL_CTX_use_PrivateKey(ssl, key) || (!is_quick_key(key) && !note_slow_key(ssl))) {
         status = fail(error, NB_TLS_FAULT_KEY);
     }
     EVP_PKEY_free(key);

@@ -15,8 +15,8 @@ nb_status nb_transport_tls_init(nb_transport *transport, int fd, nb_tls_context 
     return NB_UNSUPPORTED;
 }
 
-nb_status nb_transport_tls_handshake(nb_transport *transport, bool light, nb_tls_facts *facts) {
-    (void)transport, (void)light, (void)facts;
+nb_status nb_transport_tls_handshake(nb_transport *transport, nb_tls_effort effort, nb_tls_facts *facts) {
+    (void)transport, (void)effort, (void)facts;
     return NB_UNSUPPORTED;
 }
 
@@ -66,8 +66,10 @@ typedef struct nb_tls_session {
     char *pending; /* owned; NULL: none */
     size_t pending_bytes;
     size_t ahead; /* the sender's: plain bytes that were sent and not reported as moved yet */
+    bool drained; /* the socket has nothing more to read in this call */
     bool heard;   /* the client has sent something */
     bool ended;   /* the socket has: the client sends nothing more */
+    bool said;    /* close_notify was sent: OpenSSL forgets it when the client's end is read */
     bool done;    /* the handshake is */
     bool broken;  /* nothing more may be sent, not even an alert */
     bool rekeyed; /* the client has asked for keys that the kernel cannot take */
@@ -91,10 +93,13 @@ static int follow(BIO *bio, nb_status status, size_t moved, int retry) {
 
 static int socket_read(BIO *bio, char *buffer, int bytes) {
     const nb_transport *transport = BIO_get_data(bio);
+    session *tls = transport->tls;
     size_t moved = 0;
     if (bytes <= 0) return 0;
-    nb_status status = nb_net_read(transport->fd, buffer, (size_t)bytes, &moved);
-    if (status == NB_OK) transport->tls->heard = true;
+    nb_status status = tls->drained ? NB_AGAIN : nb_net_read(transport->fd, buffer, (size_t)bytes, &moved);
+    if (status == NB_OK) tls->heard = true;
+    /* The poller tells of what comes later. */
+    if (status == NB_OK) tls->drained = moved < (size_t)bytes;
     return follow(bio, status, moved, BIO_FLAGS_READ);
 }
 
@@ -180,6 +185,7 @@ static void lock(nb_transport *transport) {
     pthread_mutex_lock(&transport->tls->lock);
     ERR_clear_error();
     transport->tls->socket_error = 0;
+    transport->tls->drained = false;
 }
 
 static void unlock(nb_transport *transport) { pthread_mutex_unlock(&transport->tls->lock); }
@@ -416,9 +422,10 @@ static nb_status say_end(nb_transport *transport) {
     session *tls = transport->tls;
     nb_status status = NB_OK;
     lock(transport);
-    if (tls->done && !tls->broken && !tls->pending) {
+    if (tls->done && !tls->broken && !tls->pending && !tls->said) {
         int result = SSL_shutdown(tls->ssl);
         if (result < 0 && SSL_get_error(tls->ssl, result) == SSL_ERROR_WANT_WRITE) status = NB_AGAIN;
+        tls->said = status == NB_OK;
     }
     ERR_clear_error();
     unlock(transport);
@@ -650,10 +657,10 @@ static nb_status take_step(nb_transport *transport, nb_tls_facts *facts) {
     return NB_SYSTEM;
 }
 
-nb_status nb_transport_tls_handshake(nb_transport *transport, bool light, nb_tls_facts *facts) {
+nb_status nb_transport_tls_handshake(nb_transport *transport, nb_tls_effort effort, nb_tls_facts *facts) {
     memset(facts, 0, sizeof(*facts));
     lock(transport);
-    transport->tls->opening.light = light;
+    transport->tls->opening.effort = effort;
     nb_status status = take_step(transport, facts);
     ERR_clear_error();
     unlock(transport);

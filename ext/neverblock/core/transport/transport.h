@@ -16,6 +16,7 @@
 
 #include "base/slice.h"
 #include "base/status.h"
+#include "tls/tls.h"
 
 typedef struct nb_transport nb_transport;
 struct nb_tls_context;
@@ -99,7 +100,7 @@ typedef struct nb_tls_agreement {
 typedef struct nb_tls_facts {
     nb_handshake_outcome outcome;
     bool heard;         /* the client has sent something */
-    bool heavy;         /* NB_AGAIN of a light step: what follows takes long, and needs no bytes */
+    bool heavy;         /* NB_AGAIN: what follows is more work than the step may do, and needs no bytes */
     bool wants_write;   /* NB_AGAIN: the handshake goes on when the socket is writable */
     bool kernel;        /* the kernel makes the records that are sent */
     uint16_t version;   /* as NB_TLS_1_2 */
@@ -116,10 +117,10 @@ nb_status nb_transport_tls_init(nb_transport *transport, int fd, struct nb_tls_c
  * NUL behind it; empty where it was not asked. Owned by the transport. */
 nb_slice nb_transport_tls_client(const nb_transport *transport);
 /* Takes the next step of the handshake. It does not wait, and computes for about a millisecond with
- * some keys. One that is `light` takes a quarter of that at most: it stops before heavier work,
- * which is the next step's. Any thread, one at a time. NB_OK: done. NB_AGAIN: when the client has
+ * some keys where it may do all work, else for a third of that at most: it stops before more, which
+ * is the next step's. Any thread, one at a time. NB_OK: done. NB_AGAIN: when the client has
  * sent more, or takes more, or facts->heavy. NB_SYSTEM: it has failed for facts->outcome, and the
  * client was told. */
-nb_status nb_transport_tls_handshake(nb_transport *transport, bool light, nb_tls_facts *facts);
+nb_status nb_transport_tls_handshake(nb_transport *transport, nb_tls_effort effort, nb_tls_facts *facts);
 
 #endif
