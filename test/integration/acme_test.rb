@@ -14,6 +14,8 @@ require_relative "../support/wire"
 require "neverblock/tls/identity"
 
 class AcmeTest < Minitest::Test
+  only_over :plain, "it opens its own addresses, with TLS and without"
+
   APP = 'run ->(env) { [200, {}, [env.values_at("rack.url_scheme", "PATH_INFO").join(" ")]] }'
   NAMES = %w[one.example www.one.example].freeze
   ISSUED = /acme: one\.example, www\.one\.example: certificate issued by Pebble Inter/.freeze

@@ -9,6 +9,7 @@ require "open3"
 require "socket"
 require "tmpdir"
 require "yaml"
+require_relative "../support/http_client"
 require_relative "../support/patience"
 require_relative "../support/server_process"
 
@@ -91,7 +92,7 @@ class DeployingTest < Minitest::Test
       assert_equal %w[bundle exec neverblock], words.first(3)
       words.map! { |word| word.sub("9293", "0") }
       ServerProcess.run(APP, options: words.drop(3)) do |server|
-        assert_equal "200", Net::HTTP.get_response(URI(server.url)).code
+        assert_equal "200", HTTPClient.get_response(URI(server.url)).code
       end
     end
   end
