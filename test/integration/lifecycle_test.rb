@@ -132,6 +132,7 @@ class LifecycleTest < Minitest::Test
   end
 
   def test_clients_that_wait_to_be_accepted_when_it_stops_are_served
+    only_over :plain, "a client waits for its handshake before it sends anything"
     ServerProcess.run(HELLO) do |server|
       assert_equal "hello /", get(server.url, "/")
       Process.kill("STOP", server.pid)
