@@ -166,6 +166,7 @@ module NeverBlock
       @async = async
       @learn_lanes = learn_lanes
       @routes = routes.map { |route| Catalog[:route].read(route) }.freeze
+      Route.check_lanes(@routes, own_lane_count)
       @compressed_types = compressed_types.dup.freeze
       @report = report && Catalog[:"sendfile.report"].read(report)
       @on_download = on_download.dup.freeze
@@ -222,6 +223,13 @@ module NeverBlock
     end
 
     private
+
+    # The same in development, so that a configuration holds in production too.
+    def own_lane_count
+      return 0 unless own_lanes
+
+      @learn_lanes && stall_ms.positive? ? 2 : 1
+    end
 
     def development?
       ENV.values_at("RACK_ENV", "RAILS_ENV").include?("development")

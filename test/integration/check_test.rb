@@ -125,6 +125,13 @@ class CheckTest < Minitest::Test
     assert_match(/\Aneverblock: .*neverblock\.rb:1: .*fibres.*\n\z/, err)
   end
 
+  def test_more_lanes_than_there_may_be_are_one_line_and_status_1
+    text = "31.times { |number| route \"/l\#{number}\", lane: :thread }\n"
+    out, err, status = check(HELLO, files: { "config/neverblock.rb" => text })
+    assert_equal ["", 1], [out, status]
+    assert_match(%r{\Aneverblock: route "/l30": at most 30 routes with lane: :thread .*\n\z}, err)
+  end
+
   def test_a_path_that_was_meant_for_the_probe_is_told_so
     out, err, status = check(HELLO, words: %w[--probe /reports])
     told = "neverblock: --probe takes its paths after an equals sign: --probe=/reports\n"

@@ -113,6 +113,9 @@ class WrongStartsTest < Minitest::Test
     "route \"/x\", at_once: 2\n" => ":1: route \"/x\" at_once: works only with lane: :thread",
     "route \"/x\", lane: :thread, queue: -1\n" =>
       ":1: route \"/x\" queue: must be a whole number from 0 to 1000000; got -1",
+    "31.times { |number| route \"/l\#{number}\", lane: :thread }\n" =>
+      "route \"/l30\": at most 30 routes with lane: :thread are allowed, as 2 more lanes are the " \
+      "server's own; replace some by a prefix with a star",
     "fibers 3\nroute \"x\", input: :whole\n" => ":2: route takes an absolute path",
     "route \"/x\", inptu: :whole\n" => ":1: route \"/x\": unknown word inptu; did you mean input?",
     "fibers (\n" => ": syntax error",
@@ -290,7 +293,7 @@ class WrongStartsTest < Minitest::Test
     assert_includes err, line
     assert_operator err.length, :<, 2_100
     if file
-      starts = /config\/neverblock\.rb:\d+: |the pidfile|spool_directory|cannot write the pidfile/
+      starts = /config\/neverblock\.rb:\d+: |the pidfile|spool_directory|route "|cannot write the/
       assert_match(/\Aneverblock: (#{starts}|cannot)/, err)
     end
     refute_match(/\.rb:\d+:in /, err)

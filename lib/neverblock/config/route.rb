@@ -15,6 +15,9 @@ module NeverBlock
       MAX = 256
       PATTERN_BYTES_MAX = 16_384
 
+      # The native engine's bound (core/base/limits.h): lanes of routes and of the server itself.
+      LANES_MAX = 32
+
       # Characters of a path in a request (RFC 3986 section 3.3), and a star at the end.
       PATTERN = %r{\A/[!-~&&[^?#*]]*\*?\z}.freeze
       FORMS = 'an absolute path such as "/uploads", or a prefix with a star such as "/x/*"'
@@ -63,6 +66,19 @@ module NeverBlock
 
         found = words.to_h { |word, value| read_word(word, value, name) }
         new(pattern, found).tap { |route| route.check(name) }
+      end
+
+      # @param routes [Array<Route>]
+      # @param own [Integer] lanes of the server itself
+      # @raise [ConfigError] when they have more lanes than there may be
+      def self.check_lanes(routes, own)
+        most = LANES_MAX - own
+        beyond = routes.select(&:lane)[most] or return
+
+        others = ", as #{own} more #{own == 1 ? "lane is" : "lanes are"} the server's own"
+        raise ConfigError, "route #{beyond.to_s.inspect}: at most #{most} routes with " \
+                           "lane: :thread are allowed#{others unless own.zero?}; " \
+                           "replace some by a prefix with a star"
       end
 
       def self.pattern?(value)

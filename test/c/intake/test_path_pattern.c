@@ -116,6 +116,10 @@ static void a_path_sent_without_encoding_is_meant_by_the_encoded_one(void **stat
 /* Written another way: every place tries every length. */
 static bool takes(const char *pattern, const char *path) {
     if (!*pattern) return !*path;
+    if (*pattern == '\3') {
+        size_t size = strcspn(path, "/");
+        return strcspn(path, "1") < size && takes(pattern + 1, path + size);
+    }
     if (*pattern != '\1' && *pattern != '\2') return *path == *pattern && takes(pattern + 1, path + 1);
     for (const char *end = path; *end && (*pattern == '\2' || (*end != '/' && *end != '.')); end++) {
         if (takes(pattern + 1, end + 1)) return true;
@@ -125,13 +129,13 @@ static bool takes(const char *pattern, const char *path) {
 
 static void many_made_patterns_take_what_trying_every_length_finds(void **state) {
     (void)state;
-    static const char of_patterns[] = "\1\2/a.", of_paths[] = "/a.b";
+    static const char of_patterns[] = "\1\2\3/a.", of_paths[] = "/a.1";
     unsigned seed = 1, found = 0;
     for (int i = 0; i < 200000; i++) {
         char pattern[9] = "/", path[13] = "/";
         size_t sizes[] = {1 + (seed = seed * 1103515245u + 12345u) / 65536u % 7, 1 + seed / 8u % 11};
         for (size_t j = 1; j < sizes[0]; j++)
-            pattern[j] = of_patterns[(seed = seed * 1103515245u + 12345u) / 65536u % 5];
+            pattern[j] = of_patterns[(seed = seed * 1103515245u + 12345u) / 65536u % 6];
         for (size_t j = 1; j < sizes[1]; j++)
             path[j] = of_paths[(seed = seed * 1103515245u + 12345u) / 65536u % 4];
         assert_int_equal(takes(pattern, path), matches(pattern, path));
@@ -140,7 +144,48 @@ static void many_made_patterns_take_what_trying_every_length_finds(void **state)
     assert_true(found > 1000);
 }
 
+/* A pattern, and what a path that it does not match repeats before it ends. */
+typedef struct costly {
+    const char *pattern, *begin, *repeated, *end;
+} costly;
+
+static const costly costlies[] = {
+    {"/\2-\1", "/", "-", "."},
+    {"/\2\1", "/", "a", "."},
+    {"/\2-\1.\1.\1x", "/", "-a.", "b"},
+    {"/\2-\1-\1x", "/", "-", "."},
+    {"/\2a\1/\2-\1x", "/aa/", "-", "."},
+    {"/\2a\2a\2-\1-\1", "/", "a-", "."},
+    {"/\2.\2.\2/\1.\1", "/", "a/.", "a"},
+    {"/\2\3x", "/", "1", "/"},
+    {"/\2-\3x", "/", "-", "1"},
+    {"/\1\3x", "/", "1", "1"},
+    {"/\1\3/\3x", "/", "a", "1/1"},
+    {"/\2-\1\3/\1x", "/", "-a.", "-a1/b"},
+    {"/\2-\1\3/\1/\3x", "/", "-a1/", "b"},
+    {"/\2%C3\1", "/", "\xc3", "."},
+};
+
+/* With work that grows with the square of its size, each of these paths takes hours. */
+static void long_paths_are_searched_once(void **state) {
+    (void)state;
+    enum { BYTES = 4 << 20 };
+    for (size_t i = 0; i < sizeof costlies / sizeof *costlies; i++) {
+        const costly *c = &costlies[i];
+        size_t size = strlen(c->begin), repeated = strlen(c->repeated);
+        char *path = malloc(BYTES);
+        memcpy(path, c->begin, size);
+        for (; size + repeated + strlen(c->end) <= BYTES; size += repeated)
+            memcpy(path + size, c->repeated, repeated);
+        memcpy(path + size, c->end, strlen(c->end));
+        size += strlen(c->end);
+        assert_false(nb_path_pattern_matches(text(c->pattern), nb_slice_of(path, size)));
+        free(path);
+    }
+}
+
 int main(void) {
+    nb_test_alarm(300);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_has_no_place_takes_itself_alone),
         cmocka_unit_test(a_part_is_a_byte_or_more_without_slash_and_dot),
@@ -150,6 +195,7 @@ int main(void) {
         cmocka_unit_test(a_path_sent_without_encoding_is_meant_by_the_encoded_one),
         cmocka_unit_test(patterns_are_paths_with_places_and_shown_with_signs),
         cmocka_unit_test(many_made_patterns_take_what_trying_every_length_finds),
+        cmocka_unit_test(long_paths_are_searched_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

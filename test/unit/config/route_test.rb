@@ -126,6 +126,32 @@ class RouteTest < Minitest::Test
     assert_raises(NeverBlock::ConfigError) { line.check_after([], long, "route") }
   end
 
+  def lanes(count)
+    Array.new(count) { |number| Route.read("/#{number}", { lane: :thread }) }
+  end
+
+  def test_there_are_no_more_lanes_than_the_engine_has_room_for_with_the_servers_own
+    {
+      {} => [30, ", as 2 more lanes are the server's own"],
+      { learn_lanes: false } => [31, ", as 1 more lane is the server's own"],
+      { stall_ms: 0 } => [31, ", as 1 more lane is the server's own"],
+      { own_lanes: false } => [32, ""]
+    }.each do |settings, (most, others)|
+      fibers = Route.read("/other", { lane: :fibers })
+      NeverBlock::Config.new(routes: [fibers, *lanes(most)], **settings)
+      error = assert_raises(NeverBlock::ConfigError) do
+        NeverBlock::Config.new(routes: [fibers, *lanes(most + 1)], **settings)
+      end
+      assert_equal "route \"/#{most}\": at most #{most} routes with lane: :thread are " \
+                   "allowed#{others}; replace some by a prefix with a star", error.message
+    end
+  end
+
+  def test_the_bound_of_lanes_is_the_engines
+    limits = File.read(File.expand_path("../../../ext/neverblock/core/base/limits.h", __dir__))
+    assert_equal Route::LANES_MAX, limits[/^#define NB_LANES_MAX (\d+)u$/, 1].to_i
+  end
+
   def test_a_configuration_holds_its_routes
     config = NeverBlock::Config.new(
       routes: [["/x", { input: :whole }], Route.read("/y/*", { input: :whole })]

@@ -190,9 +190,10 @@ void nb_connection_follow(nb_connections *connections, nb_connection *connection
 void nb_connection_mark_dirty(nb_connections *connections, nb_connection *connection);
 /* The client leaves much unread of what was sent: nothing more should be read from it. */
 bool nb_connection_answers_pile_up(const nb_connection *connection);
-/* How many of `most` bytes of a file the rates allow now: `rate` of whoever has *paid_until_ns
- * (send/pace.h; 0: none), and the rate of the client's address. They are paid for before they are
- * sent, so that no other connection of the address uses the same bytes. */
+/* How many of the `most` (> 0) bytes that are left of a file the rates allow now: `rate` of whoever
+ * has *paid_until_ns (send/pace.h; 0: none), and the rate of the client's address. They are paid
+ * for before they are sent, so that no other connection of the address uses the same bytes.
+ * UINT64_MAX: no rate holds. */
 uint64_t nb_connection_reserve(nb_connections *connections, nb_connection *connection, int64_t *paid_until_ns,
                                uint64_t rate, uint64_t most);
 /* Tells the writer of the exchange to go on if it waits, and `owed` bytes are few enough of the

@@ -77,21 +77,23 @@ static uint64_t rate_of(const nb_connections *connections, const nb_connection *
 uint64_t nb_connection_reserve(nb_connections *connections, nb_connection *connection, int64_t *paid_until_ns,
                                uint64_t rate, uint64_t most) {
     int64_t now_ns = connections->time->now_ns;
-    uint64_t bytes = nb_pace_allows(*paid_until_ns, rate, now_ns);
-    if (bytes > most) bytes = most;
+    uint64_t bytes = nb_pace_allows(*paid_until_ns, rate, most, now_ns);
     if (bytes > 0 && connections->address_paces) {
         if (!connection->address_key) connection->address_key = nb_address_pace_key(connection->peer.address);
-        bytes = nb_address_pace_reserve(connections->address_paces, connection->address_key, bytes, now_ns);
+        uint64_t key = connection->address_key;
+        if (key) bytes = nb_address_pace_reserve(connections->address_paces, key, bytes < most ? bytes : most, now_ns);
     }
     if (bytes < UINT64_MAX) *paid_until_ns = nb_pace_take(*paid_until_ns, rate, bytes, now_ns);
     return bytes;
 }
 
-/* Bytes of files that the rates allow now. */
+/* Bytes that the rates allow now; UINT64_MAX: no rate holds. */
 static uint64_t reserve(nb_connections *connections, nb_connection *connection) {
     if (connection->protocol->paces) return UINT64_MAX;
+    /* Where all is sent, a last step ends the sending. */
+    uint64_t left = connection->sending->left ? connection->sending->left : 1;
     uint64_t bytes = nb_connection_reserve(connections, connection, &connection->paid_until_ns,
-                                           rate_of(connections, connection), UINT64_MAX);
+                                           rate_of(connections, connection), left);
     connection->sending->paced = bytes < UINT64_MAX;
     if (connection->sending->paced) connection->sending->paid = bytes;
     return bytes;

@@ -54,52 +54,89 @@ static size_t end_with_digits(nb_slice path, size_t at) {
 
 static bool in_part(nb_slice path, size_t at) { return at < path.size && path.data[at] != '/' && path.data[at] != '.'; }
 
-/* The last placeholder of each kind that could still take more: where it ends in the path, and what
-   follows it in the pattern. */
-typedef struct open_place {
-    size_t end, next;
-} open_place;
+/*
+ * Matching takes the first text that fits, and goes back where what follows does not.
+ *
+ * Behind a NB_PATTERN_REST it never goes back before it: the earliest end leaves the most. Behind a
+ * NB_PATTERN_PART it lets the last one take more. A text between two places has a fixed number of
+ * slashes and points, so of all starts within one run without them a part begins in the same run:
+ * the earliest reaches what any later one does. Of all starts within one segment a
+ * NB_PATTERN_DIGITS ends at the same slash. A search that has come so far and failed therefore goes
+ * on behind that run or segment.
+ */
+typedef struct search {
+    size_t in, at;               /* the next item of the pattern, the next byte of the path */
+    size_t part_in, part_at;     /* behind the last part; NOWHERE: none can take more */
+    size_t rest_in, rest_at;     /* behind the last rest; NOWHERE: there is none */
+    bool part_seen, digits_seen; /* behind the last rest */
+} search;
 
-/* Matches one item of the pattern at `in` with the path at `at`, and moves both behind it. */
-static bool step(nb_slice pattern, nb_slice path, size_t *in, size_t *at, open_place *part, open_place *rest) {
-    char byte = pattern.data[*in];
-    size_t end = *at + 1, taken = 1;
+static void take_rest(search *s) {
+    s->rest_at = s->at;
+    s->rest_in = s->in;
+    s->part_at = NOWHERE;
+    s->part_seen = s->digits_seen = false;
+}
+
+/* Matches one item of the pattern with the path, and moves behind both. */
+static bool step(nb_slice pattern, nb_slice path, search *s) {
+    char byte = pattern.data[s->in];
     if (byte == NB_PATTERN_DIGITS) {
-        end = end_with_digits(path, *at);
-        if (end == *at) return false;
-    } else if (byte == NB_PATTERN_PART) {
-        if (!in_part(path, *at)) return false;
-        *part = (open_place){end, *in + 1};
-    } else if (byte == NB_PATTERN_REST) {
-        if (*at == path.size) return false;
-        *rest = (open_place){end, *in + 1};
-        /* What comes before this one is as short as it can be, which leaves the most. */
-        part->end = NOWHERE;
-    } else if (*at == path.size) {
-        return false;
-    } else {
-        taken = nb_path_byte_is(path.data[*at], pattern.data + *in, pattern.size - *in);
-        if (taken == 0) return false;
+        size_t end = end_with_digits(path, s->at);
+        s->part_at = NOWHERE; /* more of it leaves fewer digits, and the same end */
+        s->digits_seen = true;
+        if (end == s->at) return false;
+        s->at = end;
+        s->in++;
+        return true;
     }
-    *at = end;
-    *in += taken;
-    return true;
+    if (s->at == path.size) return false;
+    if (byte == NB_PATTERN_PART) {
+        if (!in_part(path, s->at)) return false;
+        s->part_at = ++s->at;
+        s->part_in = ++s->in;
+        s->part_seen = true;
+        return true;
+    }
+    if (byte == NB_PATTERN_REST) {
+        s->at++;
+        s->in++;
+        take_rest(s);
+        return true;
+    }
+    size_t taken = nb_path_byte_is(path.data[s->at], pattern.data + s->in, pattern.size - s->in);
+    s->at++;
+    s->in += taken;
+    return taken > 0;
+}
+
+/* Where the last rest ends next; NOWHERE: nowhere. */
+static size_t next_rest(nb_slice path, const search *s) {
+    size_t at = s->rest_at;
+    if (at == NOWHERE) return NOWHERE;
+    if (s->digits_seen) {
+        while (at < path.size && path.data[at] != '/')
+            at++;
+    } else if (s->part_seen) {
+        while (in_part(path, at))
+            at++;
+    }
+    return at < path.size ? at + 1 : NOWHERE;
 }
 
 bool nb_path_pattern_matches(nb_slice pattern, nb_slice path) {
-    size_t in = 0, at = 0;
-    open_place part = {NOWHERE, 0}, rest = {NOWHERE, 0};
-    while (in < pattern.size || at < path.size) {
-        if (in < pattern.size && step(pattern, path, &in, &at, &part, &rest)) continue;
-        if (part.end != NOWHERE && in_part(path, part.end)) {
-            at = ++part.end;
-            in = part.next;
+    search s = {.part_at = NOWHERE, .rest_at = NOWHERE};
+    while (s.in < pattern.size || s.at < path.size) {
+        if (s.in < pattern.size && step(pattern, path, &s)) continue;
+        if (s.part_at != NOWHERE && in_part(path, s.part_at)) {
+            s.at = ++s.part_at;
+            s.in = s.part_in;
             continue;
         }
-        if (rest.end == NOWHERE || rest.end == path.size) return false;
-        at = ++rest.end;
-        in = rest.next;
-        part.end = NOWHERE;
+        s.at = next_rest(path, &s);
+        if (s.at == NOWHERE) return false;
+        s.in = s.rest_in;
+        take_rest(&s);
     }
     return true;
 }

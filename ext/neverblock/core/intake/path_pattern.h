@@ -21,8 +21,8 @@
 
 /* True: a slash first, then only placeholders and bytes that a request's path may have. */
 bool nb_path_pattern_is(nb_slice pattern);
-/* True: the pattern matches the path, given as it was sent, without its query. Time: at most the
-   product of both sizes for each NB_PATTERN_REST. */
+/* True: the pattern matches the path, given as it was sent, without its query. Time: at
+   most the product of both sizes. */
 bool nb_path_pattern_matches(nb_slice pattern, nb_slice path);
 /* Writes the pattern of all paths that differ from this one only in segments with digits. Returns
    its size; 0: `room` is too small. */

@@ -100,7 +100,9 @@ static uint64_t pace(nb_http2_stream *stream, uint64_t size) {
     if (queue->files == 0) return size;
     uint64_t rate = nb_send_queue_sent_by(queue).rate;
     if (rate == 0) rate = connections->settings.send_rate;
-    return nb_connection_reserve(connections, stream->session->connection, &stream->paid_until_ns, rate, size);
+    uint64_t allowed = nb_connection_reserve(connections, stream->session->connection, &stream->paid_until_ns, rate,
+                                             size);
+    return allowed < size ? allowed : size;
 }
 
 static ssize_t defer(nb_http2_stream *stream, bool paced) {

@@ -10,11 +10,14 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
-uint64_t nb_pace_allows(int64_t paid_until_ns, uint64_t rate, int64_t now_ns) {
+uint64_t nb_pace_allows(int64_t paid_until_ns, uint64_t rate, uint64_t most, int64_t now_ns) {
     if (rate == 0 || rate > NB_PACE_RATE_MAX) return UINT64_MAX;
     if (paid_until_ns < now_ns) paid_until_ns = now_ns; /* unused bytes of the past are lost */
-    int64_t free_ns = now_ns + NB_PACE_TICK_NS - paid_until_ns;
-    return free_ns > 0 ? rate * (uint64_t)free_ns / NS_PER_S : 0;
+    int64_t free_ns = now_ns + NB_PACE_BURST_NS - paid_until_ns;
+    uint64_t bytes = free_ns > 0 ? rate * (uint64_t)free_ns / NS_PER_S : 0;
+    if (bytes >= most) return most;
+    if (free_ns < NB_PACE_LEAST_NS) return 0;
+    return bytes ? bytes : 1;
 }
 
 int64_t nb_pace_take(int64_t paid_until_ns, uint64_t rate, uint64_t bytes, int64_t now_ns) {
@@ -75,8 +78,8 @@ uint64_t nb_address_pace_reserve(nb_address_paces *paces, uint64_t key, uint64_t
     if (!paces || key == 0) return most;
     pthread_mutex_lock(&paces->lock);
     nb_address_pace *pace = find(paces, key, now_ns);
-    uint64_t allowed = nb_pace_allows(pace->paid_until_ns, paces->rate, now_ns);
-    if (allowed > most) allowed = most;
+    uint64_t allowed = nb_pace_allows(pace->paid_until_ns, paces->rate, most, now_ns);
+    if (allowed > most) allowed = most; /* no limit */
     pace->paid_until_ns = nb_pace_take(pace->paid_until_ns, paces->rate, allowed, now_ns);
     pthread_mutex_unlock(&paces->lock);
     return allowed;
