@@ -1,6 +1,6 @@
 /*
  * tls_pair.h - the TLS transport and a client of OpenSSL's, over a pair of sockets that do not
- * block. For test_tls.c and test_tls_challenge.c, each of which uses all of it.
+ * block. For the tests of tls.c, each of which uses all of it.
  */
 #ifndef NB_TEST_TLS_PAIR_H
 #define NB_TEST_TLS_PAIR_H
@@ -21,7 +21,7 @@ typedef struct pair {
     int far;
     nb_tls_facts facts;
     nb_tls_effort effort; /* of each step, at first */
-    int heavy; /* steps that were left to others */
+    int heavy;            /* steps that were left to others */
 } pair;
 
 static void open_pair(pair *p, nb_tls_context *context) {
@@ -41,7 +41,8 @@ static nb_status shake(pair *p) {
     p->facts.heavy = false;
     for (int i = 0; i < 100 && (status == NB_AGAIN || (status == NB_OK && !client_done)); i++) {
         client_done = tls_client_step(&p->client);
-        if (status == NB_AGAIN) status = nb_transport_tls_handshake(&p->near, p->facts.heavy ? NB_TLS_ALL : p->effort, &p->facts);
+        if (status == NB_AGAIN)
+            status = nb_transport_tls_handshake(&p->near, p->facts.heavy ? NB_TLS_ALL : p->effort, &p->facts);
         if (p->facts.heavy) p->heavy++;
     }
     return status;

@@ -20,7 +20,7 @@
 #include "support/tls_pair.h"
 #include "tls/tls.h"
 
-static tls_identity identity, other, rsa, p384, expired;
+static tls_identity identity, other, rsa, expired;
 
 static void send_text(pair *p, const char *text) {
     size_t moved = 0;
@@ -282,42 +282,6 @@ static void a_session_that_resumes_needs_no_heavy_step(void **state) {
         assert_status(NB_OK, come_again(&p, context));
         assert_int_equal(NB_HANDSHAKE_resumed, p.facts.outcome);
         assert_int_equal(cases[i].heavy, p.heavy);
-        close_pair(&p);
-    }
-}
-
-/* Signatures with a key of P-256 take no longer than the key exchange, which the same step does. */
-static void a_quick_key_needs_no_heavy_step_where_quick_work_is_allowed(void **state) {
-    (void)state;
-    const struct {
-        const tls_identity *of;
-        nb_tls_effort effort;
-        int heavy;
-    } cases[] = {{&identity, NB_TLS_QUICK, 0}, {&identity, NB_TLS_WITHOUT_KEY, 1}, {&identity, NB_TLS_ALL, 0},
-                 {&rsa, NB_TLS_QUICK, 1},      {&p384, NB_TLS_QUICK, 1},           {&rsa, NB_TLS_ALL, 0}};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        pair p = {.effort = cases[i].effort};
-        open_to(&p, tls_identity_context(cases[i].of), "one.example");
-        assert_int_equal(NB_HANDSHAKE_full, p.facts.outcome);
-        assert_int_equal(cases[i].heavy, p.heavy);
-        close_pair(&p);
-    }
-}
-
-/* Both kinds of key for one name: which one will sign is not known before. */
-static void a_slow_key_beside_a_quick_one_is_left_to_others(void **state) {
-    (void)state;
-    const tls_identity *orders[][2] = {{&identity, &rsa}, {&rsa, &identity}};
-    for (size_t i = 0; i < 2; i++) {
-        pair p = {.effort = NB_TLS_QUICK};
-        nb_tls_error error;
-        const tls_identity *second = orders[i][1];
-        nb_tls_context *context = tls_identity_context(orders[i][0]);
-        assert_status(NB_OK, nb_tls_context_add(context, second->names, second->count,
-                                                nb_slice_of(second->chain, strlen(second->chain)),
-                                                nb_slice_of(second->key, strlen(second->key)), &error));
-        open_to(&p, context, "one.example");
-        assert_int_equal(1, p.heavy);
         close_pair(&p);
     }
 }
@@ -664,7 +628,6 @@ static int prepare(void **state) {
     identity = tls_identity_make("one.example", TLS_KEY_EC);
     other = tls_identity_make("two.example *.two.example", TLS_KEY_EC);
     rsa = tls_identity_make("one.example", TLS_KEY_RSA);
-    p384 = tls_identity_make("one.example", TLS_KEY_P384);
     expired = tls_identity_make_until("old.example", TLS_KEY_EC, -60);
     return 0;
 }
@@ -674,7 +637,6 @@ static int finish(void **state) {
     tls_identity_free(&identity);
     tls_identity_free(&other);
     tls_identity_free(&rsa);
-    tls_identity_free(&p384);
     tls_identity_free(&expired);
     return nb_alloc_live() == 0 ? 0 : -1;
 }
@@ -691,8 +653,6 @@ int main(void) {
         cmocka_unit_test(a_cut_connection_is_an_end),
         cmocka_unit_test(sessions_resume_also_after_a_new_key),
         cmocka_unit_test(a_session_that_resumes_needs_no_heavy_step),
-        cmocka_unit_test(a_quick_key_needs_no_heavy_step_where_quick_work_is_allowed),
-        cmocka_unit_test(a_slow_key_beside_a_quick_one_is_left_to_others),
         cmocka_unit_test(a_session_does_not_resume_where_clients_are_asked_for_something_else),
         cmocka_unit_test(an_old_ticket_is_a_full_handshake),
         cmocka_unit_test(the_name_chooses_the_certificate),

@@ -204,7 +204,7 @@ static int look_at_hello(SSL *ssl, int *alert, void *argument) {
     return SSL_CLIENT_HELLO_SUCCESS;
 }
 
-/* Called before a private key is needed, of those of the SSL_CTX. A session that resumes does without. */
+/* Called before a key of the SSL_CTX is needed. A session that resumes does without. */
 static int allow_key(SSL *ssl, void *argument) {
     const nb_tls_opening *opening = SSL_get_app_data(ssl);
     bool slow = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)) == slow_key;

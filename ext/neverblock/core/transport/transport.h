@@ -100,7 +100,7 @@ typedef struct nb_tls_agreement {
 typedef struct nb_tls_facts {
     nb_handshake_outcome outcome;
     bool heard;         /* the client has sent something */
-    bool heavy;         /* NB_AGAIN: what follows is more work than the step may do, and needs no bytes */
+    bool heavy;         /* NB_AGAIN: what follows is more work than a step may do */
     bool wants_write;   /* NB_AGAIN: the handshake goes on when the socket is writable */
     bool kernel;        /* the kernel makes the records that are sent */
     uint16_t version;   /* as NB_TLS_1_2 */
