@@ -34,12 +34,8 @@ static void a_slow_key_beside_a_quick_one_is_left_to_others(void **state) {
     const tls_identity *orders[][2] = {{&identity, &rsa}, {&rsa, &identity}};
     for (size_t i = 0; i < 2; i++) {
         pair p = {.effort = NB_TLS_QUICK};
-        nb_tls_error error;
-        const tls_identity *second = orders[i][1];
         nb_tls_context *context = tls_identity_context(orders[i][0]);
-        assert_status(NB_OK, nb_tls_context_add(context, second->names, second->count,
-                                                nb_slice_of(second->chain, strlen(second->chain)),
-                                                nb_slice_of(second->key, strlen(second->key)), &error));
+        add(context, orders[i][1]);
         open_to(&p, context, "one.example");
         assert_int_equal(1, p.heavy);
         close_pair(&p);
