@@ -579,13 +579,14 @@ static uint64_t class_of(const nb_request_message *message) {
     return nb_request_class_of(slice_of(message, message->method_text), slice_of(message, message->path));
 }
 
-/* True: every executor holds the class. False while a spare is being called, as that may take
-   it. */
+/* True: every executor holds the class, but spares that are handed nothing for now. False while a
+   spare is being called, as that may take it. */
 static bool is_held_by_all(const nb_dispatch *dispatch, uint64_t request_class) {
     bool held = false;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         const nb_dispatch_channel *channel = &dispatch->channels[i];
-        if (!channel->channel || !accepts(channel) || channel->helped != NB_CHANNEL_NONE) continue;
+        if (!channel->channel || !accepts(channel)) continue;
+        if (channel->helped != NB_CHANNEL_NONE && nb_dispatch_is_paused(dispatch, channel)) continue;
         if (!holds(channel, request_class)) return false;
         held = true;
     }
