@@ -82,7 +82,8 @@ static uint16_t count_channels(const nb_dispatch *dispatch, bool spares) {
 }
 
 uint16_t nb_dispatch_free_places(const nb_dispatch *dispatch) {
-    return (uint16_t)(NB_PLACES_MAX - count_channels(dispatch, false));
+    uint16_t places = dispatch->lane ? NB_CHANNELS_MAX : NB_PLACES_MAX;
+    return (uint16_t)(places - count_channels(dispatch, false));
 }
 
 static nb_dispatch_channel *add(nb_dispatch *dispatch, nb_channel *channel) {
