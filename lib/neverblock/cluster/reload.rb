@@ -8,8 +8,8 @@ module NeverBlock
   module Cluster
     class Reload
       OLD_GOES_ON = "nothing has changed, the old version still serves"
-      NO_PLACE = "there is no place for a new worker beside those that serve and those that still " \
-                 "finish their requests"
+      NO_PLACE = "there is no place for a new worker beside those that serve and those that " \
+                 "still finish their requests"
 
       # @return [MoldHandle, nil]
       attr_reader :mold
@@ -98,7 +98,8 @@ module NeverBlock
                   "s; #{counted(old, "old one finishes", "old ones finish")} running requests"
         return message if waiting.zero?
 
-        "#{message}; #{counted(waiting, "new one waits", "new ones wait")} until old ones have ended"
+        "#{message}; #{counted(waiting, "new one waits", "new ones wait")} until old ones " \
+          "have ended"
       end
 
       def counted(number, one, many)

@@ -3,9 +3,10 @@
 # The set of workers, and the number there should be. It decides which workers to start, to drain
 # and to replace, and does nothing itself.
 #
-# States of a worker: starting -> ready (waits for the others of a reload, or for a place) -> serving
-# -> retiring (draining: no further requests). `leaving` marks a serving worker that drains once its
-# successor serves. Numbers are 0 up to the target; during a replacement two workers have the same number.
+# States of a worker: starting -> ready (waits for the others of a reload, or for a place) ->
+# serving -> retiring (draining: no further requests). `leaving` marks a serving worker that drains
+# once its successor serves. Numbers are 0 up to the target; during a replacement two workers have
+# the same number.
 
 module NeverBlock
   module Cluster

@@ -74,8 +74,8 @@ module NeverBlock
         raise
       end
 
-      # @return [Integer] how many processes have places for their threads of each lane, with as many
-      #   again in a reload
+      # @return [Integer] how many processes have places for their threads of each lane, with as
+      #   many again in a reload
       def processes_max
         THREADS_MAX / @lanes.tally.values.max.to_i.clamp(1, THREADS_MAX)
       end

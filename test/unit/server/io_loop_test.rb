@@ -3,7 +3,8 @@
 require_relative "../../support/fake_native"
 require "neverblock/server"
 
-# The threads of lanes: as many as the routes say where that many fit, with as many again in a reload.
+# The threads of lanes: as many as the routes say where that many fit, with as many again in a
+# reload.
 class IoLoopTest < Minitest::Test
   def test_a_lane_has_the_threads_of_its_route_where_all_fit
     assert_equal 64, threads(workers: 4, at_once: 64)

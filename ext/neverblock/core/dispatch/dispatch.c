@@ -322,10 +322,22 @@ bool nb_dispatch_has_room(const nb_dispatch *dispatch) {
     return room > nb_dispatch_waiting(dispatch);
 }
 
+/* Threads of a lane that ask for a request, or will as soon as they are done with the last: a client
+   that has its answer may be quicker than the thread that gave it. */
+static uint64_t free_threads(const nb_dispatch *lane) {
+    uint64_t count = 0;
+    for (uint16_t i = 0; i < lane->count; i++) {
+        const nb_dispatch_channel *channel = &lane->channels[i];
+        if (!channel->channel || !accepts(channel)) continue;
+        if (credit_left(channel) || nb_link_has_answered(channel->channel->link)) count++;
+    }
+    return count;
+}
+
 static bool full(const nb_dispatch *dispatch) {
     uint32_t waiting = nb_dispatch_waiting(dispatch);
     if (waiting < dispatch->waiting_max) return false;
-    return dispatch->lane > 0 || waiting - dispatch->waiting_max >= free_fibers(dispatch);
+    return waiting - dispatch->waiting_max >= (dispatch->lane ? free_threads(dispatch) : free_fibers(dispatch));
 }
 
 static bool refuses(const nb_dispatch *dispatch) {
