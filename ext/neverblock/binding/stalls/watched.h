@@ -64,7 +64,7 @@ struct nb_watched {
     _Atomic int64_t call_burst;
     int64_t answered_burst;
     int64_t answered_ran_ns; /* when it was looked where its thread is */
-    nb_stall stall; /* the answer */
+    nb_stall stall;          /* the answer */
 
     /* what the answer is compared with; noted with the GVL */
     _Atomic bool compare;           /* it is to be noted */
