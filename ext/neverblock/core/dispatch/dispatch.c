@@ -322,8 +322,8 @@ bool nb_dispatch_has_room(const nb_dispatch *dispatch) {
     return room > nb_dispatch_waiting(dispatch);
 }
 
-/* Threads of a lane that ask for a request, or will as soon as they are done with the last: a client
-   that has its answer may be quicker than the thread that gave it. */
+/* Threads of a lane that ask for a request, or will as soon as they are done with the last: a
+   client that has its answer may be quicker than the thread that gave it. */
 static uint64_t free_threads(const nb_dispatch *lane) {
     uint64_t count = 0;
     for (uint16_t i = 0; i < lane->count; i++) {

@@ -55,8 +55,8 @@ static nb_stall_next await(nb_stall_watch *watch, const nb_stall_sight *sight) {
     return act(NB_STALL_SIGNAL, again_ns);
 }
 
-/* There is an answer. Ruby code that delays nobody, and the thread of a lane that was in a call, may
-   since have come to a call that cannot be left: then the executor is asked again. */
+/* There is an answer. Ruby code that delays nobody, and the thread of a lane that was in a call,
+   may since have come to a call that cannot be left: then the executor is asked again. */
 static nb_stall_next judge(nb_stall_watch *watch, const nb_stall_sight *sight) {
     int64_t due_ns = watch->burst_began_ns + watch->stall_ns;
     if (sight->yields) {
