@@ -97,6 +97,15 @@ class SparesTest < Minitest::Test
     assert_equal %w[nb-executor-0 nb-spare-0], [first.value, second.value]
   end
 
+  def test_a_class_that_the_executor_holds_back_goes_to_its_spare
+    start
+    assert_equal "nb-executor-0", ask("/close/1")
+    held = hold
+    assert_equal ["nb-spare-0"] * 16, ask_at_once("/class/2", 16)
+    @release << true
+    assert_equal "nb-executor-0", held.value
+  end
+
   def test_an_end_waits_for_what_a_spare_runs
     start
     hold
@@ -125,6 +134,7 @@ class SparesTest < Minitest::Test
   def app(user)
     lambda do |env|
       case env["PATH_INFO"]
+      when "/close/1" then close("/class/1")
       when "/held" then keep { @held.push(thread_name) && @release.pop }
       when "/park" then @held.push(thread_name) && @release.pop
       when "/size" then next [200, {}, ["#{env["rack.input"].read.bytesize} #{thread_name}"]]
@@ -140,12 +150,28 @@ class SparesTest < Minitest::Test
     NeverBlock::Compat.blocking(&block)
   end
 
+  # The executor that runs this takes no more requests of the path's class.
+  def close(path)
+    NeverBlock::Executor.close_request_class(NeverBlock::Executor.request_class_of("GET", path))
+  end
+
   def thread_name
     Thread.current.name
   end
 
   def start(user: nil, **settings)
     serve(app(user), learn_lanes: false, **settings) # what is held so often would go to a lane
+  end
+
+  # More requests than an executor is given ahead, in one piece.
+  # @return [Array<String>] the names of the threads that have answered
+  def ask_at_once(path, count)
+    address = URI(url)
+    TCPSocket.open(address.host, address.port) do |socket|
+      socket << ("GET #{path} HTTP/1.1\r\nHost: a\r\n\r\n" * (count - 1))
+      socket << "GET #{path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+      Timeout.timeout(Patience::SECONDS) { socket.read }.scan(/^nb-[a-z]+-\d/)
+    end
   end
 
   # @return [Thread] a client whose request keeps an executor's thread until it is released

@@ -47,6 +47,26 @@ class WorkersReloadTest < WorkersCase
     end
   end
 
+  # Half of the places are for the workers of a reload. Those of a second one find none while the
+  # first workers have not ended.
+  def test_with_as_many_threads_of_a_lane_as_fit_a_reload_loses_no_worker
+    with_threads_of_a_lane(workers: 4, at_once: 64) do |server|
+      first = processes(server, "worker")
+      first.each { |pid| Process.kill(:STOP, pid) }
+      reload(server)
+      second = processes(server, "worker") - first
+      Process.kill("HUP", server.pid)
+      server.await_stderr(/error: the reload has failed: there is no place for a new worker/)
+      assert_includes second, pid_from(server, "/lane/")
+      first.each { |pid| Process.kill(:CONT, pid) }
+      first.each { |pid| await("#{pid} to be gone", server) { gone?(pid) } }
+      assert_equal second.sort, processes(server, "worker").sort
+      reload(server)
+      refute_includes first + second, pid_from(server, "/lane/")
+      refute_match(/warning|cannot serve/, server.stderr)
+    end
+  end
+
   def test_lane_rules_that_the_new_version_does_not_have_end_with_the_old_one
     app = "run ->(env) { [200, {}, [Thread.current.name]] }\n"
     serve(<<~RACKUP + app) do |server|
@@ -197,6 +217,14 @@ class WorkersReloadTest < WorkersCase
   def version(number, gate)
     "require 'socket'\nrun ->(env) { #{gate.wait_expression} if env['PATH_INFO'] == '/held'; " \
       "[200, {}, ['#{number}']] }\n"
+  end
+
+  def with_threads_of_a_lane(at_once:, **others, &block)
+    Dir.mktmpdir do |directory|
+      file = File.join(directory, "neverblock.rb")
+      File.write(file, "route '/lane/*', lane: :thread, at_once: #{at_once}\n")
+      serve(options: ["-C", file], **others, &block)
+    end
   end
 
   def write(server, text)

@@ -10,7 +10,7 @@ require "neverblock"
 require "neverblock/cluster/front"
 
 class FakeCluster
-  Channel = Struct.new(:number, :calls, :cost, :figures, :running, :pid, :pipes, :refusal) do
+  Channel = Struct.new(:number, :calls, :cost, :figures, :running, :pid, :pipes, :engine) do
     def descriptors
       pipes.map(&:fileno)
     end
@@ -21,8 +21,12 @@ class FakeCluster
       pipes.each(&:close)
     end
 
+    def place?
+      engine.place?
+    end
+
     def serve
-      raise refusal if refusal
+      raise engine.refusal if engine.refusal
 
       calls << :serve
     end
@@ -37,7 +41,8 @@ class FakeCluster
 
   class Engine
     attr_reader :channels, :calls
-    attr_accessor :unavailable, :running, :failures, :refusal
+    # refusal: what #serve raises. places: how many channels can serve and end; nil: any number.
+    attr_accessor :unavailable, :running, :failures, :refusal, :places
 
     def initialize
       @channels = []
@@ -51,9 +56,14 @@ class FakeCluster
 
       cost = { failed: 0, cut: 0, again: 0, lines: [] }
       figures = { running: 0, taken: 0, busy_ns: 0 }
-      channel = Channel.new(number, [], cost, figures, [], nil, IO.pipe + IO.pipe, @refusal)
+      channel = Channel.new(number, [], cost, figures, [], nil, IO.pipe + IO.pipe, self)
       @channels << channel
       channel
+    end
+
+    def place?
+      used = @channels.count { |one| one.calls.include?(:serve) && !one.calls.include?(:end) }
+      places.nil? || used < places
     end
 
     def drain = @calls << :drain
@@ -187,8 +197,9 @@ class FakeCluster
 
   # @param workers [Integer]
   # @param again [String, nil] why there is no second mold
+  # @param most [Integer] how many workers there are places for
   # @param file [Hash] settings
-  def initialize(workers: 2, again: nil, **file)
+  def initialize(workers: 2, again: nil, most: 128, **file)
     @settings = NeverBlock::Config::Settings.new(file: { workers: workers, **file })
     @engine = Engine.new
     @processes = Processes.new
@@ -202,7 +213,8 @@ class FakeCluster
     @oom_kills = 0
     @supervisor = NeverBlock::Cluster::Supervisor.new(
       engine: @engine, settings: @settings, log: @log, molds: method(:make_mold), again: again,
-      processes: @processes, killed: self, clock: -> { @now }, lanes: @lanes.method(:<<)
+      processes: @processes, killed: self, clock: -> { @now }, lanes: @lanes.method(:<<),
+      most: most
     )
     @supervisor.on_serving = -> { @events << :serving }
     step

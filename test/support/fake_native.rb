@@ -104,6 +104,10 @@ class FakeNative
       @lanes = @lanes.to_i + 1
     end
 
+    def route(*)
+      self
+    end
+
     def compress_type(type)
       @calls << [:compress_type, type]
     end

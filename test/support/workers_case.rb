@@ -22,7 +22,7 @@ class WorkersCase < Minitest::Test
   # @return [Array<Integer>] process ids
   def processes(server, role)
     Dir.children("/proc").grep(/\A\d+\z/).select do |pid|
-      title = File.read("/proc/#{pid}/cmdline").delete("\0")
+      title = File.read("/proc/#{pid}/cmdline").scrub.delete("\0")
       folder = server.in_directory("").chomp("/")
       title.start_with?("neverblock: #{role}") && title.end_with?(" of #{folder}")
     rescue SystemCallError

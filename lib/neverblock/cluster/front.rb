@@ -208,7 +208,8 @@ module NeverBlock
       def make_supervisor(workers, first)
         molds = first ? { molds: ->(_now) { first }, again: LOADED_ELSEWHERE } : molds_of_origin
         Supervisor.new(engine: @io_loop.engine, settings: @settings, log: log, workers: workers,
-                       spares: config.spares, lanes: @io_loop.method(:lane_rules=),
+                       most: @io_loop.processes_max, spares: config.spares,
+                       lanes: @io_loop.method(:lane_rules=),
                        processes: Processes.new(alone: !first), **molds)
       end
 

@@ -1,13 +1,15 @@
 # frozen_string_literal: true
 
 # A reload in progress. A new mold loads the application and forks the target number of workers.
-# When all are ready, they replace the old ones in one step. A failure before that step ends only
-# the new processes.
+# When all are ready, they replace the old ones in one step, as far as there are places for them. A
+# failure before that step ends only the new processes.
 
 module NeverBlock
   module Cluster
     class Reload
       OLD_GOES_ON = "nothing has changed, the old version still serves"
+      NO_PLACE = "there is no place for a new worker beside those that serve and those that " \
+                 "still finish their requests"
 
       # @return [MoldHandle, nil]
       attr_reader :mold
@@ -82,13 +84,22 @@ module NeverBlock
       end
 
       def finish
+        counts = @supervisor.switch_to(@mold) or return give_up(NO_PLACE)
+
         @over = true
-        fresh, old = @supervisor.switch_to(@mold)
+        message = message_of(*counts)
+        @supervisor.log.info("reloaded: #{message}")
+        reply(true, message)
+      end
+
+      def message_of(fresh, old, waiting)
         seconds = format("%.1f", @supervisor.now - @began)
         message = "#{counted(fresh, "new worker serves", "new workers serve")} after #{seconds} " \
                   "s; #{counted(old, "old one finishes", "old ones finish")} running requests"
-        @supervisor.log.info("reloaded: #{message}")
-        reply(true, message)
+        return message if waiting.zero?
+
+        "#{message}; #{counted(waiting, "new one waits", "new ones wait")} until old ones " \
+          "have ended"
       end
 
       def counted(number, one, many)

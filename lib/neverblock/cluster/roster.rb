@@ -3,9 +3,10 @@
 # The set of workers, and the number there should be. It decides which workers to start, to drain
 # and to replace, and does nothing itself.
 #
-# States of a worker: starting -> ready (waits for the others of a reload) -> serving -> retiring
-# (draining: no further requests). `leaving` marks a serving worker that drains once its successor
-# serves. Numbers are 0 up to the target; during a replacement two workers have the same number.
+# States of a worker: starting -> ready (waits for the others of a reload, or for a place) ->
+# serving -> retiring (draining: no further requests). `leaving` marks a serving worker that drains
+# once its successor serves. Numbers are 0 up to the target; during a replacement two workers have
+# the same number.
 
 module NeverBlock
   module Cluster
@@ -17,15 +18,20 @@ module NeverBlock
       # @return [Array] every worker whose process has not ended
       attr_reader :all
 
+      # @return [Range] how many are possible
+      attr_reader :range
+
       # @param target [Integer]
-      def initialize(target)
+      # @param most [Integer] how many there are places for
+      def initialize(target, most: RANGE.max)
         @target = target
+        @range = (RANGE.min..[most.clamp(RANGE), target].max)
         @all = []
       end
 
-      # @param count [Integer] clamped to RANGE
+      # @param count [Integer] clamped to the range
       def target=(count)
-        @target = count.clamp(RANGE)
+        @target = count.clamp(range)
       end
 
       # @param aside [Object, nil] the mold of a reload, whose workers do not count yet
@@ -45,6 +51,14 @@ module NeverBlock
       # @return [Array]
       def serving
         all.select { |worker| worker.state == :serving }
+      end
+
+      # @param aside [Object, nil] the mold of a reload, whose workers wait for each other
+      # @return [Array] workers that are ready and wait for a place
+      def waiting(aside = nil)
+        all.select do |worker|
+          worker.waiting? && !(aside && worker.mold.equal?(aside))
+        end
       end
 
       # @param worker a worker that starts to serve

@@ -71,11 +71,13 @@ module NeverBlock
       # @param processes [Processes]
       # @param killed [#oom_kills] counts processes killed because memory was exhausted
       # @param clock [#call] monotonic seconds
+      # @param most [Integer] how many workers there are places for
       # @param spares [Integer] standby executors of each worker
       # @param lanes [#call] called with the application's lane rules (Array<LaneRules::Rule>)
       def initialize(engine:, settings:, log:, molds:, again: nil, workers: settings[:workers],
                      processes: Processes.new, killed: Boot::Cgroup.new,
-                     clock: Deadline.method(:now), spares: 0, lanes: ->(_rules) {})
+                     clock: Deadline.method(:now), most: Roster::RANGE.max, spares: 0,
+                     lanes: ->(_rules) {})
         @engine = engine
         @settings = settings
         @log = log
@@ -86,7 +88,7 @@ module NeverBlock
         @clock = clock
         @spares = spares
         @lanes = lanes
-        @roster = Roster.new(workers)
+        @roster = Roster.new(workers, most: most)
         @back_off = BackOff.new(clock)
         @rounds = Rounds.new(self, settings, processes)
         @molds = []
@@ -174,17 +176,22 @@ module NeverBlock
       end
 
       # Gives the worker requests from now on, and drains the workers it replaces. A worker for
-      # which there is no place, as too many still end, is given up and started again later.
+      # which there is no place, as too many still end, stays ready until there is one.
+      # @return [Boolean] whether it serves
       def serve(worker)
+        return await_place(worker) unless worker.channel.place?
+
         @lanes.call(worker.lane_rules) if worker.lane_rules
         worker.channel.serve
         worker.enter(:serving, now)
         log.info("#{worker} serves") if @served && !@switching
-        roster.succeeded_by(worker).each { |other| drain_worker(other) }
+        drain_succeeded(worker)
+        true
       rescue Error => e
         @back_off.failed
         trouble("#{worker} cannot serve: #{e.message}")
         discard_worker(worker)
+        false
       end
 
       # Gives the worker no further requests.
@@ -223,19 +230,22 @@ module NeverBlock
       # @return [String, nil] why make_mold returned nil
       attr_reader :mold_problem
 
-      # Replaces the old workers by new ones, which are all ready.
+      # Replaces old workers by new ones, which are all ready. An old one for whose successor there
+      # is no place yet serves until there is.
       # @param mold [MoldHandle]
-      # @return [Array(Integer, Integer)] number of new workers, number of old ones
+      # @return [Array(Integer, Integer, Integer), nil] number of new workers that serve, of old
+      #   ones that finish, and of new ones that wait for a place; nil: no new one serves, and old
+      #   ones go on
       def switch_to(mold)
         fresh, old = roster.all.partition { |worker| worker.mold.equal?(mold) }
-        @molds.each { |other| discard(other) if other.state == :loading }
-        @mold = mold
-        @generation += 1
-        @back_off.lasted
         @switching = true
-        fresh.each { |worker| serve(worker) }
-        old.each { |worker| drain_or_discard(worker) unless worker.state == :retiring }
-        [fresh.count { |worker| worker.state == :serving }, old.size]
+        serving, rest = fresh.partition { |worker| serve(worker) }
+        return if serving.empty? && old.any? { |worker| worker.state == :serving }
+
+        take_over(mold)
+        old.each { |worker| leave_or_discard(worker) unless worker.state == :retiring }
+        serving.each { |worker| drain_succeeded(worker) }
+        [serving.size, old.count { |worker| worker.state == :retiring }, rest.count(&:waiting?)]
       ensure
         @switching = false
       end
@@ -255,8 +265,30 @@ module NeverBlock
         worker.mold.control.tell(message, descriptors)
       end
 
-      def drain_or_discard(worker)
-        worker.state == :serving ? drain_worker(worker) : discard_worker(worker)
+      def take_over(mold)
+        @molds.each { |other| discard(other) if other.state == :loading }
+        @mold = mold
+        @generation += 1
+        @back_off.lasted
+      end
+
+      def leave_or_discard(worker)
+        return discard_worker(worker) unless worker.state == :serving
+
+        worker.leaving ||= "is replaced by a new version"
+      end
+
+      def drain_succeeded(worker)
+        roster.succeeded_by(worker).each { |other| drain_worker(other) }
+      end
+
+      def await_place(worker)
+        unless @switching || worker.lingering
+          worker.lingering = true
+          log.warn("#{worker} is ready and waits until a worker that finishes its requests has " \
+                   "ended: there is no place beside them")
+        end
+        false
       end
 
       def listened
@@ -324,6 +356,10 @@ module NeverBlock
         @molds.each { |mold| @processes.kill(mold.pid) if mold.state == :loading }
       end
 
+      def surplus?(worker)
+        worker.number >= roster.target
+      end
+
       def unused?(worker)
         %i[starting ready].include?(worker.state)
       end
@@ -347,7 +383,7 @@ module NeverBlock
         words = "#{roster.target} worker#{"s" unless roster.target == 1}"
         return log.info("#{words} from now on") unless roster.target == before
 
-        range = Roster::RANGE
+        range = roster.range
         log.info("#{words} as before: from #{range.min} to #{range.max} are possible")
       end
 
@@ -375,6 +411,7 @@ module NeverBlock
         end_without_workers
         start_missing if @mold&.loaded? && @back_off.left.zero?
         roster.surplus.each { |worker| drain_worker(worker) }
+        serve_waiting
         quit_molds
         announce
         tell_availability
@@ -398,6 +435,13 @@ module NeverBlock
       # Stops at the first worker that the system refuses: it would refuse the next one too.
       def start_missing
         @refused = !roster.missing(@reload&.mold).all? { |number| start_worker(number) }
+      end
+
+      # Stops at the first worker without a place: there is none for the next one either.
+      def serve_waiting
+        beyond, waiting = roster.waiting(@reload&.mold).partition { |worker| surplus?(worker) }
+        beyond.each { |worker| discard_worker(worker) }
+        waiting.all? { |worker| serve(worker) }
       end
 
       # Ends the server when no worker is left and none can be forked.

@@ -68,6 +68,11 @@ module NeverBlock
         @lingering = false
       end
 
+      # @return [Boolean] whether it is ready and does not serve
+      def waiting?
+        state == :ready && doom.nil?
+      end
+
       # @return [String]
       def to_s
         "worker #{number}#{" (process #{pid})" if pid}"

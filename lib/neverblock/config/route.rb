@@ -42,7 +42,8 @@ module NeverBlock
                          "stalled), or each on a thread of its own, for code that blocks its " \
                          "thread"),
         Option.new(name: :at_once, default: AT_ONCE, type: Type::Whole.new(1..64),
-                   help: "with `lane: :thread`, the most requests that run at once in a process"),
+                   help: "with `lane: :thread`, the most requests that run at once in a process; " \
+                         "256 in all workers, with more each has its share"),
         Option.new(name: :queue, type: Type::Whole.new(0..1_000_000),
                    help: "with `lane: :thread`, the most requests that wait; a request beyond " \
                          "it gets 503; default `limits { queue }`"),

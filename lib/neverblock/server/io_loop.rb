@@ -21,7 +21,7 @@ module NeverBlock
     class IoLoop
       # Most threads of one lane in all processes: half of the engine's limit (core/base/limits.h),
       # since a reload doubles the number of processes for a while.
-      THREADS_MAX = 128
+      THREADS_MAX = 256
       # What browsers are shown at the admin address; bin/live-page makes it.
       LIVE_PAGE = File.expand_path("../watch/live.html", __dir__)
 
@@ -54,8 +54,9 @@ module NeverBlock
         @core_lines = core_lines(config)
         @engine = make_engine(config, redirect(config).merge(settings))
         @lanes = []
+        @processes = processes
         config.routes.each { |route| add_route(route, config.settings.fetch(:queue_max)) }
-        add_own_lanes(config, processes)
+        add_own_lanes(config)
         config.compressed_types.each { |type| @engine.compress_type(type) }
         Folders.new(@engine).open(config.files)
         @downloads = reader(config, on_download)
@@ -71,6 +72,12 @@ module NeverBlock
         @engine&.close
         @core_lines&.close
         raise
+      end
+
+      # @return [Integer] how many processes have places for their threads of each lane, with as
+      #   many again in a reload
+      def processes_max
+        THREADS_MAX / @lanes.tally.values.max.to_i.clamp(1, THREADS_MAX)
       end
 
       # Replaces the application's lane rules. Thread-safe.
@@ -182,11 +189,26 @@ module NeverBlock
       end
 
       def add_route(route, queue)
-        lane = add_lane(route.at_once, route.queue || queue) if route.lane
+        lane = add_lane(threads_of(route), route.queue || queue) if route.lane
         lane = 0 if route.in_fibers
         algorithm = route.algorithm && Algorithms.number(route.algorithm)
         @engine.route(route.pattern, route.input == :stream, route.cancel_on_disconnect, algorithm,
                       route.rate, lane, compress_number(route))
+      end
+
+      # As many as the route says, if that many fit in each process.
+      def threads_of(route)
+        threads = [route.at_once, threads_max].min
+        return threads if threads == route.at_once
+
+        @log.warn("route #{route.pattern.inspect} at_once: a lane has at most #{THREADS_MAX} " \
+                  "threads in all #{@processes} workers; each has #{threads} of them, and not " \
+                  "#{route.at_once}")
+        threads
+      end
+
+      def threads_max
+        (THREADS_MAX / @processes).clamp(1, THREADS_MAX)
       end
 
       def compress_number(route)
@@ -209,13 +231,12 @@ module NeverBlock
 
       # A lane for requests that the application holds together, one at a time, and one for request
       # classes that have stalled.
-      def add_own_lanes(config, processes)
+      def add_own_lanes(config)
         queue = config.settings.fetch(:queue_max)
         @held_lane = add_lane(1, queue) if config.own_lanes
         return unless config.learns_lanes?
 
-        threads = (THREADS_MAX / processes).clamp(1, Config::Route::AT_ONCE)
-        @engine.learn_lanes(add_lane(threads, queue))
+        @engine.learn_lanes(add_lane([threads_max, Config::Route::AT_ONCE].min, queue))
       end
 
       def bounded(rules)

@@ -326,6 +326,26 @@ static void no_memory_for_the_queue_is_told(void **state) {
     assert_int_equal(0, f.dispatch.waiting.count);
 }
 
+/* Its client may be quicker than the thread, which has not asked for the next one yet. */
+static void a_thread_of_a_lane_that_has_answered_may_have_one_that_waits(void **state) {
+    (void)state;
+    nb_exchange *next = exchange();
+    f.dispatch.lane = 1;
+    f.dispatch.waiting_max = 0;
+    for (int i = 1; i < 3; i++)
+        atomic_store(&board_of(i)->executor_gone, 1);
+    ask(0, 1);
+    expect_request(0, simple(0));
+    assert_status(NB_FULL, give(exchange(), sizeof(nb_request_message)));
+    nb_link_count_answered(f.links[0]);
+    assert_status(NB_OK, give(next, sizeof(nb_request_message)));
+    assert_int_equal(NB_CHANNEL_NONE, next->channel);
+    assert_status(NB_FULL, give(exchange(), sizeof(nb_request_message)));
+    ask(0, 1);
+    expect_request(0, next);
+    assert_status(NB_FULL, give(exchange(), sizeof(nb_request_message)));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(nobody_is_chosen_who_did_not_ask),
@@ -344,6 +364,7 @@ int main(void) {
         CASE(stop_is_told_once_after_all_requests_and_when_there_is_room),
         CASE(files_never_taken_are_closed_at_the_end),
         CASE(no_memory_for_the_queue_is_told),
+        CASE(a_thread_of_a_lane_that_has_answered_may_have_one_that_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

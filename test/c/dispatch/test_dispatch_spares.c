@@ -351,6 +351,13 @@ static void called_spares_leave_the_places_of_workers_free(void **state) {
     assert_int_equal(NB_CHANNELS_MAX, f.dispatch.count);
 }
 
+static void in_a_lane_threads_of_workers_have_the_places_of_spares_too(void **state) {
+    (void)state;
+    assert_int_equal(NB_PLACES_MAX - 1, nb_dispatch_free_places(&f.dispatch));
+    f.dispatch.lane = 1;
+    assert_int_equal(NB_CHANNELS_MAX - 1, nb_dispatch_free_places(&f.dispatch));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(one_whose_executor_has_nothing_that_waits_is_not_called),
@@ -373,6 +380,7 @@ int main(void) {
         CASE(its_channel_goes_with_that_of_its_executor),
         SHARED_CASE(its_channel_goes_with_that_of_its_executor),
         CASE(called_spares_leave_the_places_of_workers_free),
+        CASE(in_a_lane_threads_of_workers_have_the_places_of_spares_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

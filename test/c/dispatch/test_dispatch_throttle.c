@@ -222,6 +222,68 @@ static void one_that_is_set_aside_is_still_first_where_all_are_taken_out(void **
     assert_null(nb_dispatch_take_first(&f.dispatch, &message));
 }
 
+/* Executor 0 with a called spare, executor 1. */
+static int setup_with_spare(void **state) {
+    open_dispatch(4);
+    for (int i = 0; i < 2; i++) {
+        link_executor(i, is_shared(state));
+        atomic_store(&board_of(i)->figures.fibers_limit, 100);
+    }
+    f.links[0]->spare = f.links[1];
+    assert_status(NB_OK, nb_dispatch_channel_add(&f.dispatch, &f.links[0]->channels[0]));
+    assert_status(NB_OK, nb_dispatch_spare_add(&f.dispatch, channel_of(0)));
+    return 0;
+}
+
+/* Executor 0 has run one fiber since now. blocked: in a call without Ruby's lock. */
+static void runs(bool blocked) {
+    switched(0, ++f.now_ns);
+    atomic_store(&board_of(0)->pulse.blocked_ns, blocked ? f.now_ns : 0);
+}
+
+static void one_that_its_executor_holds_goes_to_the_spare_while_that_executor_is_blocked(void **state) {
+    (void)state;
+    nb_exchange *held = exchange(), *later = exchange();
+    assert_true(nb_throttle_close(&board_of(0)->throttle, class_of_path("/notes/1")));
+    ask(0, 10);
+    ask(1, 10);
+    runs(false);
+    assert_status(NB_OK, give_path(held, "/notes/2"));
+    nb_dispatch_publish(&f.dispatch);
+    assert_int_equal(NB_CHANNEL_NONE, held->channel);
+    assert_true(may_sleep());
+    runs(true);
+    assert_false(may_sleep());
+    nb_dispatch_publish(&f.dispatch);
+    assert_int_equal(1, held->channel);
+    runs(false);
+    assert_status(NB_OK, give_path(later, "/notes/3"));
+    nb_dispatch_publish(&f.dispatch);
+    assert_int_equal(NB_CHANNEL_NONE, later->channel);
+    assert_true(may_sleep());
+}
+
+/* The spare may hold the class too. */
+static void one_that_the_spare_holds_as_well_is_set_aside(void **state) {
+    (void)state;
+    nb_exchange *held = exchange();
+    for (int i = 0; i < 2; i++) {
+        assert_true(nb_throttle_close(&board_of(i)->throttle, class_of_path("/notes/1")));
+        ask(i, 10);
+    }
+    runs(true);
+    assert_status(NB_OK, give_path(held, "/notes/2"));
+    nb_dispatch_publish(&f.dispatch);
+    assert_int_equal(NB_CHANNEL_NONE, held->channel);
+    assert_true(may_sleep());
+    nb_throttle_open(&board_of(1)->throttle, class_of_path("/notes/1"));
+    assert_false(may_sleep());
+    nb_dispatch_publish(&f.dispatch);
+    assert_int_equal(1, held->channel);
+}
+
+#define SPARE_CASE(name) cmocka_unit_test_setup_teardown(name, setup_with_spare, close_dispatch)
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(one_of_a_throttled_class_waits_and_others_pass_it),
@@ -233,6 +295,8 @@ int main(void) {
         CASE(none_goes_before_one_of_its_class_that_came_earlier_when_it_is_opened_meanwhile),
         CASE(one_whose_slot_another_class_has_is_not_set_aside),
         CASE(one_that_is_set_aside_is_still_first_where_all_are_taken_out),
+        SPARE_CASE(one_that_its_executor_holds_goes_to_the_spare_while_that_executor_is_blocked),
+        SPARE_CASE(one_that_the_spare_holds_as_well_is_set_aside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,6 +171,18 @@ static void ruby_code_that_comes_to_a_call_it_cannot_leave_is_found_there(void *
     expect(look(184), NB_STALL_TELL, 209);
 }
 
+/* As long as it waits where the answer says, that is right. */
+static void one_that_has_not_run_since_its_answer_is_not_asked_again(void **state) {
+    (void)state;
+    ask();
+    sight.answered = sight.yields = sight.unmoved = true;
+    expect(look(79), 0, 179);
+    expect(look(179), 0, 279);
+    expect(look(279), 0, 379);
+    sight.unmoved = false;
+    expect(look(379), NB_STALL_ASK, 381);
+}
+
 static void a_thread_that_nobody_can_speak_for_is_interrupted_once(void **state) {
     (void)state;
     ask();
@@ -218,6 +230,7 @@ int main(void) {
         cmocka_unit_test_setup(ruby_code_that_nobody_waits_for_is_no_stall, fresh),
         cmocka_unit_test_setup(ruby_code_is_one_when_work_has_waited_for_that_long, fresh),
         cmocka_unit_test_setup(ruby_code_that_comes_to_a_call_it_cannot_leave_is_found_there, fresh),
+        cmocka_unit_test_setup(one_that_has_not_run_since_its_answer_is_not_asked_again, fresh),
         cmocka_unit_test_setup(a_thread_that_nobody_can_speak_for_is_interrupted_once, fresh),
         cmocka_unit_test_setup(one_look_that_finds_somebody_begins_the_count_again, fresh),
         cmocka_unit_test_setup(one_that_does_not_answer_an_interrupt_is_told_of_without, fresh),

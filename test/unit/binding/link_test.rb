@@ -104,6 +104,20 @@ class LinkTest < BindingCase
     assert_equal "ours", ask("/take").body
   end
 
+  # A reload has as many again as serve.
+  def test_a_lane_has_places_for_512_threads_of_all_processes
+    @front = NeverBlock::Engine.new(front: 1, log_fd: @log_file.fileno)
+    @front.lane(128, 1)
+    @front.start
+    *served, refused = Array.new(5) { |number| @front.channel(number).handed_over }
+    served.each { |channel| assert_predicate channel.serve, :place? }
+    refute_predicate refused, :place?
+    assert_match(/there is no place/, assert_raises(NeverBlock::Error) { refused.serve }.message)
+    served.first.end
+    assert_predicate refused, :place?
+    refused.serve
+  end
+
   def test_requests_wait_for_a_channel_that_serves_and_are_refused_where_none_will
     front
     @front.unavailable = 7

@@ -134,23 +134,69 @@ class ClusterReloadTest < Minitest::Test
     assert_equal 3, cluster.molds.size
   end
 
-  def test_a_new_worker_for_which_there_is_no_place_is_started_again_later
+  def test_an_old_worker_serves_until_there_is_a_place_for_its_successor
     cluster = FakeCluster.new
     old = cluster.serving
     answers, = reload(cluster)
-    cluster.engine.refusal = NeverBlock::Error.new("there is no place")
+    cluster.engine.places = 3
+    cluster.mold.loaded
+    fresh = cluster.mold.obey.each(&:ready)
+    assert_match(/1 new worker serves .* 1 old one finishes .*; 1 new one waits until/,
+                 answers.first.last)
+    assert_equal [%i[serve retire], [:serve], [:serve], []], calls_of(old + fresh)
+    cluster.pass(3)
+    old.first.ends(code: 0)
+    assert_equal [%i[serve retire], [:serve], [:serve]], calls_of([old.last, *fresh])
+    assert_empty cluster.mold.obey
+  end
+
+  def test_a_reload_of_which_none_has_a_place_changes_nothing
+    cluster = FakeCluster.new
+    old = cluster.serving
+    answers, = reload(cluster)
+    cluster.engine.places = 2
+    cluster.mold.loaded
+    fresh = cluster.mold.obey.each(&:ready)
+    told = "the reload has failed: there is no place for a new worker beside those that serve " \
+           "and those that still finish their requests; " \
+           "nothing has changed, the old version still serves"
+    assert_equal [[false, told]], answers
+    assert_equal [[:serve], [:serve], [], []], calls_of(old + fresh)
+    assert_empty fresh.map(&:pid) - cluster.processes.killed
+    assert_equal 1, cluster.supervisor.generation
+    refute_match(/reloaded|cannot serve/, cluster.log.text)
+  end
+
+  # As after two reloads, while requests of the first version last.
+  def test_a_new_version_waits_for_its_places_where_no_old_one_serves
+    cluster = FakeCluster.new(workers: 1)
+    cluster.engine.places = 1
+    old = cluster.serving.first
+    old.says(event: "ending")
+    cluster.supervisor.drain_worker(cluster.supervisor.roster.all.first)
+    answers, = reload(cluster)
+    cluster.mold.loaded
+    fresh = cluster.mold.obey.first.ready
+    assert_match(/\A0 new workers serve .*; 1 new one waits/, answers.first.last)
+    old.ends(code: 0)
+    assert_equal [[:serve]], calls_of([fresh])
+  end
+
+  def test_a_new_worker_that_cannot_serve_is_started_again_later
+    cluster = FakeCluster.new
+    old = cluster.serving
+    answers, = reload(cluster)
     cluster.mold.loaded
     refused, served = cluster.mold.obey
-    served.channel.refusal = nil
+    refused.channel.engine = Struct.new(:refusal, :place?).new(NeverBlock::Error.new("no"), true)
     [refused, served].each(&:ready)
     assert_match(/1 new worker serves/, answers.first.last)
-    assert_match(/worker 0 \(process #{refused.pid}\) cannot serve: there is no place/,
-                 cluster.log.text)
-    assert_equal [%i[serve retire]] * 2, old.map { |worker| worker.channel.calls }
-    cluster.engine.refusal = nil
+    assert_match(/worker 0 \(process #{refused.pid}\) cannot serve: no$/, cluster.log.text)
+    assert_equal [[:serve], %i[serve retire]], calls_of(old)
     refused.ends(signal: 9)
     cluster.pass(5)
-    assert_equal [0], cluster.mold.obey.map(&:number)
+    assert_equal [0], cluster.mold.obey.each(&:ready).map(&:number)
+    assert_equal [%i[serve retire]] * 2, calls_of(old)
   end
 
   def test_an_old_worker_that_dies_meanwhile_is_replaced_by_one_of_the_old_version
@@ -206,6 +252,10 @@ class ClusterReloadTest < Minitest::Test
 
   RULE = [["GET"], "/report", true, "GET /report"].freeze
   private_constant :RULE
+
+  def calls_of(workers)
+    workers.map { |worker| worker.channel.calls.dup }
+  end
 
   def in_words(lanes)
     lanes.map { |rules| rules.map(&:to_a) }

@@ -37,6 +37,13 @@ class ClusterRosterTest < Minitest::Test
     end
   end
 
+  def test_it_stays_in_that_for_which_there_are_places
+    roster = NeverBlock::Cluster::Roster.new(2, most: 8)
+    roster.target = 9
+    assert_equal 8, roster.target
+    assert_equal 1..9, NeverBlock::Cluster::Roster.new(9, most: 8).range
+  end
+
   private
 
   def roster(target, *workers)

@@ -464,6 +464,38 @@ class ClusterSupervisorTest < Minitest::Test
     assert_match(/1 worker as before: from 1 to 128 are possible/, cluster.log.text)
   end
 
+  def test_no_more_than_there_are_places_for
+    cluster = FakeCluster.new(most: 2)
+    cluster.serving
+    cluster.post(:add_worker)
+    assert_empty cluster.mold.obey
+    assert_match(/2 workers as before: from 1 to 2 are possible/, cluster.log.text)
+  end
+
+  def test_one_without_a_place_waits_until_another_has_ended
+    cluster = FakeCluster.new
+    first, second = cluster.serving
+    cluster.engine.places = 2
+    first.says(event: "retire")
+    cluster.pass(2)
+    successor = cluster.mold.obey.first.ready
+    cluster.pass(3)
+    assert_empty successor.channel.calls
+    second.ends(signal: 9)
+    assert_equal [:serve], successor.channel.calls
+    assert_equal %i[serve retire], first.channel.calls
+    assert_equal 1, cluster.log.text.scan("worker 0 (process #{successor.pid}) is ready and").size
+  end
+
+  def test_one_that_waits_for_a_place_and_is_one_too_many_is_ended
+    cluster = FakeCluster.new
+    cluster.engine.places = 1
+    first, second = cluster.serving
+    cluster.post(:remove_worker)
+    assert_equal [[:serve], []], [first, second].map { |worker| worker.channel.calls }
+    assert_includes cluster.processes.killed, second.pid
+  end
+
   # --- ending ---
 
   def test_a_drain_ends_what_does_not_serve_yet_and_waits_for_the_rest

@@ -140,14 +140,27 @@ static void *without_lock_serve(void *argument) {
     return NULL;
 }
 
-/* serve: the process is sent requests from now on. Raises NeverBlock::Error when there are too many
-   channels. */
+static void *without_lock_place(void *argument) {
+    loop_call *call = argument;
+    call->status = call->end->serves || nb_server_has_place(call->server) ? NB_OK : NB_FULL;
+    return NULL;
+}
+
+/* place? -> true: serve finds a place for the process, or has. */
+static VALUE channel_place_p(VALUE self) {
+    loop_call call = call_of(self);
+    rb_thread_call_without_gvl(without_lock_place, &call, NULL, NULL);
+    return call.status == NB_OK ? Qtrue : Qfalse;
+}
+
+/* serve: the process is sent requests from now on. Raises NeverBlock::Error where there is no
+   place. */
 static VALUE channel_serve(VALUE self) {
     loop_call call = call_of(self);
     if (call.end->serves) return self;
     rb_thread_call_without_gvl(without_lock_serve, &call, NULL, NULL);
     if (call.status == NB_FULL) {
-        rb_raise(nb_error_class, "there is no place for another worker process: %u serve or still end", NB_PLACES_MAX);
+        rb_raise(nb_error_class, "there is no place for another worker process beside those that serve or still end");
     }
     if (call.status != NB_OK) nb_raise_status(call.status, "a worker could not be given requests");
     return self;
@@ -337,6 +350,7 @@ void nb_link_define(VALUE module, VALUE engine_class) {
     rb_define_method(channel_class, "number", channel_number, 0);
     rb_define_method(channel_class, "pid", channel_pid, 0);
     rb_define_method(channel_class, "pid=", channel_set_pid, 1);
+    rb_define_method(channel_class, "place?", channel_place_p, 0);
     rb_define_method(channel_class, "serve", channel_serve, 0);
     rb_define_method(channel_class, "retire", channel_retire, 0);
     rb_define_method(channel_class, "end", channel_end, 0);

@@ -95,6 +95,12 @@ static bool is_answered(nb_watched *one) {
     return false;
 }
 
+/* The thread was in a call without the GVL when its place was found, and has not run since. */
+static bool is_unmoved(const nb_watched *one) {
+    if (!one->clocked || one->stall.kind != NB_STALL_blocking_call) return false;
+    return nb_watched_ran_ns(one) == one->answered_ran_ns;
+}
+
 static nb_stall_sight sight_of(nb_watched *one, int64_t now_ns) {
     nb_stall_sight sight = {.now_ns = now_ns, .switched_ns = nb_executor_switched_ns(one->executor)};
     if (sight.switched_ns != one->watch.burst_began_ns) {
@@ -108,6 +114,7 @@ static nb_stall_sight sight_of(nb_watched *one, int64_t now_ns) {
     sight.yields = one->lane || sight.answered;
     if (sight.answered && one->stall.kind == NB_STALL_c_call) sight.yields = false;
     if (sight.answered && one->stall.kind == NB_STALL_blocking_call) sight.yields = one->lane;
+    sight.unmoved = sight.answered && is_unmoved(one);
     sight.stuck = one->watch.phase == NB_STALL_ASKED && !sight.answered && is_stuck(one, now_ns);
     return sight;
 }

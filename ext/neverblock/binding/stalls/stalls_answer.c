@@ -126,6 +126,7 @@ static void end_claim(nb_watched *one, bool known) {
 static bool answer(nb_watched *one, VALUE current) {
     if (!claim(one)) return false;
     nb_watched_clear_answer(one);
+    one->answered_ran_ns = nb_watched_ran_ns(one);
     bool here = current == one->executor->thread;
     bool known = nb_watched_still_there(one) && (here ? describe_here(one) : describe_from_elsewhere(one, current)) &&
                  nb_watched_still_there(one);

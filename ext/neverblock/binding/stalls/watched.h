@@ -63,7 +63,8 @@ struct nb_watched {
     /* the burst in which its thread was in a call that is not interrupted */
     _Atomic int64_t call_burst;
     int64_t answered_burst;
-    nb_stall stall; /* the answer */
+    int64_t answered_ran_ns; /* when it was looked where its thread is */
+    nb_stall stall;          /* the answer */
 
     /* what the answer is compared with; noted with the GVL */
     _Atomic bool compare;           /* it is to be noted */

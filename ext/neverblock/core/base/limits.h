@@ -90,7 +90,8 @@
 #define NB_LISTENERS_MAX 32u
 
 /* Channels of one I/O loop: those of workers, as many again while new workers take over from old
-   ones, and those of called spares. Spares never take the places of workers. */
+   ones, and those of called spares. Spares never take the places of workers. A lane has no spares:
+   all of its channels are threads of workers. */
 #define NB_PLACES_MAX 256u
 #define NB_SPARES_MAX 256u
 #define NB_CHANNELS_MAX (NB_PLACES_MAX + NB_SPARES_MAX)

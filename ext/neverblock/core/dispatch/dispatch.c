@@ -82,7 +82,8 @@ static uint16_t count_channels(const nb_dispatch *dispatch, bool spares) {
 }
 
 uint16_t nb_dispatch_free_places(const nb_dispatch *dispatch) {
-    return (uint16_t)(NB_PLACES_MAX - count_channels(dispatch, false));
+    uint16_t places = dispatch->lane ? NB_CHANNELS_MAX : NB_PLACES_MAX;
+    return (uint16_t)(places - count_channels(dispatch, false));
 }
 
 static nb_dispatch_channel *add(nb_dispatch *dispatch, nb_channel *channel) {
@@ -321,10 +322,22 @@ bool nb_dispatch_has_room(const nb_dispatch *dispatch) {
     return room > nb_dispatch_waiting(dispatch);
 }
 
+/* Threads of a lane that ask for a request, or will as soon as they are done with the last: a
+   client that has its answer may be quicker than the thread that gave it. */
+static uint64_t free_threads(const nb_dispatch *lane) {
+    uint64_t count = 0;
+    for (uint16_t i = 0; i < lane->count; i++) {
+        const nb_dispatch_channel *channel = &lane->channels[i];
+        if (!channel->channel || !accepts(channel)) continue;
+        if (credit_left(channel) || nb_link_has_answered(channel->channel->link)) count++;
+    }
+    return count;
+}
+
 static bool full(const nb_dispatch *dispatch) {
     uint32_t waiting = nb_dispatch_waiting(dispatch);
     if (waiting < dispatch->waiting_max) return false;
-    return dispatch->lane > 0 || waiting - dispatch->waiting_max >= free_fibers(dispatch);
+    return waiting - dispatch->waiting_max >= (dispatch->lane ? free_threads(dispatch) : free_fibers(dispatch));
 }
 
 static bool refuses(const nb_dispatch *dispatch) {
@@ -579,13 +592,14 @@ static uint64_t class_of(const nb_request_message *message) {
     return nb_request_class_of(slice_of(message, message->method_text), slice_of(message, message->path));
 }
 
-/* True: every executor holds the class. False while a spare is being called, as that may take
-   it. */
+/* True: every executor holds the class, but spares that are handed nothing for now. False while a
+   spare is being called, as that may take it. */
 static bool is_held_by_all(const nb_dispatch *dispatch, uint64_t request_class) {
     bool held = false;
     for (uint16_t i = 0; i < dispatch->count; i++) {
         const nb_dispatch_channel *channel = &dispatch->channels[i];
-        if (!channel->channel || !accepts(channel) || channel->helped != NB_CHANNEL_NONE) continue;
+        if (!channel->channel || !accepts(channel)) continue;
+        if (channel->helped != NB_CHANNEL_NONE && nb_dispatch_is_paused(dispatch, channel)) continue;
         if (!holds(channel, request_class)) return false;
         held = true;
     }

@@ -5,7 +5,7 @@
  * Way of a request. It goes straight into a channel's ring when no request waits before it and an
  * executor has asked for more. Else it waits in the queue. Past the queue's bound it is refused
  * and the caller answers 503. The bound counts requests without a fiber to run in: beyond it, as
- * many may wait as the executors have free fibers.
+ * many may wait as the executors have free fibers, or a lane has free threads.
  *
  * Choice of an executor. First one that is awake and will begin soon, judged by how long its
  * requests take: a wake-up costs more than a small request. Then a sleeping one. Then the one that

@@ -312,6 +312,12 @@ void nb_link_return_credit(nb_link *link) { add(link, &link->handed, (uint64_t)-
 
 void nb_link_count_requeued(nb_link *link) { add(link, &link->requeued, 1); }
 
+void nb_link_count_answered(nb_link *link) { add(link, &link->answered, 1); }
+
+bool nb_link_has_answered(const nb_link *link) {
+    return get(&link->answered) + get(&link->requeued) >= get(&link->handed);
+}
+
 uint64_t nb_link_pending(const nb_link *link) {
     uint64_t handed = get(&link->handed) - get(&link->requeued), taken = get(&link->board->figures.taken);
     return handed > taken ? handed - taken : 0;

@@ -161,10 +161,12 @@ struct nb_link {
     nb_pool_gauges *pools;   /* likewise; those of a process are with its first link */
     nb_wake executor_wake;   /* polled by the executor */
     nb_shared_memory shared; /* address NULL: both sides are in this process */
-    /* Requests handed to the executor, and of these requeued, since the start. Written by the
-       loops: by plain stores where there is one loop, else by atomic read-modify-write. */
+    /* Requests handed to the executor, and of these requeued, since the start; of a lane, also
+       those answered. Written by the loops: by plain stores where there is one loop, else by atomic
+       read-modify-write. */
     _Atomic uint64_t handed;
     _Atomic uint64_t requeued;
+    _Atomic uint64_t answered;
     _Atomic uint32_t held; /* channels not destroyed yet */
     /* Of a process's first link: the links of its lanes' threads, chained by their own `lanes`. */
     nb_link *lanes;
@@ -235,6 +237,10 @@ bool nb_link_take_credit(nb_link *link);
 void nb_link_return_credit(nb_link *link);
 /* Counts a requeued request, which the executor will pass over. */
 void nb_link_count_requeued(nb_link *link);
+/* Counts a request of a lane whose answer is complete: its executor will ask for one more. */
+void nb_link_count_answered(nb_link *link);
+/* True: an executor of a lane has answered all that it was handed. */
+bool nb_link_has_answered(const nb_link *link);
 /* Requests handed and not yet taken by the executor, without requeued ones. */
 uint64_t nb_link_pending(const nb_link *link);
 

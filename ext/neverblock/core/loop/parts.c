@@ -124,6 +124,8 @@ static bool take_parts(nb_loop *loop, const nb_dispatch *dispatch, nb_dispatch_c
             kill_worker(loop, channel);
             break;
         }
+        /* before what comes next on the connection is looked at */
+        if (dispatch->lane && (part->flags & NB_PART_LAST)) nb_link_count_answered(channel->channel->link);
         take_part(loop, channel, exchange, part, record);
         nb_ring_advance(&channel->responses);
         taken_bytes += bytes;

@@ -644,12 +644,16 @@ static void count_free(nb_loop *loop, void *argument) {
     }
 }
 
+bool nb_server_has_place(nb_server *server) {
+    uint16_t free_places = 0;
+    nb_server_call(nb_server_first(server), count_free, &free_places);
+    return free_places > 0;
+}
+
 nb_status nb_server_channel_serve(nb_server *server, nb_channel *channel, uint16_t number, int32_t pid) {
     channel_call args = {.number = number, .pid = pid};
-    uint16_t free_places = 0;
     fill_boards(server, channel->link, false);
-    nb_server_call(nb_server_first(server), count_free, &free_places);
-    if (free_places == 0) return NB_FULL;
+    if (!nb_server_has_place(server)) return NB_FULL;
     call_each(server, channel->link, serve, &args);
     return NB_OK;
 }

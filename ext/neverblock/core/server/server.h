@@ -142,8 +142,10 @@ nb_status nb_server_start(nb_server *server);
    it by nb_link_destroy_all. Where descriptors are short, connections that wait for their next
    request make way, if that frees enough, or while no worker serves. */
 nb_status nb_server_channel_create(nb_server *server, uint16_t spares, nb_channel **channel);
+/* True: nb_server_channel_serve finds places for all executors of one more process. */
+bool nb_server_has_place(nb_server *server);
 /* From here on the process is handed requests, and the server owns the channel. number: its label
-   in metrics. pid: of the process. NB_FULL: too many. */
+   in metrics. pid: of the process. NB_FULL: there is no place. */
 nb_status nb_server_channel_serve(nb_server *server, nb_channel *channel, uint16_t number, int32_t pid);
 /* Retires the worker: it gets no further request, and ends when it has none left. */
 void nb_server_channel_retire(nb_server *server, nb_channel *channel);

@@ -55,14 +55,15 @@ static nb_stall_next await(nb_stall_watch *watch, const nb_stall_sight *sight) {
     return act(NB_STALL_SIGNAL, again_ns);
 }
 
-/* There is an answer. Ruby code that delays nobody may since have come to a call that cannot be
-   left: then the executor is asked again. */
+/* There is an answer. Ruby code that delays nobody, and the thread of a lane that was in a call,
+   may since have come to a call that cannot be left: then the executor is asked again. */
 static nb_stall_next judge(nb_stall_watch *watch, const nb_stall_sight *sight) {
     int64_t due_ns = watch->burst_began_ns + watch->stall_ns;
     if (sight->yields) {
         bool old = sight->now_ns - watch->answered_ns >= watch->stall_ns;
         int64_t waited_ns = watch->waits_since_ns ? watch->waits_since_ns + watch->stall_ns : NB_STALL_NEVER;
-        if (old) return ask(watch, sight->now_ns);
+        if (old && !sight->unmoved) return ask(watch, sight->now_ns);
+        if (old) watch->answered_ns = sight->now_ns;
         if (waited_ns > due_ns) due_ns = waited_ns;
     }
     if (sight->now_ns < due_ns) {

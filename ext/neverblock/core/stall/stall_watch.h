@@ -47,6 +47,7 @@ typedef struct nb_stall_sight {
     bool work_waits;
     bool answered; /* the answer for this burst is there */
     bool yields;   /* the answer says that the fiber can be preempted */
+    bool unmoved;  /* its thread has not run since the answer, which is still right */
     bool stuck;    /* no thread can answer now; only while ASKED */
 } nb_stall_sight;
 

@@ -93,7 +93,7 @@ module NeverBlock
           worker.enter(:ready, now)
           worker.mold.proven = true
           return if @reload&.mold.equal?(worker.mold)
-          return discard_worker(worker) if @draining || worker.number >= roster.target
+          return discard_worker(worker) if @draining || surplus?(worker)
 
           serve(worker)
         end
