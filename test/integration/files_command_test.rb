@@ -121,7 +121,9 @@ class FilesCommandProcessTest < ServerProcessCase
     answer = curl("/", "-i", "-X", "OPTIONS", "--request-target", "*")
     assert_match(%r{\AHTTP/(1\.1|2) 200 }, answer)
     assert_match(/^Allow: GET, HEAD,/i, answer)
-    self.class.server.await_stderr(/info: OPTIONS \* 200 127\.0\.0\.1 answered by the server$/)
+    self.class.server.await_stderr(
+      /info: OPTIONS \*#{Over.logged} 200 127\.0\.0\.1 answered by the server$/
+    )
   end
 
   def test_it_says_where_it_is_and_how_to_open_it_to_the_network
@@ -137,7 +139,7 @@ class FilesCommandProcessTest < ServerProcessCase
 
   def test_an_entry_for_each_request
     curl("/sub/?logged")
-    self.class.server.await_stderr(%r{info: GET /sub/\?logged 200 })
+    self.class.server.await_stderr(%r{info: GET /sub/\?logged#{Over.logged} 200 })
   end
 
   [Over.scheme, "https"].uniq.each do |scheme|

@@ -9,6 +9,8 @@ require_relative "../support/http2_wire"
 require_relative "../support/server_process_case"
 
 class Http2BoundsTest < ServerProcessCase
+  only_over :plain, "they make their own frames, by prior knowledge"
+
   include Http2Wire
   include Http2Wire::Frames
 

@@ -58,6 +58,11 @@ module Over
       http2? ? "HTTP/2" : "HTTP/1.1"
     end
 
+    # @return [String] what a text log has of the protocol, behind the target; HTTP/1 is not named
+    def logged
+      http2? ? " HTTP/2" : ""
+    end
+
     # A connection for HTTP/1.1 in every mode: WebSockets begin with it, in browsers as well.
     # @param url [String] http:// or https://
     # @return [TCPSocket, OpenSSL::SSL::SSLSocket]
