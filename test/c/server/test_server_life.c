@@ -111,6 +111,22 @@ static void draining_ends_idle_connections_serves_those_under_way_and_refuses_ne
     nb_test_world_close(w);
 }
 
+/* It had no sign that the server would not take it. */
+static void the_first_request_of_a_new_connection_is_served_while_draining(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_test_client *idle = nb_test_world_client(w), *fresh = nb_test_world_client(w);
+    nb_test_world_expect_hello(w, idle);
+    nb_test_world_settle(w);
+    nb_server_drain(w->server);
+    assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(idle, NULL));
+    assert_true(nb_test_get(fresh, "/"));
+    nb_test_world_expect(w, fresh, 200, NULL);
+    assert_false(w->response.keep_alive);
+    assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(fresh, NULL));
+    nb_test_world_close(w);
+}
+
 static void a_body_under_way_is_taken_whole_while_draining(void **state) {
     nb_test_world *w = *state;
     nb_test_world_open(w, 1);
@@ -399,6 +415,7 @@ int main(void) {
         CASE(at_the_limit_with_all_busy_newcomers_wait_for_one_to_end),
         CASE(who_has_waited_for_a_place_in_vain_is_told_503_and_places_that_are_free_are_taken_at_once),
         CASE(draining_ends_idle_connections_serves_those_under_way_and_refuses_new_ones),
+        CASE(the_first_request_of_a_new_connection_is_served_while_draining),
         CASE(a_body_under_way_is_taken_whole_while_draining),
         CASE(pipelined_requests_under_way_are_all_answered_while_draining),
         CASE(no_timeout_of_a_head_runs_for_a_request_the_drain_itself_has_read),

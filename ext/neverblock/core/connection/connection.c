@@ -668,13 +668,17 @@ void nb_connection_stream_timed_out(nb_connections *connections, nb_stream_timeo
     nb_connection_follow(connections, connection);
 }
 
+bool nb_connection_is_new(const nb_connections *connections, const nb_connection *connection) {
+    return !connection->had_request && connections->time->now_ns - connection->began_ns < NB_FIRST_REQUEST_NS;
+}
+
 void nb_connection_drain(nb_connections *connections, nb_connection *connection) {
     if (connection->state == NB_CONNECTION_PROXIED) nb_proxied_drain(connections, connection);
     if (connection->state == NB_CONNECTION_HANDSHAKE) nb_handshake_drain(connections, connection);
     bool told = connection->state == NB_CONNECTION_OPEN && connection->protocol->drain;
     if (!nb_connection_is_idle(connection) && !told) return;
     nb_connection_read(connections, connection); /* a request that has already arrived is served */
-    if (nb_connection_is_idle(connection) || (told && connection->state == NB_CONNECTION_OPEN))
-        part(connections, connection);
+    bool idle = nb_connection_is_idle(connection) && !nb_connection_is_new(connections, connection);
+    if (idle || (told && connection->state == NB_CONNECTION_OPEN)) part(connections, connection);
     nb_connection_follow(connections, connection);
 }

@@ -96,6 +96,9 @@ struct nb_connection {
     uint64_t session[NB_SESSION_WORDS]; /* private to the protocol */
 };
 
+/* For a handshake or a first request in a drain. A client that has connected sends at once. */
+#define NB_FIRST_REQUEST_NS INT64_C(1000000000)
+
 /* The phase to count it under. */
 nb_phase nb_connection_phase(const nb_connection *connection);
 /* Takes the descriptor, and shares the TLS context. The caller has counted the connection as
@@ -127,7 +130,8 @@ void nb_connection_receive(nb_connections *connections, nb_connection *connectio
 bool nb_connection_is_idle(const nb_connection *connection);
 /* Sends what there is. Called at the turn's end. */
 void nb_connection_flush(nb_connections *connections, nb_connection *connection);
-/* The server drains: the connection ends now if it is idle, else after its requests. */
+/* The server drains: the connection ends now if it is idle, else after its requests. A new one has
+ * NB_FIRST_REQUEST_NS for its first request, as the client has had no sign that it may not come. */
 void nb_connection_drain(nb_connections *connections, nb_connection *connection);
 /* Ends it now; reset: with an RST. Its requests go on, and their responses are dropped. */
 void nb_connection_end(nb_connections *connections, nb_connection *connection, bool reset);

@@ -145,7 +145,8 @@ void nb_handshake_returned(nb_connections *connections, nb_handshake *handshake)
         if (handshake->facts.kernel) NB_COUNT(connections->counters, tls_kernel, 1);
         nb_handshake_end(connections, connection, how);
         nb_connection_start(connections, connection);
-    } else if (handshake->status == NB_AGAIN && (handshake->facts.heard || !connections->draining)) {
+    } else if (handshake->status == NB_AGAIN &&
+               (handshake->facts.heard || !connections->draining || nb_connection_is_new(connections, connection))) {
         if (handshake->facts.wants_write) connection->waits = NB_WAITS_CLIENT;
         nb_connection_follow(connections, connection);
     } else {

@@ -30,6 +30,8 @@ bool nb_connection_finish(nb_connection *connection);
 void nb_connection_close(nb_connections *connections, nb_connection *connection, bool reset);
 /* Counts what a file worker has sent and was not counted. */
 void nb_connection_count_worker(nb_connections *connections, nb_connection *connection);
+/* It has come a moment ago, without a request yet. */
+bool nb_connection_is_new(const nb_connections *connections, const nb_connection *connection);
 /* Ends the sending and the transport of a connection that nb_connection_leave has ended. When a
  * file worker has the sending, that is done when it is returned. */
 void nb_connection_end_sending(nb_connections *connections, nb_connection *connection, bool reset);

@@ -88,5 +88,6 @@ void nb_proxied_ready(nb_connections *connections, nb_connection *connection) {
 
 void nb_proxied_drain(nb_connections *connections, nb_connection *connection) {
     nb_proxied_ready(connections, connection);
-    if (connection->state == NB_CONNECTION_PROXIED) nb_connection_end(connections, connection, false);
+    if (connection->state != NB_CONNECTION_PROXIED || nb_connection_is_new(connections, connection)) return;
+    nb_connection_end(connections, connection, false);
 }

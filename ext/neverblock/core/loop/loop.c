@@ -520,6 +520,14 @@ static void expire_files(nb_loop *loop) {
     loop->files_at_ns = nb_open_files_expire(nb_responses_files(&loop->responses), loop->time.now_ns);
 }
 
+static void drain_connections(nb_loop *loop) {
+    loop->drain_again_ns = loop->time.now_ns + NB_FIRST_REQUEST_NS;
+    for (nb_connection *connection = loop->connections.open, *next; connection; connection = next) {
+        next = connection->next;
+        nb_connection_drain(&loop->connections, connection);
+    }
+}
+
 static void start_drain(nb_loop *loop) {
     loop->connections.draining = true;
     atomic_store_explicit(&loop->drain, true, memory_order_release); /* a stop drains too */
@@ -527,10 +535,7 @@ static void start_drain(nb_loop *loop) {
     nb_listeners_empty(loop);
     nb_listeners_close(loop, false);
     nb_listeners_take_arrivals(loop); /* no more will arrive */
-    for (nb_connection *connection = loop->connections.open, *next; connection; connection = next) {
-        next = connection->next;
-        nb_connection_drain(&loop->connections, connection);
-    }
+    drain_connections(loop);
 }
 
 /* Loop 0 drains first. Then no more connections come to the other loops. */
@@ -555,6 +560,7 @@ static void wind_down(nb_loop *loop) {
         drain_others(loop);
     }
     if (!loop->connections.draining) return;
+    if (loop->time.now_ns >= loop->drain_again_ns) drain_connections(loop);
     if (loop->stopping || loop->time.now_ns >= loop->drain_deadline_ns) {
         loop->downloads.stopped = true;
         end_all(&loop->connections.open, loop);

@@ -86,6 +86,7 @@ struct nb_loop {
     int64_t trim_again_ns; /* earliest time of the next trim */
     bool stopping, finished;
     int64_t drain_deadline_ns, stop_deadline_ns;
+    int64_t drain_again_ns; /* new connections are no longer new */
     /* The requests that the guest waits for, while the only executor's thread runs this turn; NULL:
        the server's thread runs it. */
     nb_ring_consumer *guest;
