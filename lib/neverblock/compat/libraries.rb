@@ -18,6 +18,7 @@ require "neverblock/compat/debug"
 require "neverblock/compat/excon"
 require "neverblock/compat/hiredis"
 require "neverblock/compat/live"
+require "neverblock/compat/mini_racer"
 require "neverblock/compat/net_http"
 require "neverblock/compat/new_relic"
 require "neverblock/compat/nokogiri"
@@ -73,6 +74,7 @@ module NeverBlock
         DB::Sqlite3.apply if defined?(::SQLite3)
         DB::Trilogy.apply if defined?(::Trilogy)
         Live.apply
+        MiniRacer.apply
         NewRelic.apply
         Nokogiri.apply
         Notifications.apply
