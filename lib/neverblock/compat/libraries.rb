@@ -52,7 +52,7 @@ module NeverBlock
 
       # Libraries in C that keep state of their thread while they call Ruby
       # (binding/fibers/frames.c).
-      HOLDING = %w[Nokogiri FFI Fiddle LibXML Magick MiniRacer].freeze
+      HOLDING = %w[Nokogiri FFI Fiddle LibXML Magick MiniRacer Wasmtime].freeze
 
       # Installs the patches of all libraries that are loaded.
       # @return [void]

@@ -96,7 +96,7 @@ class GemCallbacks
 end
 
 # Patched where they were loaded before the server serves (lib/neverblock/compat/libraries.rb).
-%w[mini_racer].each do |library|
+%w[mini_racer wasmtime].each do |library|
   require library
 rescue LoadError
   nil # its tests skip

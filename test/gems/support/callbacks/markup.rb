@@ -70,6 +70,23 @@ class GemCallbacks
       Thread.current[:turn] = Thread.current[:turns] = nil
     end
 
+    # A program that calls a function of the host twice.
+    CALLS_TWICE = <<~WAT
+      (module
+        (import "" "host" (func $host (param i32) (result i32)))
+        (func (export "run") (param i32) (result i32)
+          local.get 0 call $host local.get 0 call $host i32.add))
+    WAT
+
+    def wasmtime(me, turn)
+      engine = SHARED.synchronize { @@engine ||= Wasmtime::Engine.new }
+      store = Wasmtime::Store.new(engine)
+      host = Wasmtime::Func.new(store, [:i32], [:i32]) { |_caller, number| turn.call(number + 1) }
+      program = Wasmtime::Module.new(engine, CALLS_TWICE.dup) # locked meanwhile
+      instance = Wasmtime::Instance.new(store, program, [host])
+      Array.new(3) { instance.invoke("run", me) rescue "#{$!.class}: #{$!.message.lines.first}" }
+    end
+
     def shared_context
       SHARED.synchronize do
         @@shared_context ||= MiniRacer::Context.new.tap do |context|
