@@ -23,6 +23,7 @@ require "neverblock/compat/net_http"
 require "neverblock/compat/new_relic"
 require "neverblock/compat/nokogiri"
 require "neverblock/compat/notifications"
+require "neverblock/compat/semian"
 require "neverblock/compat/sequel"
 require "neverblock/compat/opentelemetry"
 require "neverblock/compat/share_lock"
@@ -67,6 +68,7 @@ module NeverBlock
         Excon.apply
         Hiredis.apply
         NetHTTP.apply
+        Semian.apply
         Sequel.apply
         DB::Mysql2.apply if defined?(::Mysql2)
         DB::ActiveRecord.apply
