@@ -28,6 +28,7 @@ require "neverblock/compat/sequel"
 require "neverblock/compat/opentelemetry"
 require "neverblock/compat/share_lock"
 require "neverblock/compat/streamed_bodies"
+require "neverblock/compat/sync"
 require "neverblock/compat/thread_names"
 require "neverblock/compat/tilt"
 require "neverblock/compat/typhoeus"
@@ -83,6 +84,7 @@ module NeverBlock
         OpenTelemetry.apply
         ShareLock.apply
         StreamedBodies.apply
+        Sync.apply
         ThreadNames.apply
         Tilt.apply
         Typhoeus.apply
