@@ -23,6 +23,8 @@ class ServerProcess
 
   ROOT = File.expand_path("../..", __dir__)
   START_S = STOP_S = Patience::SECONDS
+  # For what a killed server has written.
+  KILLED_S = 2
   LISTENING = /Listening on (\S+)/
   ADMIN = /Admin on (\S+)/
 
@@ -172,7 +174,7 @@ class ServerProcess
     Process.kill("KILL", @pid)
     Process.wait(@pid)
     @status = $?
-    finish_reader
+    finish_reader(KILLED_S)
     FileUtils.rm_rf(@directory)
   end
 
@@ -313,8 +315,9 @@ class ServerProcess
     raise Failed, "ended with #{@status.inspect} after TERM, expected #{expect}\n#{stderr}"
   end
 
-  def finish_reader
+  # @param seconds [Numeric] after so long, processes that it has made keep its output open
+  def finish_reader(seconds = Patience::SECONDS)
     @stderr_text = stderr
-    @reader&.join(Patience::SECONDS)
+    @reader&.join(seconds) || @reader&.kill
   end
 end

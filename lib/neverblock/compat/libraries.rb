@@ -18,14 +18,17 @@ require "neverblock/compat/debug"
 require "neverblock/compat/excon"
 require "neverblock/compat/hiredis"
 require "neverblock/compat/live"
+require "neverblock/compat/mini_racer"
 require "neverblock/compat/net_http"
 require "neverblock/compat/new_relic"
 require "neverblock/compat/nokogiri"
 require "neverblock/compat/notifications"
+require "neverblock/compat/semian"
 require "neverblock/compat/sequel"
 require "neverblock/compat/opentelemetry"
 require "neverblock/compat/share_lock"
 require "neverblock/compat/streamed_bodies"
+require "neverblock/compat/sync"
 require "neverblock/compat/thread_names"
 require "neverblock/compat/tilt"
 require "neverblock/compat/typhoeus"
@@ -51,7 +54,7 @@ module NeverBlock
 
       # Libraries in C that keep state of their thread while they call Ruby
       # (binding/fibers/frames.c).
-      HOLDING = %w[Nokogiri FFI Fiddle LibXML Magick MiniRacer].freeze
+      HOLDING = %w[Nokogiri FFI Fiddle LibXML Magick MiniRacer Wasmtime].freeze
 
       # Installs the patches of all libraries that are loaded.
       # @return [void]
@@ -66,6 +69,7 @@ module NeverBlock
         Excon.apply
         Hiredis.apply
         NetHTTP.apply
+        Semian.apply
         Sequel.apply
         DB::Mysql2.apply if defined?(::Mysql2)
         DB::ActiveRecord.apply
@@ -73,12 +77,14 @@ module NeverBlock
         DB::Sqlite3.apply if defined?(::SQLite3)
         DB::Trilogy.apply if defined?(::Trilogy)
         Live.apply
+        MiniRacer.apply
         NewRelic.apply
         Nokogiri.apply
         Notifications.apply
         OpenTelemetry.apply
         ShareLock.apply
         StreamedBodies.apply
+        Sync.apply
         ThreadNames.apply
         Tilt.apply
         Typhoeus.apply

@@ -95,6 +95,13 @@ class GemCallbacks
   end
 end
 
+# Patched where they were loaded before the server serves (lib/neverblock/compat/libraries.rb).
+%w[mini_racer wasmtime].each do |library|
+  require library
+rescue LoadError
+  nil # its tests skip
+end
+
 Dir[File.join(__dir__, "callbacks", "*.rb")].sort.each { |file| require file }
 
 class GemCallbacks

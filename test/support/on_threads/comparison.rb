@@ -20,15 +20,16 @@ module OnThreads
   # What a run on one server gave.
   Found = Struct.new(:answers, :before, :after, :trouble, :errors, keyword_init: true)
 
-  # The same programs and questions on Puma, twice, and on ours.
+  # The same programs and questions on Puma, and on ours. What differs is asked of Puma once more,
+  # with as many hogs as ours had.
   class Comparison
     ROUNDS = 8
     # Growth that is no leak: what idle threads and fibers keep. What is lost at each request is
     # ROUNDS times as much as there are clients.
     GROWTH_MOST = 24
     SETTLE_S = 4
-    # For all requests of one program. What takes longer on threads is left out. Ours may have much
-    # to compute beside it.
+    # For all requests of one program. What takes longer on threads is left out. With hogs there is
+    # much to compute beside it.
     THREADS_S = 20
     OURS_S = 120
     OF_FILES = %w[accept-ranges etag last-modified].freeze
@@ -53,7 +54,7 @@ module OnThreads
       answered, silent = programs.partition { |program| complete?(wanted[program.name]) }
       found = answered.empty? ? [] : modes.flat_map { |mode| differences(mode, answered, wanted) }
       differ = found.map(&:program).uniq
-      again = differ.empty? ? {} : run(:puma, differ)
+      again = differ.empty? ? {} : run(:puma, differ, hogs: hogs_of(found))
       moved = differ.filter_map do |program|
         answers(program, :puma, wanted[program.name], again[program.name])
       end
@@ -64,6 +65,11 @@ module OnThreads
     end
 
     private
+
+    # @return [Integer] as many hogs as there were where something differs: it may be their doing
+    def hogs_of(differences)
+      differences.map { |difference| Server::HOGS.fetch(difference.mode, 0) }.max
+    end
 
     # A program that fails on threads shows nothing.
     def complete?(found)
@@ -158,20 +164,22 @@ module OnThreads
     def most(what) = %w[threads fibers].include?(what) ? GROWTH_MOST + (2 * @clients) : GROWTH_MOST
     def growth(found, what) = found.after.fetch(what, 0) - found.before.fetch(what, 0)
 
+    # @param hogs [Integer, nil] nil: those of the kind
     # @return [Hash{String => Found}]
-    def run(kind, programs)
+    def run(kind, programs, hogs: nil)
       found = {}
       left = programs.dup
-      found.merge!(run_some(kind, left, programs)) until left.empty?
+      found.merge!(run_some(kind, left, programs, hogs)) until left.empty?
       found
     end
 
     # With a server of its own, until it is gone.
-    def run_some(kind, left, programs)
+    def run_some(kind, left, programs, hogs)
       found = {}
-      server = start(kind, programs)
+      server = start(kind, programs, hogs || Server::HOGS.fetch(kind, 0))
+      limit_s = kind == :puma && server.hogs.zero? ? THREADS_S : OURS_S
       while (program = left.shift)
-        found[program.name] = one(server, program, kind == :puma ? THREADS_S : OURS_S)
+        found[program.name] = one(server, program, limit_s)
         break if found[program.name].trouble
       end
       stop(kind, server, found)
@@ -180,11 +188,11 @@ module OnThreads
       server&.kill
     end
 
-    def start(kind, programs)
+    def start(kind, programs, hogs)
       database = Databases.url if programs.any?(&:database?)
       env = @bundle.env.merge("NB_HUNT_SERVICE" => @service.port.to_s,
                               "NB_HUNT_DATABASE" => database, "RACK_ENV" => "production")
-      Server.new(kind, @site.call(programs), clients: @clients, env: env).start
+      Server.new(kind, @site.call(programs), clients: @clients, env: env, hogs: hogs).start
     end
 
     def one(server, program, limit_s)

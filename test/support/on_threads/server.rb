@@ -9,11 +9,16 @@ module OnThreads
     # @param text [String] of the rackup file
     # @param clients [Integer] as many threads Puma has
     # @param env [Hash{String => String, nil}] with the gems of both
-    def initialize(kind, text, clients:, env:)
+    # @param hogs [Integer] as many requests compute beside those of the clients
+    def initialize(kind, text, clients:, env:, hogs: HOGS.fetch(kind, 0))
       super(text, env: env)
       @kind = kind
       @clients = clients
+      @hogs = hogs
     end
+
+    # @return [Integer]
+    attr_reader :hogs
 
     # Settings of ours.
     OURS = {
@@ -24,15 +29,13 @@ module OnThreads
     }.freeze
     HOGS = { hogs: 2, workers: 4 }.freeze
 
-    def hogs = HOGS.fetch(@kind, 0)
-
     private
 
     def words(rackup)
       ruby = [RbConfig.ruby, "-rbundler/setup"]
       if @kind == :puma
         return [*ruby, "-e", "load Gem.bin_path(\"puma\", \"puma\")", "--", "-q",
-                "-t", "#{@clients}:#{@clients}", "-b", "tcp://127.0.0.1:0", rackup]
+                "-t", ([@clients + @hogs] * 2).join(":"), "-b", "tcp://127.0.0.1:0", rackup]
       end
 
       File.write(settings = in_directory("neverblock.rb"), OURS.fetch(@kind))

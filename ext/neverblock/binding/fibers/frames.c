@@ -57,11 +57,13 @@ static const char *const allows[] = {
 
 /* Libraries that keep something for the thread while they call Ruby, and need no other fiber to go
    on. libxml2 keeps its handler of errors (xmlSetStructuredErrorFunc); ffi keeps the frames of its
-   callbacks (Call.c, rbffi_frame_push). V8 keeps the isolates that a thread has entered, which it
-   leaves in reverse order (mini_racer, Isolate::Scope). The functions that ffi and Fiddle make lie
-   in no library. */
+   callbacks (Call.c, rbffi_frame_push). mini_racer keeps the isolates that a thread has entered,
+   which it leaves in reverse order (Isolate::Scope), and from 0.18 on a mutex (rr_mtx). Wasmtime
+   keeps the calls of the thread as a chain on its stacks (traphandlers.rs, CallThreadState). The
+   functions that ffi and Fiddle make lie in no library. */
 static const char *const pins[] = {
-    "/ffi_c.so", "/fiddle.so", "/libxml_ruby.so", "/mini_racer_extension.so", "/nokogiri.so", "/RMagick2.so",
+    "/ffi_c.so",    "/fiddle.so",   "/libxml_ruby.so", "/mini_racer_extension.so",
+    "/nokogiri.so", "/RMagick2.so", "/wasmtime_rb.so",
 };
 
 static void keeper_mark(void *data) { nb_frame_table_mark(data); }

@@ -58,6 +58,46 @@ class GemCallbacks
     ensure
       context&.dispose
     end
+
+    SHARED = Mutex.new
+
+    # A context of all requests. Its function takes the turn of the request that calls.
+    def miniracer_shared(me, turn)
+      Thread.current[:turn] = turn
+      [shared_context.eval("[1, 2, 3, 4].map(slowly).concat(deep(3000), #{me})"),
+       Thread.current[:turns], (shared_context.eval("throw new Error('#{me}')") rescue $!.message)]
+    ensure
+      Thread.current[:turn] = Thread.current[:turns] = nil
+    end
+
+    # A program that calls a function of the host twice.
+    CALLS_TWICE = <<~WAT
+      (module
+        (import "" "host" (func $host (param i32) (result i32)))
+        (func (export "run") (param i32) (result i32)
+          local.get 0 call $host local.get 0 call $host i32.add))
+    WAT
+
+    def wasmtime(me, turn)
+      engine = SHARED.synchronize { @@engine ||= Wasmtime::Engine.new }
+      store = Wasmtime::Store.new(engine)
+      host = Wasmtime::Func.new(store, [:i32], [:i32]) { |_caller, number| turn.call(number + 1) }
+      program = Wasmtime::Module.new(engine, CALLS_TWICE.dup) # locked meanwhile
+      instance = Wasmtime::Instance.new(store, program, [host])
+      Array.new(3) { instance.invoke("run", me) rescue "#{$!.class}: #{$!.message.lines.first}" }
+    end
+
+    def shared_context
+      SHARED.synchronize do
+        @@shared_context ||= MiniRacer::Context.new.tap do |context|
+          context.eval("function deep(n) { return n == 0 ? 0 : 1 + deep(n - 1); }")
+          context.attach("slowly", lambda { |number, *|
+            Thread.current[:turns] = Thread.current[:turns].to_i + 1
+            Thread.current[:turn].call(number)
+          })
+        end
+      end
+    end
   end
 end
 
