@@ -115,7 +115,7 @@ class RackHabitsTest < ServerProcessCase
     tag = new_tag
     assert_equal status, ask("/#{name}?#{tag}").status
     assert_equal [status], events.await("status", tag).map { |event| event["status"] }
-    server.await_stderr(/GET \S*#{tag} \d/)
-    assert_includes server.stderr, "#{tag} #{status} "
+    server.await_stderr(/GET \S*#{tag}#{Over.logged} \d/)
+    assert_includes server.stderr, "#{tag}#{Over.logged} #{status} "
   end
 end

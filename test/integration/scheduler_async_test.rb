@@ -132,6 +132,7 @@ module SchedulerAsyncTests
   end
 
   def test_a_child_has_the_hijacked_connection
+    only_over :plain, :tls, "HTTP/2 has no hijack"
     connect do |client|
       client.get("/hijack")
       client.write("hello\n")

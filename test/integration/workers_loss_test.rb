@@ -257,7 +257,7 @@ class WorkersLossTest < WorkersCase
 
   # @return [String] of a request, for a pattern, as the log tells it
   def line(path)
-    Regexp.escape("GET #{path}#{" HTTP/1.1" unless Over.http2?}")
+    Regexp.escape("GET #{path} #{Over.protocol}")
   end
 
   def with_app(file = nil)

@@ -8,6 +8,8 @@ require "minitest/autorun"
 require_relative "../../support/http2_wire"
 
 class Http2WireTest < Minitest::Test
+  only_over :plain, "they make their own frames"
+
   include Http2Wire
   include Http2Wire::Frames
 
