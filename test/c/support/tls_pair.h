@@ -1,6 +1,6 @@
 /*
  * tls_pair.h - the TLS transport and a client of OpenSSL's, over a pair of sockets that do not
- * block. For the tests of tls.c, each of which uses all of it.
+ * block. For the tests of tls.c.
  */
 #ifndef NB_TEST_TLS_PAIR_H
 #define NB_TEST_TLS_PAIR_H
@@ -78,7 +78,7 @@ static void serves_as(nb_tls_context *context, const char *asked, const char *se
     close_pair(&p);
 }
 
-static nb_handshake_outcome fails(pair *p) {
+static inline nb_handshake_outcome fails(pair *p) {
     assert_status(NB_SYSTEM, shake(p));
     nb_handshake_outcome outcome = p->facts.outcome;
     close_pair(p);
