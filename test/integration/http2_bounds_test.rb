@@ -49,8 +49,6 @@ class Http2BoundsTest < ServerProcessCase
   end
 
   def setup
-    return unless Over.mode == :plain
-
     skip "this build has no HTTP/2" unless Http2Wire.spoken?(server.url)
     @before = figures
   end

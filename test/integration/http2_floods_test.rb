@@ -41,8 +41,6 @@ class Http2FloodsTest < ServerProcessCase
   end
 
   def setup
-    return unless Over.mode == :plain
-
     skip "this build has no HTTP/2" unless Http2Wire.spoken?(server.url)
     100.times { assert_equal "hello", ask("/").body }
     @before = server.resident_bytes

@@ -26,8 +26,6 @@ class Http2PriorityTest < ServerProcessCase
   end
 
   def setup
-    return unless Over.mode == :plain
-
     skip "this build has no HTTP/2" unless Http2Wire.spoken?(server.url)
   end
 

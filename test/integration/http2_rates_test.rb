@@ -37,8 +37,6 @@ class Http2RatesTest < ServerProcessCase
   end
 
   def setup
-    return unless Over.mode == :plain
-
     skip "this build has no HTTP/2" unless Http2Wire.spoken?(server.url)
   end
 

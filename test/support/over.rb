@@ -123,10 +123,14 @@ module Over
       end
     end
 
-    # What runs in place of the class's tests.
-    def of_another_mode
-      only_over(*self.class.told_only_over.flatten)
+    # Before the test's own set-up, which may be impossible in another mode.
+    def before_setup
+      super
+      only_over(*self.class.told_only_over.flatten) if self.class.told_only_over
     end
+
+    # What stands in place of the class's tests; its set-up skips.
+    def of_another_mode; end
 
     private
 

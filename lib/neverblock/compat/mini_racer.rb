@@ -23,11 +23,6 @@ module NeverBlock
         Isolate: %i[initialize idle_notification low_memory_notification pump_message_loop],
         Snapshot: %i[initialize warmup!]
       }.freeze
-      # No limit: a call that waits for a thread may hold what the others wait for. There are no
-      # more threads than objects in use.
-      THREADS = 1 << 20
-
-      @pool = Offload::Pool.new(THREADS, idle_s: Offload::IDLE_S)
 
       class << self
         # Installs it once, when mini_racer is loaded.
@@ -72,11 +67,13 @@ module NeverBlock
           (Fiber.scheduler || Offload.worker?) && !Offload::PlainJob.here?
         end
 
+        # A call that waits for a thread could hold what the others wait for. There are no more
+        # threads than objects in use.
         def run(block)
           root = Scheduler.root
           job = Offload::PlainJob.new(block, root: (root if root.is_a?(Fiber)))
           begin
-            @pool.call(job, :wait)
+            Offload.unbounded.call(job, :wait)
           ensure
             job.hand_back
           end

@@ -12,12 +12,8 @@ require "neverblock/verbs/offload"
 module NeverBlock
   module Compat
     module Semian
-      # No limit: those that hold tickets must not wait for the threads of those that want one.
-      THREADS = 1 << 20
       # Seconds between two interrupts.
       PAUSE_S = 0.001
-
-      @pool = Offload::Pool.new(THREADS, idle_s: Offload::IDLE_S)
 
       class << self
         # Installs it once, when Semian is loaded.
@@ -29,13 +25,14 @@ module NeverBlock
           ::Semian::Resource.prepend(Parking) unless ::Semian::Resource.include?(Parking)
         end
 
-        # Waits on a thread.
+        # Waits on a thread. Those that hold tickets never wait for the threads of those that want
+        # one.
         # @param resource [::Semian::Resource]
         # @return what the block, which takes a ticket, returns
         def wait(resource, &take)
           taken = given = false
           job = Offload::Job.new(-> { take.call.tap { taken = true } })
-          @pool.call(job, -> { interrupt(job) }).tap { given = true }
+          Offload.unbounded.call(job, -> { interrupt(job) }).tap { given = true }
         ensure
           resource.release_semaphore if taken && !given
         end

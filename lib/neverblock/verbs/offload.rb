@@ -70,10 +70,14 @@ module NeverBlock
     end
 
     @pool = Pool.new(THREADS, idle_s: IDLE_S)
+    @unbounded = Pool.new(1 << 20, idle_s: IDLE_S)
 
     class << self
       # @return [Pool] the process's
       attr_reader :pool
+
+      # @return [Pool] for work that may wait for other work: none waits for a thread
+      attr_reader :unbounded
 
       # As NB.offload, on behalf of the caller's request: what is kept by thread or by request
       # (Scheduler.root) is the same inside. So the caller never runs beside it. When the caller is

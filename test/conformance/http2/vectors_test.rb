@@ -54,8 +54,6 @@ class Http2VectorsTest < ServerProcessCase
   Minitest.after_run { puts summary if TALLY.any? && ENV.key?("NB_CONFORMANCE_TABLE") }
 
   def setup
-    return unless Over.mode == :plain
-
     skip "this build has no HTTP/2" unless self.class.http2?
   end
 

@@ -34,11 +34,9 @@ module NeverBlock
       # @raise [Error] when it cannot be built, or fails
       def run(load, url:, seconds:)
         address = URI(url)
-        command = [@program.build, address.host, address.port.to_s, load.large, load.small,
-                   load.interval_us.to_s, seconds.to_s]
-        before = Child.cpu_seconds
-        text = Child.capture(command, limit_seconds: seconds + GRACE_SECONDS)
-        self.class.parse(text, cpu_seconds: Child.cpu_seconds - before)
+        arguments = [address.host, address.port, load.large, load.small, load.interval_us, seconds]
+        text, cpu_seconds = @program.run(arguments, limit_seconds: seconds + GRACE_SECONDS)
+        self.class.parse(text, cpu_seconds: cpu_seconds)
       end
 
       class << self
@@ -47,9 +45,7 @@ module NeverBlock
         # @return [Wrk::Outcome]
         # @raise [Error] when the output is not whole
         def parse(text, cpu_seconds: nil)
-          unless text.match?(/\A\d+ \d+ \d+\n(?:\d+\n)+\z/)
-            raise Error, "the load generator failed: #{text.lines.last(2).join.strip[0, 200]}"
-          end
+          raise CProgram.failure(text) unless text.match?(/\A\d+ \d+ \d+\n(?:\d+\n)+\z/)
 
           head, *times = text.lines
           microseconds, bytes, failed = head.split.map(&:to_i)

@@ -10,6 +10,12 @@ module NeverBlock
       MISSING = "there is no C compiler: this load needs cc (Debian: package gcc)"
       COMPILE_SECONDS_MAX = 60
 
+      # @param text [String] all of a load generator's output, which is not whole
+      # @return [Error]
+      def self.failure(text)
+        Error.new("the load generator failed: #{text.lines.last(2).join.strip[0, 200]}")
+      end
+
       # @return [String] path of the program
       attr_reader :path
 
@@ -21,6 +27,16 @@ module NeverBlock
         @libraries = libraries
         @source = File.join(ROOT, "benchmark/c/#{name}.c")
         @path = File.join(home, name)
+      end
+
+      # @param arguments [Array<#to_s>]
+      # @return [Array(String, Float)] all of its output, and its CPU seconds
+      # @raise [Error] when it cannot be built, or does not end in time
+      def run(arguments, limit_seconds:)
+        command = [build, *arguments.map(&:to_s)]
+        before = Child.cpu_seconds
+        text = Child.capture(command, limit_seconds: limit_seconds)
+        [text, Child.cpu_seconds - before]
       end
 
       # @return [String] the path of a program that is not older than its source

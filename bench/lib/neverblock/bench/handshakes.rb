@@ -35,11 +35,10 @@ module NeverBlock
       # @raise [Error] when it cannot be built, fails or does not end
       def run(load, url:, seconds:)
         address = URI(url)
-        command = [@program.build, address.host, address.port.to_s, load.resumed ? "reuse" : "new",
-                   load.path.to_s, seconds.to_s]
-        before = Child.cpu_seconds
-        text = Child.capture(command, limit_seconds: seconds + GRACE_SECONDS)
-        self.class.parse(text, cpu_seconds: Child.cpu_seconds - before)
+        kind = load.resumed ? "reuse" : "new"
+        text, cpu_seconds = @program.run([address.host, address.port, kind, load.path, seconds],
+                                         limit_seconds: seconds + GRACE_SECONDS)
+        self.class.parse(text, cpu_seconds: cpu_seconds)
       end
 
       # @param text [String] all of the program's output
@@ -48,9 +47,7 @@ module NeverBlock
       # @raise [Error] when the output is not whole
       def self.parse(text, cpu_seconds: nil)
         microseconds, count, other, bytes = text.match(OUTPUT)&.captures&.map(&:to_i)
-        unless count
-          raise Error, "the load generator failed: #{text.lines.last(2).join.strip[0, 200]}"
-        end
+        raise CProgram.failure(text) unless count
 
         Wrk::Outcome.new(requests: count, seconds: microseconds / 1e6, bytes: bytes,
                          errors: { "other handshake" => other }, latency_us: {},

@@ -95,7 +95,7 @@ module NeverBlock
         whole = rows.size == count && rows.all? { |row| row.size == 5 && row.all? }
         return rows.map { |row| Answer.new(*row) } if whole
 
-        raise Error, "the load generator failed: #{text.lines.last(2).join.strip[0, 200]}"
+        raise CProgram.failure(text)
       end
     end
   end

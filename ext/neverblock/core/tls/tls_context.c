@@ -159,8 +159,6 @@ static bool asks_for_challenge(SSL *ssl) {
 /* SSL_CTX_get_app_data of one that has a key whose signatures take long. */
 static char slow_key[1];
 
-static bool note_slow_key(SSL_CTX *ssl) { return SSL_CTX_set_app_data(ssl, slow_key) == 1; }
-
 #if OPENSSL_VERSION_NUMBER >= 0x30000000L
 static bool is_p256(const EVP_PKEY *key) {
     char name[32];
@@ -379,7 +377,7 @@ static nb_status use_key(SSL_CTX *ssl, nb_slice pem, nb_tls_error *error) {
     nb_status status = NB_OK;
     if (!mine) {
         status = fail(error, NB_TLS_FAULT_MISMATCH);
-    } else if (!SSL_CTX_use_PrivateKey(ssl, key) || (!is_quick_key(key) && !note_slow_key(ssl))) {
+    } else if (!SSL_CTX_use_PrivateKey(ssl, key) || (!is_quick_key(key) && !SSL_CTX_set_app_data(ssl, slow_key))) {
         status = fail(error, NB_TLS_FAULT_KEY);
     }
     EVP_PKEY_free(key);

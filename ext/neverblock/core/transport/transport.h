@@ -19,7 +19,6 @@
 #include "tls/tls.h"
 
 typedef struct nb_transport nb_transport;
-struct nb_tls_context;
 struct nb_tls_session;
 
 typedef struct nb_transport_kind {
@@ -111,7 +110,7 @@ typedef struct nb_tls_facts {
 
 /* Takes the descriptor and shares the context. NB_NO_MEMORY: the descriptor stays the caller's.
  * NB_UNSUPPORTED. */
-nb_status nb_transport_tls_init(nb_transport *transport, int fd, struct nb_tls_context *context);
+nb_status nb_transport_tls_init(nb_transport *transport, int fd, nb_tls_context *context);
 /* What the client has shown, once the handshake is done: "N" where it was asked and has shown no
  * certificate; "V", subject, issuer (RFC 2253), serial number (hexadecimal) and PEM, each with a
  * NUL behind it; empty where it was not asked. Owned by the transport. */
