@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "binding_case"
+require "minitest/mock"
+require "open3"
 
 # Tests NeverBlock::Executor: its life, and what applications, other threads and interrupts do to
 # its fibers.
@@ -459,6 +461,35 @@ class ExecutorTest < BindingCase
     assert_equal 7, $?.exitstatus
   end
 
+  # What only Ruby's objects refer to is moved, as by Process.warmup before a server serves.
+  def test_an_executor_and_a_scheduler_may_be_made_before_a_compaction
+    skip "this Ruby cannot compact" unless GC.respond_to?(:verify_compaction_references)
+    script = <<~'RUBY'
+      require "neverblock"
+      require "rack"
+      require "socket"
+      engine = NeverBlock::Engine.new
+      port = engine.listen_tcp("127.0.0.1", 0, 8)
+      fine = ->(_env) { [200, {}, ["fine"]] }
+      # A thread of its own: what a stack refers to is not moved.
+      made = Thread.new { [NeverBlock::Executor.new(engine, fine), NeverBlock::Scheduler.new] }.value
+      GC.verify_compaction_references(toward: :empty)
+      engine.start
+      Thread.new { made[0].run }
+      TCPSocket.open("127.0.0.1", Integer(port)) do |socket|
+        socket.write("GET / HTTP/1.0\r\n\r\n")
+        puts socket.read.lines.last
+      end
+      Thread.new {
+        Fiber.set_scheduler(made[1])
+        Fiber.schedule { sleep(0.001) && puts("slept") }
+      }.join
+    RUBY
+    load_path = $LOAD_PATH.map { |path| "-I#{path}" }
+    output, status = Open3.capture2e(RbConfig.ruby, *load_path, "-e", script)
+    assert_equal [%w[fine slept], true], [output.lines(chomp: true), status.success?], output
+  end
+
   # --- two at once ---
 
   def test_two_executors_under_load_give_each_client_its_own_answers
@@ -486,5 +517,3 @@ class ExecutorTest < BindingCase
     within(2 * SECONDS) { threads.each(&:value) }
   end
 end
-
-require "minitest/mock"

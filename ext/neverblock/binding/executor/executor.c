@@ -44,6 +44,7 @@ typedef struct executor_object {
 
 static void executor_mark(void *pointer) {
     nb_executor *executor = pointer;
+    rb_gc_mark(executor->self); /* so that GC.compact does not move it */
     rb_gc_mark(executor->owner);
     rb_gc_mark(executor->app);
     rb_gc_mark(executor->log);

@@ -24,6 +24,7 @@ static size_t beneath_count;
 
 static void scheduler_mark(void *data) {
     const nb_scheduler *scheduler = data;
+    rb_gc_mark(scheduler->self); /* so that GC.compact does not move it */
     nb_parked_mark(&scheduler->parked);
     /* A fiber that another has resumed is in no wait, but an alarm may be on its stack. */
     for (const nb_list *link = scheduler->blocks.next; link != &scheduler->blocks; link = link->next)
