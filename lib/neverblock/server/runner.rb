@@ -71,6 +71,7 @@ module NeverBlock
         previous = trap_signals
         @server.start(serving: -> { @events << :serving }) { @events << :ended }
         status = handle_events
+        @upgrade&.wait_for_end
         @server.log.flush(LOG_FLUSH_MS)
         status
       ensure

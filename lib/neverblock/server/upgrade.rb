@@ -14,9 +14,11 @@ module NeverBlock
     class Upgrade
       # A manager counts the signs of life of the process whose id is here (sd_watchdog_enabled(3)).
       WATCHDOG_PID = "WATCHDOG_PID"
-      # Seconds a process has to end that does not serve, and between two looks.
+      # Seconds a process has to end that does not serve, between two looks whether it has, and
+      # between two signals to it.
       ENDING_S = 5
       REAP_S = 0.02
+      AGAIN_S = 0.5
       # Why there is none.
       ELSEWHERE = "no upgrade: rackup, rails server or another program has started this server; " \
                   "start that program again, or serve with `neverblock`, which can do it"
@@ -51,10 +53,14 @@ module NeverBlock
       def give_up
         @lock.synchronize do
           @given_up = true
-          ::Process.kill("TERM", @pid) if @pid && !@over
+          @ending ||= Thread.new { end_process } if @pid && !@over
         end
-      rescue Errno::ESRCH
-        nil
+      end
+
+      # Waits until the process that give_up ends has ended, for ENDING_S at most. Thread-safe.
+      # @return [void]
+      def wait_for_end
+        @ending&.join
       end
 
       # @return [Hash{String => String, nil}] the variables for a process that gets these sockets
@@ -85,6 +91,24 @@ module NeverBlock
         reap(pid)
         why = word == Inheritance::FAILED ? "did not start: #{reason}" : "ended before it served"
         raise Error, "process #{pid} #{why}; nothing has changed, this process goes on"
+      end
+
+      # A Ruby that begins to run may keep a signal until the next one comes.
+      def end_process
+        limit = Deadline.now + ENDING_S
+        until Deadline.now > limit
+          ::Process.kill("TERM", @pid)
+          return if over_within?(AGAIN_S)
+        end
+        ::Process.kill("KILL", @pid)
+      rescue Errno::ESRCH
+        nil
+      end
+
+      def over_within?(seconds)
+        limit = Deadline.now + seconds
+        sleep(REAP_S) until @over || Deadline.now > limit
+        @over
       end
 
       # It has told why it ends, or has closed its end of the pipe. A front reaps all its children;
