@@ -214,10 +214,10 @@ class DemoBrowserTest < Minitest::Test
     picture(page, "#{size}-#{theme}-done")
     assert_tells_of_a_line page
     assert_figures page
-    page.execute("for (const each of document.querySelectorAll('details')) each.open = true")
-    assert_fits page, "opened"
     assert_operator page.evaluate("shifts"), :<, SHIFT_MAX,
                     "what stands on the page has moved: #{page.evaluate("shifted.join(' ')")}"
+    page.execute("for (const each of document.querySelectorAll('details')) each.open = true")
+    assert_fits page, "opened"
     assert_empty @complaints
     assert_empty(@asked.reject { |url| url.start_with?(self.class.demo.url) })
   end

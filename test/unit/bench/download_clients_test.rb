@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require_relative "../../support/patience"
 require_relative "bench_case"
 
 # Tests benchmark/c/downloads.c: it accepts correct downloads and names each fault of a wrong one.
@@ -124,7 +125,10 @@ class BenchDownloadClientsTest < BenchCase
   end
 
   def test_kept_connections_are_kept_and_fresh_ones_are_not
-    serve
+    serve do |socket|
+      Patience.await("both have connected") { @peers.size >= 2 }
+      answer_all(socket)
+    end
     run_clients(clients: 2, fresh: false)
     assert_equal 2, @peers.size
     outcome = run_clients(clients: 2, fresh: true)
