@@ -6,7 +6,8 @@ require "fileutils"
 require "tmpdir"
 require "neverblock/server/upgrade"
 
-# Tests how a server that stops ends the new process that does not serve yet. Its processes are real.
+# Tests how a server that stops ends the new process that does not serve yet. The processes are
+# real.
 class UpgradeTest < Minitest::Test
   # A server that listens nowhere.
   NOWHERE = Struct.new(:copy_listeners, :keeps_paths?).new([].freeze, false)
