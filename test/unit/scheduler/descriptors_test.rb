@@ -328,6 +328,18 @@ class SchedulerDescriptorsTest < Minitest::Test
     assert_equal hangup.call, seen
   end
 
+  def test_io_select_sleeps_past_a_hangup_while_it_waits_for_urgent_data
+    found = :nothing
+    in_scheduler do
+      one, other = UNIXSocket.pair
+      other.close
+      switches = Fiber.scheduler.method(:switches)
+      before = switches.call
+      fiber { found = [IO.select(nil, nil, [one], 0.05), switches.call - before < 10] }
+    end
+    assert_equal [nil, true], found
+  end
+
   def test_io_select_knows_what_ruby_has_read_ahead
     r, w = IO.pipe
     w.write("one\ntwo\n")

@@ -139,7 +139,11 @@ static void any_enter(nb_any_call *call, VALUE ios, uint32_t interest, bool *rea
         nb_watch *watch = &call->io_wait.watches[call->io_wait.count];
         VALUE io = RARRAY_AREF(ios, i);
         if (interest == NB_POLL_WRITE) io = writer_of(io);
-        *watch = (nb_watch){.fd = nb_descriptor_of(io), .interest = interest, .io = io, .wait = &call->io_wait.wait};
+        *watch = (nb_watch){.fd = nb_descriptor_of(io),
+                            .interest = interest,
+                            .io = io,
+                            .wait = &call->io_wait.wait,
+                            .past_hangup = true};
         nb_status status = nb_watch_enter(call->scheduler, watch);
         if (status == NB_SYSTEM) rb_syserr_fail(errno, "waiting for a descriptor");
         if (status != NB_OK) rb_memerror();

@@ -33,6 +33,7 @@ struct nb_watch {
     uint32_t ready;
     bool listed;
     bool dry; /* a transfer of this IO has just had EAGAIN */
+    bool past_hangup; /* a hangup alone does not end the wait: select(2) does not tell of it */
     /* what it trusted was gone: its number had changed its file, before this wait or since */
     bool doubtful;
 };

@@ -218,7 +218,8 @@ static void keep_no_longer(nb_scheduler *scheduler, int fd) {
     descriptor->single = SINGLE_AFTER_NEWS;
 }
 
-/* A wait for urgent data alone ends by NB_POLL_HANGUP, of which poll(2) would tell for ever. */
+/* A wait for urgent data alone ends by NB_POLL_HANGUP, of which poll(2) would tell for ever. That of
+   IO.select goes on, unarmed: nothing comes any more. */
 void nb_watches_deliver(nb_scheduler *scheduler, const nb_poll_event *event) {
     int fd = (int)(event->cookie & INT32_MAX);
     if ((size_t)fd >= scheduler->watches.table_count) return;
@@ -233,7 +234,8 @@ void nb_watches_deliver(nb_scheduler *scheduler, const nb_poll_event *event) {
     for (nb_watch *watch = descriptor->first, *next; watch; watch = next) {
         next = watch->next;
         watch->ready = watch->interest & ready;
-        if (watch->ready == 0 && hangup) watch->ready = NB_POLL_HANGUP;
+        if (watch->ready == 0 && hangup && watch->past_hangup) watch->interest = 0;
+        if (watch->ready == 0 && hangup && !watch->past_hangup) watch->ready = NB_POLL_HANGUP;
         if (watch->ready == 0) continue;
         watch_unlink(scheduler, watch);
         nb_wait_wake(watch->wait, NB_WOKEN);
@@ -244,7 +246,7 @@ void nb_watches_deliver(nb_scheduler *scheduler, const nb_poll_event *event) {
         return;
     }
     descriptor->armed = 0;
-    if (descriptor->first && arm(scheduler, fd) != NB_OK) raise_closed(scheduler, descriptor);
+    if (interest_of(descriptor) != 0 && arm(scheduler, fd) != NB_OK) raise_closed(scheduler, descriptor);
 }
 
 /* --- Waiting --- */

@@ -6,7 +6,7 @@
  * used up a time slice and was preempted. One more would not end sooner, and it would hold a fiber.
  * While none of them ends, the limit rises by one each NB_THROTTLE_RAISE_NS, as they may wait for
  * the next one. (2) The class is closed, because its requests would only wait for something that
- * others wait for already (lib/neverblock/pool/gate.rb). Requests of other classes pass.
+ * others wait for already (lib/neverblock/pool/admission_queue.rb). Requests of other classes pass.
  *
  * Threads: a table lies on the board (channel.h). The executor writes it, the I/O loop reads it.
  * Slots are found by hash. A class whose slot is in use by another is not counted and never held.
