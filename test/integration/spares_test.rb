@@ -8,6 +8,7 @@ require_relative "../support/held_requests"
 require_relative "../support/http_client"
 require_relative "../support/server_process"
 require_relative "../support/unit"
+require_relative "../support/wire"
 require "neverblock"
 require "neverblock/server"
 
@@ -98,6 +99,7 @@ class SparesTest < Minitest::Test
   end
 
   def test_a_class_that_the_executor_holds_back_goes_to_its_spare
+    only_over :plain, :tls, "HTTP/2 has streams instead"
     start
     assert_equal "nb-executor-0", ask("/close/1")
     held = hold
@@ -166,11 +168,9 @@ class SparesTest < Minitest::Test
   # More requests than an executor is given ahead, in one piece.
   # @return [Array<String>] the names of the threads that have answered
   def ask_at_once(path, count)
-    address = URI(url)
-    TCPSocket.open(address.host, address.port) do |socket|
-      socket << ("GET #{path} HTTP/1.1\r\nHost: a\r\n\r\n" * (count - 1))
-      socket << "GET #{path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
-      Timeout.timeout(Patience::SECONDS) { socket.read }.scan(/^nb-[a-z]+-\d/)
+    Wire::Client.open(url, deadline_s: Patience::SECONDS) do |wire|
+      wire.write("GET #{path} HTTP/1.1\r\nHost: a\r\n\r\n" * count)
+      Array.new(count) { wire.response.body }
     end
   end
 
