@@ -164,7 +164,15 @@ if optional.call("nghttp2", "http2", "libnghttp2-dev", "no HTTP/2") {
      have_header("nghttp2/nghttp2.h") &&
      have_library("nghttp2", "nghttp2_option_set_max_outbound_ack", "nghttp2/nghttp2.h")
    }
-  have_func("nghttp2_option_set_max_continuations", "nghttp2/nghttp2.h") # 1.61
+  # 1.61. Another libnghttp2 of the machine may have it, of which these headers know nothing.
+  declared = "-Werror=implicit-function-declaration"
+  continuations = "nghttp2_option_set_max_continuations"
+  if checking_for(continuations) {
+       try_link("#include <nghttp2/nghttp2.h>\n" \
+                "int main(void) { #{continuations}(0, 0); return 0; }", declared)
+     }
+    $defs << "-DHAVE_#{continuations.upcase}"
+  end
   $defs << "-DNB_HAVE_HTTP2"
 end
 
