@@ -248,4 +248,34 @@ class SchedulerLifecycleTest < Minitest::Test
     end
     p ended
   RUBY
+
+  # A limit cuts the connections that its wait is for, and finds them where they lie by then.
+  script "a_wait_for_many_knows_its_connections_after_a_compaction", <<~'RUBY', out: "[20, 0]\n"
+    require "socket"
+    class Limit < StandardError
+      include NeverBlock::FromOutside
+    end
+    SERVER = TCPServer.new("127.0.0.1", 0)
+    def connect(count)
+      Array.new(count) { TCPSocket.new("127.0.0.1", SERVER.local_address.ip_port) }
+    end
+    def cut(sockets) = sockets.count { |it| it.write_nonblock("x") && false rescue true }
+    # A thread of its own: what a stack refers to is not moved.
+    waited = Thread.new { Array.new(100_000) { Object.new } && connect(20) }.value
+    in_thread do
+      waiter = nil
+      Fiber.schedule do
+        waiter = Fiber.current
+        IO.select(waited)
+      rescue Limit
+        nil
+      end
+      if GC.respond_to?(:verify_compaction_references)
+        GC.verify_compaction_references(toward: :empty)
+      end
+      others = connect(400)
+      Fiber.scheduler.raise_in(waiter, Limit)
+      Fiber.schedule { sleep(0.001) and p [cut(waited), cut(others)] }
+    end.join
+  RUBY
 end
