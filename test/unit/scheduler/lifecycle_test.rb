@@ -278,4 +278,46 @@ class SchedulerLifecycleTest < Minitest::Test
       Fiber.schedule { sleep(0.001) and p [cut(waited), cut(others)] }
     end.join
   RUBY
+
+  # Ruby sweeps bit by bit: the fibers of a scheduler may be gone before it is, and their stacks be
+  # another's.
+  script "a_close_passes_by_schedulers_whose_fibers_are_swept", <<~RUBY, out: "0\n"
+    def deep(n) = n.zero? ? Fiber.yield : [n].any? { deep(n - 1) }
+    pipes = Array.new(40) { IO.pipe }
+    leave = lambda do
+      made = Array.new(10) { NeverBlock::Scheduler.new }
+      made.each { |it| pipes.each { |r, _w| it.fiber { it.io_wait(r, IO::READABLE, nil) } } }
+    end
+    kept = Array.new(200_000) { Object.new }
+    (0...200_000).step(20) { |i| kept[i] = nil }
+    GC.start
+    GC.disable
+    # Threads of their own: what a stack refers to is not collected.
+    Thread.new { leave.call && nil }.join
+    Thread.new { Fiber.new { deep(100) }.resume }.join
+    GC.enable
+    GC.start(immediate_sweep: false)
+    while GC.latest_gc_info(:state) == :sweeping
+      5.times { kept << Fiber.new { deep(20) }.tap(&:resume) }
+      pipes.shift.first.close if pipes.any?
+    end
+    p ObjectSpace.each_object(NeverBlock::Scheduler).count
+  RUBY
+
+  # A scheduler that no thread runs yet, made in each state of Ruby's collector.
+  script "a_close_reaches_a_fiber_whose_loop_has_not_begun", <<~RUBY, out: "IOError\n" * 3
+    %i[none marking sweeping].each do |state|
+      GC.start(immediate_mark: state != :marking, immediate_sweep: state == :none)
+      scheduler = NeverBlock::Scheduler.new
+      r, = IO.pipe
+      scheduler.fiber do
+        scheduler.io_wait(r, IO::READABLE, nil)
+      rescue IOError
+        p IOError
+      end
+      Array.new(20) { "x" * 100 } while GC.latest_gc_info(:state) == :marking
+      r.close
+      scheduler.run
+    end
+  RUBY
 end
