@@ -119,6 +119,7 @@ have_func("rb_io_descriptor", "ruby/io.h")
 have_func("rb_io_mode", "ruby/io.h")
 have_func("rb_io_timeout", "ruby/io.h")
 have_func("rb_process_status_wait", "ruby.h")
+have_func("rb_objspace_garbage_object_p")
 
 # The system's.
 have_header("sys/epoll.h")

@@ -2,6 +2,8 @@
 
 require_relative "binding_case"
 require "fiddle"
+require "open3"
+require "rbconfig"
 require "neverblock/server/stalls"
 
 # Tests the watch at work all the time: after a millisecond each burst is asked where it is, by job,
@@ -76,6 +78,45 @@ class StallsBindingTest < BindingCase
   ensure
     Process.wait(told) if told
     [gate, opener, *wires].each(&:close)
+  end
+
+  # The executor is killed while the watch asks Ruby about its thread, and then waits for the end of
+  # the watch. Ruby tells no backtrace of a thread that was killed.
+  def test_an_executor_may_end_while_ruby_is_asked_about_its_thread
+    script = <<~'RUBY'
+      require "neverblock"
+      require "rack"
+      require "socket"
+      ASKED = Queue.new
+      class Thread
+        prepend(Module.new do
+          def status
+            return super if Thread.current.name != "nb-stalls" || ASKED.closed?
+            ASKED.push(self).close
+            Thread.pass until backtrace.nil? && stop?
+            sleep(0.05) # the watch takes a shorter wait for one for Ruby's lock
+            super
+          end
+        end)
+      end
+      gate, opener = IO.pipe
+      app = ->(_env) { NeverBlock::Compat.blocking { IO.select([gate], nil, nil, 60) } }
+      config = NeverBlock::Config.new(binds: ["http://127.0.0.1:0"], stall_ms: 40, spares: 0,
+                                      own_lanes: false)
+      server = NeverBlock::Server.new(config, app).start
+      killer = Thread.new { ASKED.pop.kill.join }
+      TCPSocket.open("127.0.0.1", server.urls.first[/\d+$/].to_i) do |socket|
+        socket.write("GET / HTTP/1.0\r\n\r\n")
+        socket.read
+      end
+      killer.join
+      $stdout.syswrite("fine\n")
+      exit!(0)
+    RUBY
+    load_path = $LOAD_PATH.map { |path| "-I#{path}" }
+    output, status = Open3.capture2e("timeout", "-s", "KILL", SECONDS.to_s, RbConfig.ruby,
+                                     *load_path, "-e", script)
+    assert_equal ["fine", true], [output.lines(chomp: true).last, status.success?], output
   end
 
   private

@@ -248,4 +248,76 @@ class SchedulerLifecycleTest < Minitest::Test
     end
     p ended
   RUBY
+
+  # A limit cuts the connections that its wait is for, and finds them where they lie by then.
+  script "a_wait_for_many_knows_its_connections_after_a_compaction", <<~'RUBY', out: "[20, 0]\n"
+    require "socket"
+    class Limit < StandardError
+      include NeverBlock::FromOutside
+    end
+    SERVER = TCPServer.new("127.0.0.1", 0)
+    def connect(count)
+      Array.new(count) { TCPSocket.new("127.0.0.1", SERVER.local_address.ip_port) }
+    end
+    def cut(sockets) = sockets.count { |it| it.write_nonblock("x") && false rescue true }
+    # A thread of its own: what a stack refers to is not moved.
+    waited = Thread.new { Array.new(100_000) { Object.new } && connect(20) }.value
+    in_thread do
+      waiter = nil
+      Fiber.schedule do
+        waiter = Fiber.current
+        IO.select(waited)
+      rescue Limit
+        nil
+      end
+      if GC.respond_to?(:verify_compaction_references)
+        GC.verify_compaction_references(toward: :empty)
+      end
+      others = connect(400)
+      Fiber.scheduler.raise_in(waiter, Limit)
+      Fiber.schedule { sleep(0.001) and p [cut(waited), cut(others)] }
+    end.join
+  RUBY
+
+  # Ruby sweeps bit by bit: the fibers of a scheduler may be gone before it is, and their stacks be
+  # another's.
+  script "a_close_passes_by_schedulers_whose_fibers_are_swept", <<~RUBY, out: "0\n"
+    def deep(n) = n.zero? ? Fiber.yield : [n].any? { deep(n - 1) }
+    pipes = Array.new(40) { IO.pipe }
+    leave = lambda do
+      made = Array.new(10) { NeverBlock::Scheduler.new }
+      made.each { |it| pipes.each { |r, _w| it.fiber { it.io_wait(r, IO::READABLE, nil) } } }
+    end
+    kept = Array.new(200_000) { Object.new }
+    (0...200_000).step(20) { |i| kept[i] = nil }
+    GC.start
+    GC.disable
+    # Threads of their own: what a stack refers to is not collected.
+    Thread.new { leave.call && nil }.join
+    Thread.new { Fiber.new { deep(100) }.resume }.join
+    GC.enable
+    GC.start(immediate_sweep: false)
+    while GC.latest_gc_info(:state) == :sweeping
+      5.times { kept << Fiber.new { deep(20) }.tap(&:resume) }
+      pipes.shift.first.close if pipes.any?
+    end
+    p ObjectSpace.each_object(NeverBlock::Scheduler).count
+  RUBY
+
+  # A scheduler that no thread runs yet, made in each state of Ruby's collector.
+  script "a_close_reaches_a_fiber_whose_loop_has_not_begun", <<~RUBY, out: "IOError\n" * 3
+    %i[none marking sweeping].each do |state|
+      GC.start(immediate_mark: state != :marking, immediate_sweep: state == :none)
+      scheduler = NeverBlock::Scheduler.new
+      r, = IO.pipe
+      scheduler.fiber do
+        scheduler.io_wait(r, IO::READABLE, nil)
+      rescue IOError
+        p IOError
+      end
+      Array.new(20) { "x" * 100 } while GC.latest_gc_info(:state) == :marking
+      r.close
+      scheduler.run
+    end
+  RUBY
 end

@@ -66,7 +66,16 @@ static const char *const pins[] = {
     "/nokogiri.so", "/RMagick2.so", "/wasmtime_rb.so",
 };
 
-static void keeper_mark(void *data) { nb_frame_table_mark(data); }
+/* Those of a walk, from the innermost on. Shared by all threads: nothing here releases the GVL.
+   Looking one up may make Ruby collect, and GC.auto_compact move what is not marked here. */
+static VALUE walked[NB_FRAMES_MAX];
+static int walked_lines[NB_FRAMES_MAX], walked_count; /* 0: no walk */
+
+static void keeper_mark(void *data) {
+    nb_frame_table_mark(data);
+    for (int i = 0; i < walked_count; i++)
+        rb_gc_mark(walked[i]);
+}
 
 static const rb_data_type_t keeper_type = {
     .wrap_struct_name = "NeverBlock::Scheduler frames",
@@ -224,35 +233,40 @@ static frame_kind look_up(VALUE frame) {
     return kind;
 }
 
+static void begin_walk(void) { walked_count = rb_profile_frames(0, NB_FRAMES_MAX, walked, walked_lines); }
+
 /* Is this a switch of fibers in which a value may be on its way? */
-static bool switches(const VALUE *frames, int count) {
-    return look_up(frames[0]) == FRAME_SWITCHES && !(count > 1 && look_up(frames[1]) == FRAME_NOTHING);
+static bool switches(void) {
+    return look_up(walked[0]) == FRAME_SWITCHES && !(walked_count > 1 && look_up(walked[1]) == FRAME_NOTHING);
 }
 
-/* Shared by all threads: nothing here releases the GVL. */
-static VALUE frames[NB_FRAMES_MAX];
-static int lines[NB_FRAMES_MAX];
-
 /* Where no frame is an application's or a gem's, code of ours in C runs, or nothing yet. */
-nb_place nb_frames_place(void) {
-    int count = rb_profile_frames(0, NB_FRAMES_MAX, frames, lines);
+static nb_place walk_place(void) {
     bool found = false;
-    for (int i = 0; i < count; i++) {
-        frame_kind kind = look_up(frames[i]);
+    for (int i = 0; i < walked_count; i++) {
+        frame_kind kind = look_up(walked[i]);
         if (kind == FRAME_STAYS || kind == FRAME_PINS || (kind == FRAME_OURS && !found)) return NB_PLACE_STAYS;
         found = found || kind == FRAME_OTHERS;
     }
-    if (!found && count < NB_FRAMES_MAX) return NB_PLACE_STAYS;
-    return switches(frames, count) ? NB_PLACE_BETWEEN : NB_PLACE_FREE;
+    if (!found && walked_count < NB_FRAMES_MAX) return NB_PLACE_STAYS;
+    return switches() ? NB_PLACE_BETWEEN : NB_PLACE_FREE;
+}
+
+nb_place nb_frames_place(void) {
+    begin_walk();
+    nb_place place = walk_place();
+    walked_count = 0;
+    return place;
 }
 
 /* kinds: bits, 1 << frame_kind */
 static bool any_is(unsigned kinds) {
-    int count = rb_profile_frames(0, NB_FRAMES_MAX, frames, lines);
-    for (int i = 0; i < count; i++) {
-        if (kinds & 1u << look_up(frames[i])) return true;
-    }
-    return false;
+    bool found = false;
+    begin_walk();
+    for (int i = 0; i < walked_count && !found; i++)
+        found = kinds & 1u << look_up(walked[i]);
+    walked_count = 0;
+    return found;
 }
 
 bool nb_frames_ours(VALUE path) { return begins_with(path, our_folder); }

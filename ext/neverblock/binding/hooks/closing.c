@@ -33,14 +33,16 @@ static bool in_main_ractor(void) { return RTEST(rb_ractor_local_storage_value(ma
 /* Closes the parent's descriptors in a child, in every scheduler, also those of threads that are
    gone. */
 static VALUE scheduler_s_after_fork(VALUE klass) {
-    for (nb_scheduler *scheduler = NULL; (scheduler = nb_scheduler_next(scheduler));) {
+    volatile VALUE held = Qnil;
+    for (nb_scheduler *scheduler = NULL; (scheduler = nb_scheduler_next(scheduler, &held));) {
         if (scheduler->fork_generation != nb_fork_generation) nb_scheduler_forget(scheduler);
     }
     return klass;
 }
 
 static bool some_watch(void) {
-    for (nb_scheduler *scheduler = NULL; (scheduler = nb_scheduler_next(scheduler));) {
+    volatile VALUE held = Qnil;
+    for (nb_scheduler *scheduler = NULL; (scheduler = nb_scheduler_next(scheduler, &held));) {
         const nb_watches *watches = &scheduler->watches;
         if (watches->count > 0 || watches->keeps || !nb_list_empty(&scheduler->files)) return true;
     }
@@ -49,7 +51,8 @@ static bool some_watch(void) {
 
 /* Fibers that wait for the descriptor, in any scheduler of the process, get IOError. */
 static void close_under(int fd) {
-    for (nb_scheduler *scheduler = NULL; (scheduler = nb_scheduler_next(scheduler));) {
+    volatile VALUE held = Qnil;
+    for (nb_scheduler *scheduler = NULL; (scheduler = nb_scheduler_next(scheduler, &held));) {
         if (scheduler->fork_generation != nb_fork_generation) continue;
         if (!nb_list_empty(&scheduler->files)) nb_files_closing(scheduler, fd, nb_watches_closed_error());
         nb_watches_closing(scheduler, fd);
@@ -58,7 +61,8 @@ static void close_under(int fd) {
 
 /* Whoever waits by this IO, in whatever scheduler of the process, gets IOError. */
 static void close_lent_under(int fd, VALUE io) {
-    for (nb_scheduler *scheduler = NULL; (scheduler = nb_scheduler_next(scheduler));) {
+    volatile VALUE held = Qnil;
+    for (nb_scheduler *scheduler = NULL; (scheduler = nb_scheduler_next(scheduler, &held));) {
         if (scheduler->fork_generation == nb_fork_generation) nb_watches_closing_lent(scheduler, fd, io);
     }
 }
@@ -126,7 +130,8 @@ static VALUE io_close_write(VALUE io) {
 
 /* Fibers that wait for the descriptor, in any scheduler of the process, wait for its new file. */
 static void reopened(int fd) {
-    for (nb_scheduler *scheduler = NULL; (scheduler = nb_scheduler_next(scheduler));) {
+    volatile VALUE held = Qnil;
+    for (nb_scheduler *scheduler = NULL; (scheduler = nb_scheduler_next(scheduler, &held));) {
         if (scheduler->fork_generation == nb_fork_generation) nb_watches_reopened(scheduler, fd);
     }
 }

@@ -373,7 +373,7 @@ static VALUE scheduler_close(VALUE self) {
 static VALUE scheduler_scheduler_close(VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     if (NIL_P(rb_errinfo()) && !scheduler->abandoned) return run_and_release(self);
-    nb_scheduler_release(scheduler);
+    nb_scheduler_drop(scheduler);
     return Qnil;
 }
 

@@ -16,7 +16,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "binding/hooks/descriptor_about.h"
 #include "binding/hooks/file_io.h"
 #include "binding/scheduler/park.h"
@@ -124,10 +123,14 @@ static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self) {
     return INT2NUM(came & events);
 }
 
+/* So many lie on the stack. */
+#define FEW_WATCHES 8
+
 typedef struct nb_any_call {
     nb_io_wait io_wait; /* first */
     nb_scheduler *scheduler;
     VALUE readables, writables, exceptables;
+    VALUE room; /* keeps the watches that are not on the stack, or 0 */
     int64_t deadline_ns;
 } nb_any_call;
 
@@ -166,12 +169,13 @@ static VALUE any_body(VALUE argument) {
 static VALUE any_end(VALUE argument) {
     nb_any_call *call = (nb_any_call *)argument;
     nb_watches_leave(&call->io_wait.wait);
-    nb_free(call->io_wait.watches);
+    if (call->room) rb_free_tmp_buffer(&call->room);
     return Qnil;
 }
 
 /* io_wait_any(readables, writables, exceptables, timeout): parks until one of them is ready (true)
-   or the time is over (false). */
+   or the time is over (false). The watches lie where Ruby looks for objects, as those of one
+   descriptor do: GC.compact moves no IO that is waited for. */
 static VALUE scheduler_io_wait_any(VALUE self, VALUE readables, VALUE writables, VALUE exceptables, VALUE timeout) {
     nb_any_call call = {.scheduler = nb_scheduler_get(self)};
     call.readables = rb_ary_dup(rb_Array(readables));
@@ -180,9 +184,9 @@ static VALUE scheduler_io_wait_any(VALUE self, VALUE readables, VALUE writables,
     call.deadline_ns = nb_wait_deadline(call.scheduler, timeout);
     nb_scheduler_open(call.scheduler);
     nb_wait_init(&call.io_wait.wait, call.scheduler, NB_WAIT_IO);
-    size_t count = (size_t)(RARRAY_LEN(call.readables) + RARRAY_LEN(call.writables) + RARRAY_LEN(call.exceptables));
-    call.io_wait.watches = nb_alloc_zero(count + 1, sizeof(nb_watch));
-    if (call.io_wait.watches == NULL) rb_memerror();
+    long count = RARRAY_LEN(call.readables) + RARRAY_LEN(call.writables) + RARRAY_LEN(call.exceptables);
+    nb_watch few[FEW_WATCHES];
+    call.io_wait.watches = count <= FEW_WATCHES ? few : rb_alloc_tmp_buffer2(&call.room, count, sizeof(nb_watch));
     return rb_ensure(any_body, (VALUE)&call, any_end, (VALUE)&call);
 }
 

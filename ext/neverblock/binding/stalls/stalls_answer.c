@@ -57,6 +57,12 @@ static bool find_ruby_or_gc(nb_watched *one) {
 
 /* --- Where the fiber is --- */
 
+/* Thread#status and Thread#backtrace may let another thread run, and the executor may end
+   meanwhile: the record is not its any more. The fiber may have been left as well. */
+static bool is_still_about(const nb_watched *one, const nb_executor *executor) {
+    return one->executor == executor && nb_watched_still_there(one);
+}
+
 /* The job runs where the call returns, and the call's frame is still there. */
 static bool returns_from_call(nb_watched *one) {
     one->stall.kind = NB_STALL_c_call;
@@ -87,12 +93,14 @@ static VALUE status_of(VALUE thread) { return rb_funcall(thread, id_status, 0); 
    thread keeps it. False: Ruby code makes short calls, or the thread that keeps the GVL is to
    answer. */
 static bool describe_from_elsewhere(nb_watched *one, VALUE current) {
+    const nb_executor *executor = one->executor;
+    VALUE thread = executor->thread;
     if (returns_from_call(one)) {
-        nb_stalls_trace_thread(&one->stall, one->executor->thread);
+        nb_stalls_trace_thread(&one->stall, thread);
         return true;
     }
-    VALUE thread = one->executor->thread, status = nb_interrupt_call(status_of, thread, NULL);
-    if (status == Qundef) return false;
+    VALUE status = nb_interrupt_call(status_of, thread, NULL);
+    if (status == Qundef || !is_still_about(one, executor)) return false;
     bool runs = RB_TYPE_P(status, T_STRING) && strcmp(RSTRING_PTR(status), "run") == 0;
     bool waited = runs && atomic_load(&one->half_waited);
     if (waited && nb_stalls_reporter_is(current)) return false;
@@ -122,15 +130,25 @@ static void end_claim(nb_watched *one, bool known) {
     atomic_store(&one->state, known ? NB_ANSWER_READY : NB_ANSWER_ASKED);
 }
 
+/* The record was released meanwhile, and is free from now on. */
+static void give_up_claim(nb_watched *one) { atomic_store(&one->state, NB_ANSWER_IDLE); }
+
 /* GVL. False: nothing was asked. */
 static bool answer(nb_watched *one, VALUE current) {
     if (!claim(one)) return false;
     nb_watched_clear_answer(one);
     one->answered_ran_ns = nb_watched_ran_ns(one);
-    bool here = current == one->executor->thread;
+    nb_executor *executor = one->executor;
+    volatile VALUE held = executor->self; /* while Ruby code runs */
+    bool here = current == executor->thread;
     bool known = nb_watched_still_there(one) && (here ? describe_here(one) : describe_from_elsewhere(one, current)) &&
-                 nb_watched_still_there(one);
-    end_claim(one, known);
+                 is_still_about(one, executor);
+    if (one->executor == executor) {
+        end_claim(one, known);
+    } else {
+        give_up_claim(one);
+    }
+    RB_GC_GUARD(held);
     return true;
 }
 

@@ -81,7 +81,8 @@ void nb_watched_release(nb_watched *one) {
     nb_executor *executor = one->executor;
     one->begun = false;
     one->places = NULL;
-    atomic_store(&one->state, NB_ANSWER_IDLE);
+    bool written = atomic_load(&one->state) == NB_ANSWER_WRITING && !nb_executor_in_child(executor);
+    if (!written) atomic_store(&one->state, NB_ANSWER_IDLE);
     atomic_store(&one->signalled, false);
     one->executor = NULL;
     executor->watched = NULL;

@@ -104,7 +104,8 @@ nb_watched *nb_watched_take(nb_executor *executor);
 /* Settings of the record, and the state of a watch that begins on the calling thread. options: as
    nb_stalls_begin takes them. GVL. Raises NoMemoryError. */
 void nb_watched_prepare(nb_watched *one, VALUE options);
-/* The record is free again. GVL; the watchdog does not look at it any more. */
+/* The record is free again: where a thread writes its answer, when that has noticed. GVL; the
+   watchdog does not look at it any more. */
 void nb_watched_release(nb_watched *one);
 
 /* What the executor's thread has run, by its clock; 0: it has none. Any thread. */

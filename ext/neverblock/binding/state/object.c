@@ -23,7 +23,8 @@ static nb_list all_schedulers = {&all_schedulers, &all_schedulers};
 static size_t beneath_count;
 
 static void scheduler_mark(void *data) {
-    const nb_scheduler *scheduler = data;
+    nb_scheduler *scheduler = data;
+    scheduler->marked_in = rb_gc_count();
     rb_gc_mark(scheduler->self); /* so that GC.compact does not move it */
     nb_parked_mark(&scheduler->parked);
     /* A fiber that another has resumed is in no wait, but an alarm may be on its stack. */
@@ -40,6 +41,30 @@ static void scheduler_mark(void *data) {
     rb_gc_mark(scheduler->starter.thread);
     rb_gc_mark(scheduler->starter.error);
 }
+
+/* --- Garbage --- */
+
+#ifdef HAVE_RB_OBJSPACE_GARBAGE_OBJECT_P
+bool rb_objspace_garbage_object_p(VALUE object); /* exported, and in no header */
+
+static bool is_garbage(const nb_scheduler *scheduler) { return rb_objspace_garbage_object_p(scheduler->self); }
+static void begin_marks(nb_scheduler *scheduler) { scheduler->marked_in = 0; }
+#else
+static ID id_state, id_marking, id_sweeping;
+
+static bool collector_is(ID state) { return rb_gc_latest_gc_info(ID2SYM(id_state)) == ID2SYM(state); }
+
+/* Each collection marks every scheduler that is used, as none is WB_PROTECTED. What it has not
+   marked it sweeps bit by bit, while Ruby code runs. */
+static bool is_garbage(const nb_scheduler *scheduler) {
+    return scheduler->marked_in != rb_gc_count() && collector_is(id_sweeping);
+}
+
+/* A collection that marks now has to mark the new one too. */
+static void begin_marks(nb_scheduler *scheduler) {
+    scheduler->marked_in = rb_gc_count() - (collector_is(id_marking) ? 1 : 0);
+}
+#endif
 
 /* The waits lie on stacks that may be gone by now: they are not looked at. */
 static void scheduler_free(void *data) {
@@ -95,9 +120,12 @@ static VALUE scheduler_alloc(VALUE klass) {
     scheduler->heap.room_for = NB_ROOM_FOR_MIN;
     scheduler->watches.dry_fd = -1;
     init_lists(scheduler);
+    nb_list_init(&scheduler->all);
+    VALUE self = TypedData_Wrap_Struct(klass, &scheduler_type, scheduler);
+    scheduler->self = self;
+    begin_marks(scheduler);
     nb_list_append(&all_schedulers, &scheduler->all);
-    scheduler->self = TypedData_Wrap_Struct(klass, &scheduler_type, scheduler);
-    return scheduler->self;
+    return self;
 }
 
 nb_scheduler *nb_scheduler_get(VALUE self) {
@@ -110,7 +138,7 @@ static nb_scheduler *beneath(VALUE above) {
     if (beneath_count == 0) return NULL;
     for (nb_list *link = all_schedulers.next; link != &all_schedulers; link = link->next) {
         nb_scheduler *scheduler = NB_LIST_ENTRY(link, nb_scheduler, all);
-        if (scheduler->above == above) return scheduler;
+        if (scheduler->above == above && !is_garbage(scheduler)) return scheduler;
     }
     return NULL;
 }
@@ -157,11 +185,16 @@ void nb_scheduler_open(nb_scheduler *scheduler) {
 void nb_scheduler_release(nb_scheduler *scheduler) {
     scheduler->starter.fiber = scheduler->starter.thread = Qnil;
     if (scheduler->fork_generation == nb_fork_generation) nb_inbox_mute(scheduler->inbox);
-    nb_watches_unkeep(scheduler);
+    nb_watches_unregister(scheduler);
     nb_poll_destroy(scheduler->watches.poll);
     scheduler->watches.poll = NULL;
     if (scheduler->sleeper.wake.read_fd >= 0) nb_wake_deinit(&scheduler->sleeper.wake);
     scheduler->sleeper.wake = (nb_wake){-1, -1};
+}
+
+void nb_scheduler_drop(nb_scheduler *scheduler) {
+    if (NIL_P(scheduler->loop_fiber)) nb_watches_forget(scheduler);
+    nb_scheduler_release(scheduler);
 }
 
 /* --- Fork --- */
@@ -214,14 +247,25 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
 
 /* --- All of the process --- */
 
-nb_scheduler *nb_scheduler_next(const nb_scheduler *scheduler) {
-    const nb_list *link = scheduler ? scheduler->all.next : all_schedulers.next;
-    return link == &all_schedulers ? NULL : NB_LIST_ENTRY(link, nb_scheduler, all);
+nb_scheduler *nb_scheduler_next(const nb_scheduler *scheduler, volatile VALUE *held) {
+    nb_list *link = scheduler ? scheduler->all.next : all_schedulers.next;
+    for (; link != &all_schedulers; link = link->next) {
+        nb_scheduler *next = NB_LIST_ENTRY(link, nb_scheduler, all);
+        if (is_garbage(next)) continue;
+        *held = next->self;
+        return next;
+    }
+    return NULL;
 }
 
 VALUE nb_object_define(VALUE module) {
     rb_gc_register_address(&nb_scheduler_class);
     nb_scheduler_class = rb_define_class_under(module, "Scheduler", rb_cObject);
     rb_define_alloc_func(nb_scheduler_class, scheduler_alloc);
+#ifndef HAVE_RB_OBJSPACE_GARBAGE_OBJECT_P
+    id_state = rb_intern("state");
+    id_marking = rb_intern("marking");
+    id_sweeping = rb_intern("sweeping");
+#endif
     return nb_scheduler_class;
 }

@@ -21,8 +21,9 @@ nb_scheduler *nb_scheduler_of_thread(void);
 /* The scheduler that is above this one; nil: none. */
 void nb_scheduler_set_above(nb_scheduler *scheduler, VALUE above);
 /* The next scheduler of the process; after NULL the first; NULL: there is no other. Also a
-   parent's, and those of threads that are gone. */
-nb_scheduler *nb_scheduler_next(const nb_scheduler *scheduler);
+   parent's, and those of threads that are gone; none that is garbage, as the fibers' stacks may be
+   gone before it is. *held keeps it meanwhile: what is done with it may collect. */
+nb_scheduler *nb_scheduler_next(const nb_scheduler *scheduler, volatile VALUE *held);
 
 /* Makes poller and wake if they are not there; raises. */
 void nb_scheduler_open(nb_scheduler *scheduler);
@@ -30,6 +31,9 @@ void nb_scheduler_open(nb_scheduler *scheduler);
 nb_status nb_scheduler_watch_source(nb_scheduler *scheduler);
 /* Closes poller and wake; they are made again when needed. */
 void nb_scheduler_release(nb_scheduler *scheduler);
+/* Closes poller and wake. Fibers that are left will not run again: where no loop runs, no
+   descriptor leads to them any more. */
+void nb_scheduler_drop(nb_scheduler *scheduler);
 /* In a child process: forgets the parent's waits, source and descriptors. */
 void nb_scheduler_forget(nb_scheduler *scheduler);
 

@@ -140,7 +140,8 @@ struct nb_scheduler {
     bool abandoned; /* its fibers are dropped (nb_scheduler_abandon) */
 
     unsigned fork_generation;
-    nb_list all; /* every scheduler of the process, for fork */
+    nb_list all;      /* every scheduler of the process */
+    size_t marked_in; /* the number of the collection that has last marked it (rb_gc_count) */
 };
 
 /* The root fiber of the running fiber: the fiber that the loop has switched to; those that it

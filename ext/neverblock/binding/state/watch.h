@@ -18,8 +18,8 @@ typedef struct nb_wait nb_wait;
 /* "pg 127.0.0.1:5432" or the address alone; the rest is cut off. */
 #define NB_DESCRIPTOR_ABOUT_BYTES 48u
 
-/* One descriptor a wait waits for. Lies beside the wait on the stack, or in an array of the
-   waiter's. */
+/* One descriptor a wait waits for. Lies on the stack, or in memory where Ruby looks for objects as
+   well (rb_alloc_tmp_buffer): so its IO is kept, and GC.compact does not move it. */
 typedef struct nb_watch nb_watch;
 struct nb_watch {
     nb_watch *next, *previous; /* in nb_descriptor.first */
@@ -27,12 +27,12 @@ struct nb_watch {
     nb_list unproven;
     int64_t trusts_since_ns;
     nb_wait *wait;
-    VALUE io; /* 0: none. Compared only */
+    VALUE io; /* 0: none */
     int fd;
     uint32_t interest; /* NB_POLL_READ, NB_POLL_WRITE */
     uint32_t ready;
     bool listed;
-    bool dry; /* a transfer of this IO has just had EAGAIN */
+    bool dry;         /* a transfer of this IO has just had EAGAIN */
     bool past_hangup; /* a hangup alone does not end the wait: select(2) does not tell of it */
     /* what it trusted was gone: its number had changed its file, before this wait or since */
     bool doubtful;
@@ -42,7 +42,8 @@ typedef struct nb_descriptor {
     nb_watch *first;
     uint32_t generation; /* of the latest registration: events of earlier ones are dropped */
     uint32_t armed;      /* the interest told to the poller and not yet answered */
-    /* the IO whose registration outlasts its wait, or 0; compared only: the object may be gone */
+    /* the IO whose registration outlasts its wait, or 0; compared only, as it may be gone or another
+       may lie there. A wait that trusts it is proven before a sleep. */
     VALUE kept_for;
     uint8_t single; /* so many of the next registrations are for one wait only */
     bool added;     /* the latest registration was an add: the poller did not know the file */

@@ -61,6 +61,7 @@ void nb_watches_forget(nb_scheduler *scheduler) {
         while (scheduler->watches.table[fd].first)
             watch_unlink(scheduler, scheduler->watches.table[fd].first);
         if (scheduler->watches.table[fd].owned) close((int)fd);
+        scheduler->watches.table[fd].owned = false;
     }
 }
 
@@ -78,9 +79,13 @@ void nb_descriptor_disown(nb_scheduler *scheduler, int fd) {
     close(fd);
 }
 
-void nb_watches_unkeep(nb_scheduler *scheduler) {
-    for (size_t fd = 0; scheduler->watches.keeps && fd < scheduler->watches.table_count; fd++)
-        scheduler->watches.table[fd].kept_for = 0;
+void nb_watches_unregister(nb_scheduler *scheduler) {
+    for (size_t fd = 0; fd < scheduler->watches.table_count; fd++) {
+        nb_descriptor *descriptor = &scheduler->watches.table[fd];
+        descriptor->kept_for = 0;
+        descriptor->armed = 0;
+        descriptor->known = false;
+    }
     scheduler->watches.keeps = false;
 }
 

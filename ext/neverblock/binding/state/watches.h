@@ -36,8 +36,8 @@ void nb_watches_leave(nb_wait *wait);
 bool nb_watches_any(const nb_scheduler *scheduler, int fd);
 
 void nb_watches_deliver(nb_scheduler *scheduler, const nb_poll_event *event);
-/* The poller goes away, and what was registered with it. */
-void nb_watches_unkeep(nb_scheduler *scheduler);
+/* The poller goes away, and what was registered with it. Looks at no watch. */
+void nb_watches_unregister(nb_scheduler *scheduler);
 /* Registers what trusts a kept registration since this time or longer; to be done for all before a
    sleep. false: fibers are ready whose descriptor is closed. */
 bool nb_watches_prove(nb_scheduler *scheduler, int64_t since_ns);
@@ -51,10 +51,9 @@ void nb_watches_closing(nb_scheduler *scheduler, int fd);
 /* An IO is about to be closed that does not own its descriptor: who waits by this IO gets
    nb_watches_closed_error. Others may wait for the number, which may be another file's by now. */
 void nb_watches_closing_lent(nb_scheduler *scheduler, int fd, VALUE io);
-/* A new IOError. */
 /* Another file lies under the descriptor: fibers that wait for it look at that. */
 void nb_watches_reopened(nb_scheduler *scheduler, int fd);
-VALUE nb_watches_closed_error(void);
+VALUE nb_watches_closed_error(void); /* a new IOError */
 
 int nb_descriptor_of(VALUE io); /* raises IOError, TypeError */
 /* The scheduler closes it in a forked child, or, unless it has, by disown. Raises NoMemoryError; it
@@ -68,7 +67,8 @@ static inline bool nb_descriptor_no_socket(const nb_scheduler *scheduler, int fd
 }
 void nb_descriptor_learn_no_socket(nb_scheduler *scheduler, int fd); /* raises NoMemoryError */
 
-/* In a child: takes every watch out of its list, and closes what is owned; then deinit. */
+/* Takes every watch out of its list, and closes what is owned: in a child, and where a loop will
+   not run again. */
 void nb_watches_forget(nb_scheduler *scheduler);
 void nb_watches_deinit(nb_scheduler *scheduler);
 
