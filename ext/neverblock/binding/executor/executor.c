@@ -272,6 +272,7 @@ static VALUE scheduler_of_thread(const nb_executor *executor) {
 static VALUE run_body(VALUE self) {
     nb_executor *executor = get(self);
     nb_executor_begin_running(executor);
+    executor->env->executor = executor->number;
     executor->figures = atomic_load_explicit(&nb_executor_figures_of(executor)->enabled, memory_order_relaxed);
     executor->accounts = executor->figures || executor->request_times || RTEST(executor->server_timing);
     nb_pools_begin(executor);

@@ -1,7 +1,7 @@
 /*
  * hijack.c - see hijack.h. Every request has an object of its own, so that an env which is kept too
  * long never takes the connection of another request. In place of a pointer the object has the
- * number of its exchange.
+ * name of its request.
  */
 #include "binding/rack/hijack.h"
 
@@ -15,19 +15,12 @@
 #include "binding/base/module.h"
 #include "os/net.h"
 
-_Static_assert(sizeof(void *) >= sizeof(nb_exchange_id), "an exchange's number takes the place of a pointer");
-
 static VALUE hijack_class;
 static ID id_for_fd, id_ungetbyte, id_spared;
 
-static const rb_data_type_t hijack_type = {
-    .wrap_struct_name = "NeverBlock::Hijack",
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
-};
+static const rb_data_type_t hijack_type = NB_REQUEST_NAME_TYPE("NeverBlock::Hijack");
 
-VALUE nb_hijack_new(nb_exchange_id exchange) {
-    return TypedData_Wrap_Struct(hijack_class, &hijack_type, (void *)(uintptr_t)exchange);
-}
+VALUE nb_hijack_new(nb_request_name name) { return nb_request_name_new(hijack_class, &hijack_type, name); }
 
 static VALUE socket_class(int fd) {
     struct sockaddr_storage address = {0};
@@ -80,8 +73,7 @@ void nb_hijack_drop(nb_task *task) {
    before anything of the response was sent; called again, it returns the same socket. May park the
    fiber. Raises NeverBlock::Error, NeverBlock::ClientGone. */
 static VALUE hijack_call(VALUE self) {
-    nb_exchange_id exchange = (nb_exchange_id)(uintptr_t)rb_check_typeddata(self, &hijack_type);
-    nb_task *task = nb_executor_find_task(exchange);
+    nb_task *task = nb_executor_find_task(rb_check_typeddata(self, &hijack_type));
     if (!task) rb_raise(nb_error_class, "rack.hijack is called in its request, on the thread that runs it");
     if (!NIL_P(task->socket)) return task->socket;
     if (task->head_sent) rb_raise(nb_error_class, "rack.hijack is called before the response has begun");

@@ -13,10 +13,11 @@
 
 #include <ruby.h>
 
+#include "binding/ports/running.h"
 #include "binding/ports/task_state.h"
 
 /* Makes the env["rack.hijack"] of a request. Raises NoMemoryError. */
-VALUE nb_hijack_new(nb_exchange_id exchange);
+VALUE nb_hijack_new(nb_request_name name);
 /* The socket of the task's client. Parks the fiber until all that was sent before has left. The
    request is then over for the server: `task->ended` is set. Raises NeverBlock::ClientGone, and
    what is raised into the fiber meanwhile. */
