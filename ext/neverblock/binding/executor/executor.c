@@ -381,6 +381,15 @@ static VALUE executor_finish(VALUE self) {
     return self;
 }
 
+/* after_fork: closes the connections that were on their way to the parent's requests;
+   compat/fork.rb calls it in each child. */
+static VALUE executor_s_after_fork(VALUE class) {
+    for (nb_executor *executor = nb_executor_running(); executor; executor = executor->next) {
+        if (nb_executor_in_child(executor)) nb_hijack_abandon(executor);
+    }
+    return class;
+}
+
 static VALUE executor_running(VALUE self) { return UINT2NUM(get(self)->running); }
 static VALUE executor_log(VALUE self) { return get(self)->log; }
 static VALUE executor_scheduler(VALUE self) { return get(self)->scheduler; }
@@ -396,6 +405,7 @@ void nb_executor_define(VALUE module) {
     VALUE class = rb_define_class_under(module, "Executor", rb_cObject);
     rb_define_alloc_func(class, executor_allocate);
     rb_undef_method(class, "initialize_copy");
+    rb_define_singleton_method(class, "after_fork", executor_s_after_fork, 0);
     rb_define_method(class, "initialize", executor_initialize, -1);
     rb_define_method(class, "run", executor_run, 0);
     rb_define_method(class, "finish", executor_finish, 0);

@@ -75,6 +75,7 @@ struct nb_executor {
     bool sendfile, accel;
     bool finished;              /* run has returned, with no request left */
     bool over;                  /* run has ended: the channel may be gone */
+    bool abandoned;             /* in a child: it has let go of connections (rack/hijack.h) */
     VALUE stalls;               /* how it is watched (lib/neverblock/server/stalls.rb), or nil */
     struct nb_watched *watched; /* stalls/watched.h; NULL: it is not watched */
     /* traces of parked fibers (executor/fiber_traces.h): the room they are made in, or NULL; the

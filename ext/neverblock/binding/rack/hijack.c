@@ -6,8 +6,11 @@
 #include "binding/rack/hijack.h"
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
+#include "binding/ports/executor_state.h"
+#include "binding/ports/port.h"
 #include "binding/ports/running.h"
 #include "binding/ports/writing.h"
 #include "binding/rack/env_keys.h"
@@ -62,11 +65,36 @@ VALUE nb_hijack_take(nb_task *task) {
     return socket;
 }
 
+/* What makes a close a reset is set on the socket (SO_LINGER), which a child shares. */
 void nb_hijack_drop(nb_task *task) {
     if (!task->handover) return;
-    nb_net_close(task->handover->fd, true);
+    nb_net_close(task->handover->fd, !nb_executor_in_child(task->executor));
     nb_free(task->handover);
     task->handover = NULL;
+}
+
+/* Messages that the executor had not read yet are in the child's copy of the ring. Those between
+   processes have no descriptors: they come by a socket, which Link.after_fork closes. */
+static void abandon_messages(nb_port *port) {
+    const nb_message *message;
+    size_t bytes;
+    if (nb_channel_is_shared(port->channel)) return;
+    while ((message = nb_ring_peek(&port->requests, &bytes))) {
+        if (message->type == NB_MESSAGE_HIJACKED)
+            (void)close((int)((const nb_hijacked_message *)(const void *)message)->fd);
+        nb_ring_advance(&port->requests);
+    }
+}
+
+void nb_hijack_abandon(nb_executor *executor) {
+    if (executor->abandoned) return;
+    executor->abandoned = true;
+    for (uint32_t i = 0; i < executor->task_count; i++) {
+        nb_hijack_drop(executor->tasks[i]);
+    }
+    for (uint16_t i = 0; i < executor->port_count; i++) {
+        abandon_messages(&executor->ports[i]);
+    }
 }
 
 /* call -> the client's socket, also in env["rack.hijack_io"]. To be called on the request's thread
