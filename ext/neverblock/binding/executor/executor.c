@@ -360,10 +360,12 @@ static VALUE run_end(VALUE self) {
 
 /* run: serves on the calling thread until the engine has drained and no request is left. Sets the
    thread's fiber scheduler. Raises what Thread#raise brings, and NeverBlock::Error when it ran
-   before or the engine has not started. */
+   before, the engine has not started, or this is a child of its process. */
 static VALUE executor_run(VALUE self) {
     nb_executor *executor = get(self);
     if (executor->ran) rb_raise(nb_error_class, "an executor runs once");
+    if (nb_link_is(executor->owner) && !nb_link_is_here(executor->owner))
+        rb_raise(nb_error_class, "this executor's link belongs to another process");
     if (!nb_link_is(executor->owner)) executor->server = nb_engine_enter(executor->owner);
     executor->ran = true;
     /* the front reads all that is there before it wakes this process */
