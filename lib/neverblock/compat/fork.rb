@@ -24,6 +24,7 @@ module NeverBlock
 
       def self.in_child
         Scheduler.after_fork
+        Executor.after_fork
         Link.after_fork
         # While a child has a connection open too, its client does not see that the server has
         # closed it.

@@ -71,12 +71,53 @@ class ExecutorTest < BindingCase
     made.close
   end
 
-  def test_one_never_initialized_or_copied_runs_nothing
+  def test_one_never_initialized_runs_and_helps_nothing
+    empty = NeverBlock::Executor.allocate
+    assert_raises(TypeError, NeverBlock::Error) { empty.run }
+    assert_raises(NeverBlock::Error) { empty.finish }
+    assert_equal 0, empty.running
+    assert_raises(NeverBlock::Error) { NeverBlock::Executor.new(engine, FINE, helps: empty) }
+  end
+
+  def test_it_is_not_copied
     executor = NeverBlock::Executor.new(engine, FINE)
-    [NeverBlock::Executor.allocate, executor.dup].each do |empty|
-      assert_raises(TypeError, NeverBlock::Error) { empty.run }
-      assert_equal 0, empty.running
+    assert_raises(NoMethodError) { executor.dup }
+    assert_raises(NoMethodError) { executor.clone }
+  end
+
+  def test_it_helps_one_of_its_own_engine
+    closed = engine
+    others = [NeverBlock::Executor.new(engine, FINE), NeverBlock::Executor.new(closed, FINE)]
+    closed.close
+    others.each do |other|
+      assert_raises(NeverBlock::Error) { NeverBlock::Executor.new(engine, FINE, helps: other) }
     end
+  end
+
+  # An engine waits at its end for every executor that it has.
+  def test_one_that_could_not_be_made_leaves_nothing_with_its_engine
+    failing = Class.new(NeverBlock::Executor) { def scheduler_above(_) = raise("on purpose") }
+    made = engine
+    port = made.listen_tcp("127.0.0.1", 0, 8)
+    assert_raises(RuntimeError) { failing.new(made, FINE, async: true) }
+    executor = NeverBlock::Executor.new(made, FINE)
+    made.start
+    runs = run_apart(executor)
+    assert_equal "fine", Wire::Client.open("http://127.0.0.1:#{port}", deadline_s: SECONDS) { |wire|
+      wire.get("/") && wire.response.body
+    }
+    made.drain
+    assert made.join(SECONDS)
+    assert_nil within { runs.value }
+  end
+
+  # The descriptor that woke it may be another's by then.
+  def test_it_is_told_to_finish_after_its_engine_is_closed
+    closed = engine
+    executor = NeverBlock::Executor.new(closed, FINE)
+    closed.close
+    assert_same executor, executor.finish
+    assert_raises(NeverBlock::Error) { executor.run }
   end
 
   def test_run_after_the_engine_is_closed_or_has_ended

@@ -221,6 +221,23 @@ class LinkTest < BindingCase
     @front = nil
   end
 
+  # The memory of the link is its parent's: its rings have one end in that process only.
+  def test_an_executor_does_not_run_in_a_child_of_its_process
+    front
+    channel = @front.channel(0)
+    ours = channel.descriptors.map { |number| IO.for_fd(number, autoclose: false).dup }
+    link = NeverBlock::Link.new(*ours.each { |io| io.autoclose = false }.map(&:fileno))
+    executor = NeverBlock::Executor.new(link, APP)
+    child = fork do
+      executor.finish.run
+    rescue NeverBlock::Error
+      exit!(7)
+    ensure
+      exit!(8)
+    end
+    assert_equal 7, Process.wait2(child).last.exitstatus
+  end
+
   def test_what_is_no_channel_or_no_link_is_refused
     front
     channel = @front.channel(3)

@@ -21,5 +21,9 @@ bool nb_link_is(VALUE object);
 /* The link of a Link; valid as long as the object. Raises NeverBlock::Error when it has an executor
    already, and in the child of a fork. */
 nb_link *nb_link_of(VALUE link);
+/* The Link has an executor from now on. */
+void nb_link_use(VALUE link);
+/* Does the Link belong to this process, and not to a parent? */
+bool nb_link_is_here(VALUE link);
 
 #endif

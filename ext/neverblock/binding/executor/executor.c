@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/limits.h"
 #include "binding/base/module.h"
 #include "binding/engine/engine.h"
 #include "binding/engine/link.h"
@@ -138,20 +139,38 @@ static bool rack_is_2(void) {
     return atoi(StringValueCStr(release)) < 3;
 }
 
-static nb_link *add_channel(VALUE engine, const nb_executor *helped, VALUE lane) {
-    nb_channel *channel;
-    nb_server *server = nb_engine_server(engine);
-    nb_status status = !NIL_P(lane) ? nb_server_lane_channel_add(server, (uint16_t)NUM2UINT(lane), &channel)
-                       : !helped    ? nb_server_channel_add(server, &channel)
-                                    : nb_server_spare_add(server, helped->ports[0].channel, &channel);
-    if (status == NB_FULL) rb_raise(nb_error_class, "executors are added before the engine starts");
-    if (status != NB_OK) nb_raise_status(status, "the executor could not be made");
-    return channel->link;
+/* What raises when there is nothing to do for the executor any more. */
+static void check_new(const nb_executor *executor) {
+    if (executor->ports) rb_raise(nb_error_class, "an executor is initialized once");
 }
 
-static void open_ports(nb_executor *executor, nb_link *link) {
-    nb_port *ports = nb_alloc_zero(link->count, sizeof(*ports));
-    if (!ports) rb_memerror();
+/* The executor that `helped` is, or NULL. What it has told is read as long as its spare runs. */
+static nb_executor *read_helped(VALUE helped, VALUE owner) {
+    if (NIL_P(helped)) return NULL;
+    nb_executor *executor = get(helped);
+    if (!executor->ports) rb_raise(nb_error_class, "helps: is an executor that was never initialized");
+    bool together = nb_link_is(owner) ? nb_link_is(executor->owner) : executor->owner == owner;
+    if (!together) rb_raise(nb_error_class, "helps: is an executor of the same engine");
+    return executor;
+}
+
+/* The number of the executor's lane. Raises where the owner takes no executor. */
+static uint16_t lane_of(VALUE owner, VALUE lane) {
+    if (nb_link_is(owner)) return nb_link_of(owner)->board->lane;
+    (void)nb_engine_server(owner);
+    return NIL_P(lane) ? 0 : (uint16_t)nb_engine_number(lane, UINT16_MAX, "lane");
+}
+
+static nb_status add_channel(nb_server *server, const nb_executor *executor, bool in_lane, nb_link **link) {
+    nb_channel *channel;
+    nb_status status = in_lane            ? nb_server_lane_channel_add(server, executor->lane, &channel)
+                       : !executor->helps ? nb_server_channel_add(server, &channel)
+                                          : nb_server_spare_add(server, executor->helps->ports[0].channel, &channel);
+    if (status == NB_OK) *link = channel->link;
+    return status;
+}
+
+static void open_ports(nb_executor *executor, nb_port *ports, nb_link *link) {
     for (uint16_t i = 0; i < link->count; i++) {
         nb_port *port = &ports[i];
         port->executor = executor;
@@ -165,6 +184,25 @@ static void open_ports(nb_executor *executor, nb_link *link) {
     executor->port_count = link->count;
 }
 
+/* The last step of `initialize`, after all that may raise: an engine waits at its end for every
+   executor that it has. */
+static void join_owner(nb_executor *executor, VALUE owner, bool in_lane) {
+    check_new(executor);
+    nb_link *link = nb_link_is(owner) ? nb_link_of(owner) : NULL;
+    nb_server *server = link ? NULL : nb_engine_server(owner);
+    nb_port *ports = nb_alloc_zero(NB_IO_THREADS_MAX, sizeof(*ports));
+    if (!ports) rb_memerror();
+    nb_status status = link ? NB_OK : add_channel(server, executor, in_lane, &link);
+    if (status != NB_OK) {
+        nb_free(ports);
+        if (status == NB_FULL) rb_raise(nb_error_class, "executors are added before the engine starts");
+        nb_raise_status(status, "the executor could not be made");
+    }
+    if (nb_link_is(owner)) nb_link_use(owner);
+    executor->owner = owner;
+    open_ports(executor, ports, link);
+}
+
 /* Executor.new(owner, app, fibers: 1024, log: nil, slice_ms: nil, helps: nil, lane: nil, stalls:
    nil, places: nil, early_hints: false, request_times: false, server_timing: false, sendfile:
    false, accel: nil, async: false). owner: an Engine before its start; in a worker a Link. fibers:
@@ -174,13 +212,14 @@ static void open_ports(nb_executor *executor, nb_link *link) {
    NeverBlock::Stalls gathers. early_hints: env has rack.early_hints. request_times:
    rack.response_finished finds neverblock.time in env. server_timing: as the setting. sendfile:
    X-Sendfile names files. accel: the mapping of X-Accel-Redirect. async: requests are tasks of
-   Async. Raises NeverBlock::Error when the engine has started or is closed, and Errno::EMFILE when
-   there is no descriptor for its scheduler. */
+   Async. Raises NeverBlock::Error when the engine has started or is closed, or `helps` has another
+   engine, and Errno::EMFILE when there is no descriptor for its scheduler. What raises leaves
+   nothing with the engine. */
 static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     VALUE owner, app, keywords;
     nb_executor *executor = get(self);
     rb_scan_args(argc, argv, "2:", &owner, &app, &keywords);
-    if (executor->ports) rb_raise(nb_error_class, "an executor is initialized once");
+    check_new(executor);
     long fibers = NUM2LONG(keyword(keywords, "fibers", INT2FIX(1024)));
     if (fibers < 1 || fibers > 1000000) rb_raise(rb_eArgError, "fibers must be 1 to 1000000, not %ld", fibers);
     executor->log = keyword(keywords, "log", Qnil);
@@ -201,21 +240,20 @@ static VALUE executor_initialize(int argc, VALUE *argv, VALUE self) {
     executor->server_timing = nb_timing_read_setting(keyword(keywords, "server_timing", Qfalse));
     executor->scheduler = rb_class_new_instance(0, NULL, nb_scheduler_class);
     executor->helped = keyword(keywords, "helps", Qnil);
-    executor->helps = NIL_P(executor->helped) ? NULL : get(executor->helped);
+    executor->helps = read_helped(executor->helped, owner);
     VALUE lane = keyword(keywords, "lane", Qnil);
-    nb_link *link = nb_link_is(owner) ? nb_link_of(owner) : add_channel(owner, executor->helps, lane);
-    open_ports(executor, link);
-    executor->lane = link->board->lane;
-    executor->owner = owner;
+    executor->lane = lane_of(owner, lane);
     executor->app = app;
     executor->fibers_max = executor->lane ? 1 : (uint32_t)fibers;
+    executor->above = Qnil;
     if (executor->lane == 0 && RTEST(keyword(keywords, "async", Qfalse)))
         executor->above = rb_funcall(self, rb_intern("scheduler_above"), 1, executor->scheduler);
-    atomic_store_explicit(&nb_executor_figures_of(executor)->fibers_limit, executor->fibers_max, memory_order_relaxed);
     /* Takes the scheduler's descriptors before clients can take the last ones, and memory for what
        goes on when fibers have taken all. */
     nb_scheduler_poll_descriptor(executor->scheduler);
     (void)nb_memory_keep_reserve(NB_EXECUTOR_RESERVE_BYTES);
+    join_owner(executor, owner, !NIL_P(lane));
+    atomic_store_explicit(&nb_executor_figures_of(executor)->fibers_limit, executor->fibers_max, memory_order_relaxed);
     RB_GC_GUARD(keywords);
     return self;
 }
@@ -272,6 +310,7 @@ static VALUE scheduler_of_thread(const nb_executor *executor) {
 static VALUE run_body(VALUE self) {
     nb_executor *executor = get(self);
     nb_executor_begin_running(executor);
+    executor->env->executor = executor->number;
     executor->figures = atomic_load_explicit(&nb_executor_figures_of(executor)->enabled, memory_order_relaxed);
     executor->accounts = executor->figures || executor->request_times || RTEST(executor->server_timing);
     nb_pools_begin(executor);
@@ -289,6 +328,13 @@ static VALUE run_body(VALUE self) {
     return Qnil;
 }
 
+/* Whether somebody reads the channel: not once the engine is closed, and not in a child of the
+   owner's process, which may share its memory with the front. */
+static bool is_joined(const nb_executor *executor) {
+    if (!executor->ports) return false;
+    return nb_link_is(executor->owner) ? nb_link_is_here(executor->owner) : nb_engine_alive(executor->owner);
+}
+
 /* Fibers that are left when an exception or Thread#kill has ended run are dropped. From now on none
    of them may touch the channel, and the engine may be closed. */
 static VALUE run_end(VALUE self) {
@@ -297,7 +343,7 @@ static VALUE run_end(VALUE self) {
     nb_pools_end(executor);
     VALUE ending = nb_stalls_end(executor);
     nb_executor_end_running(executor);
-    if (!executor->server || nb_engine_alive(executor->owner)) {
+    if (is_joined(executor)) {
         atomic_store_explicit(&executor->board->executor_gone, 1, memory_order_release);
         if (executor->guest) nb_server_guest_end(executor->server);
         ring_all(executor);
@@ -314,10 +360,12 @@ static VALUE run_end(VALUE self) {
 
 /* run: serves on the calling thread until the engine has drained and no request is left. Sets the
    thread's fiber scheduler. Raises what Thread#raise brings, and NeverBlock::Error when it ran
-   before or the engine has not started. */
+   before, the engine has not started, or this is a child of its process. */
 static VALUE executor_run(VALUE self) {
     nb_executor *executor = get(self);
     if (executor->ran) rb_raise(nb_error_class, "an executor runs once");
+    if (nb_link_is(executor->owner) && !nb_link_is_here(executor->owner))
+        rb_raise(nb_error_class, "this executor's link belongs to another process");
     if (!nb_link_is(executor->owner)) executor->server = nb_engine_enter(executor->owner);
     executor->ran = true;
     /* the front reads all that is there before it wakes this process */
@@ -326,12 +374,22 @@ static VALUE executor_run(VALUE self) {
 }
 
 /* finish: no request will come any more; run returns when those that it has have ended. For a spare
-   whose executor has ended. Any thread. */
+   whose executor has ended. Any thread. Raises NeverBlock::Error when it was never initialized. */
 static VALUE executor_finish(VALUE self) {
     nb_executor *executor = get(self);
+    if (!executor->ports) rb_raise(nb_error_class, "this executor was never initialized");
     executor->finishes = true;
-    if (!executor->over) nb_wake_signal(&executor->link->executor_wake);
+    if (!executor->over && is_joined(executor)) nb_wake_signal(&executor->link->executor_wake);
     return self;
+}
+
+/* after_fork: closes the connections that were on their way to the parent's requests;
+   compat/fork.rb calls it in each child. */
+static VALUE executor_s_after_fork(VALUE class) {
+    for (nb_executor *executor = nb_executor_running(); executor; executor = executor->next) {
+        if (nb_executor_in_child(executor)) nb_hijack_abandon(executor);
+    }
+    return class;
 }
 
 static VALUE executor_running(VALUE self) { return UINT2NUM(get(self)->running); }
@@ -348,6 +406,8 @@ void nb_executor_define(VALUE module) {
     nb_timing_define();
     VALUE class = rb_define_class_under(module, "Executor", rb_cObject);
     rb_define_alloc_func(class, executor_allocate);
+    rb_undef_method(class, "initialize_copy");
+    rb_define_singleton_method(class, "after_fork", executor_s_after_fork, 0);
     rb_define_method(class, "initialize", executor_initialize, -1);
     rb_define_method(class, "run", executor_run, 0);
     rb_define_method(class, "finish", executor_finish, 0);

@@ -116,6 +116,7 @@ static void start(nb_port *port, nb_request_message *request) {
     executor->direct = task;
     nb_scheduler_switch_to(executor->scheduler, task->fiber);
     executor->direct = NULL;
+    if (nb_executor_in_child(executor)) return; /* the board is the parent's */
     atomic_store_explicit(&executor->board->pulse.running, 0, memory_order_relaxed);
     bool begun = !nb_task_not_begun(task, request);
     if (!begun && nb_scheduler_take_want(executor->scheduler)) {

@@ -55,7 +55,8 @@ struct nb_executor {
     int64_t entry_ns;
     /* the task whose fiber the drain has switched to, and which has not parked since */
     const nb_task *direct;
-    unsigned forks; /* nb_fork_generation, when it began to run */
+    unsigned forks;  /* nb_fork_generation, when it began to run */
+    uint64_t number; /* of no other executor that this process has run; 0: it has not run */
     /* Server-Timing of responses: false, true, or the secret by which a request asks for it */
     VALUE server_timing;
     bool request_times;       /* env has where a request's time went, when its response is done */
@@ -74,6 +75,7 @@ struct nb_executor {
     bool sendfile, accel;
     bool finished;              /* run has returned, with no request left */
     bool over;                  /* run has ended: the channel may be gone */
+    bool abandoned;             /* in a child: it has let go of connections (rack/hijack.h) */
     VALUE stalls;               /* how it is watched (lib/neverblock/server/stalls.rb), or nil */
     struct nb_watched *watched; /* stalls/watched.h; NULL: it is not watched */
     /* traces of parked fibers (executor/fiber_traces.h): the room they are made in, or NULL; the

@@ -10,8 +10,10 @@
 #include "binding/ports/port.h"
 
 static nb_executor *all_running;
+static uint64_t last_number;
 
 void nb_executor_begin_running(nb_executor *executor) {
+    executor->number = ++last_number;
     executor->thread = rb_thread_current();
     executor->forks = nb_fork_generation;
     executor->next = all_running;
@@ -72,15 +74,28 @@ nb_task *nb_executor_task_for(const nb_executor *executor, nb_exchange_id exchan
     return task && task->exchange == exchange ? task : NULL;
 }
 
-nb_task *nb_executor_find_task(nb_exchange_id exchange) {
-    nb_executor *executor = nb_executor_running_here();
-    return executor ? nb_executor_task_for(executor, exchange) : NULL;
+VALUE nb_request_name_new(VALUE class, const rb_data_type_t *type, nb_request_name name) {
+    nb_request_name *made;
+    VALUE object = TypedData_Make_Struct(class, nb_request_name, type, made);
+    *made = name;
+    return object;
 }
 
-nb_task *nb_executor_find_task_anywhere(nb_exchange_id exchange) {
-    for (nb_executor *executor = nb_executor_running(); executor; executor = executor->next) {
-        nb_task *task = nb_executor_in_child(executor) ? NULL : nb_executor_task_for(executor, exchange);
-        if (task) return task;
+static nb_executor *numbered(uint64_t number) {
+    nb_executor *executor = all_running;
+    while (executor && executor->number != number) {
+        executor = executor->next;
     }
-    return NULL;
+    return executor;
+}
+
+nb_task *nb_executor_find_task(const nb_request_name *name) {
+    const nb_executor *executor = numbered(name->executor);
+    if (!executor || executor->thread != rb_thread_current()) return NULL;
+    return nb_executor_task_for(executor, name->exchange);
+}
+
+nb_task *nb_executor_find_task_anywhere(const nb_request_name *name) {
+    const nb_executor *executor = numbered(name->executor);
+    return executor && !nb_executor_in_child(executor) ? nb_executor_task_for(executor, name->exchange) : NULL;
 }

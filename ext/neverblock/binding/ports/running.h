@@ -33,10 +33,27 @@ static inline nb_task *nb_executor_task_of(const nb_executor *executor, VALUE fi
 }
 /* The task of an exchange, or NULL. */
 nb_task *nb_executor_task_for(const nb_executor *executor, nb_exchange_id exchange);
-/* The same, if the executor runs on the current thread. */
-nb_task *nb_executor_find_task(nb_exchange_id exchange);
-/* The same of any executor of this process. */
-nb_task *nb_executor_find_task_anywhere(nb_exchange_id exchange);
+
+/* What an object that may outlive its request has in place of a pointer. Exchanges of several
+   engines have the same numbers. */
+typedef struct nb_request_name {
+    uint64_t executor; /* its number */
+    nb_exchange_id exchange;
+} nb_request_name;
+
+/* The type of an object of Ruby's whose data is an nb_request_name. */
+#define NB_REQUEST_NAME_TYPE(name)                                            \
+    {                                                                         \
+        .wrap_struct_name = (name), .function = {.dfree = RUBY_DEFAULT_FREE}, \
+        .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED        \
+    }
+
+/* An object of a type as above. Raises NoMemoryError. */
+VALUE nb_request_name_new(VALUE class, const rb_data_type_t *type, nb_request_name name);
+/* The task of the request, if its executor runs on the current thread; else NULL. */
+nb_task *nb_executor_find_task(const nb_request_name *name);
+/* The same, whatever thread of this process its executor runs on. NULL in a child. */
+nb_task *nb_executor_find_task_anywhere(const nb_request_name *name);
 /* Enters the task, whose exchange and port are set, into its port's table. Raises NoMemoryError. */
 void nb_executor_index_task(nb_task *task);
 /* Takes it out of the table. */

@@ -426,6 +426,7 @@ VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request, n
     *rest = (nb_env_rest){.body = Qnil, .certificate = Qnil, .body_fd = -1};
     update_template(builder, request);
     VALUE env = rb_hash_dup(builder->template);
+    nb_request_name name = {.executor = builder->executor, .exchange = request->message.exchange};
     set_line(env, request);
     set_headers(builder, env, request);
     note_body(env, request, rest);
@@ -438,11 +439,11 @@ VALUE nb_env_build(nb_env_builder *builder, const nb_request_message *request, n
         rb_hash_aset(env, nb_env_keys.rack_can_hijack, Qfalse);
         rb_hash_delete(env, nb_env_keys.rack_hijack);
     } else {
-        rb_hash_aset(env, nb_env_keys.rack_hijack, nb_hijack_new(request->message.exchange));
+        rb_hash_aset(env, nb_env_keys.rack_hijack, nb_hijack_new(name));
     }
     if (request->message.flags & NB_REQUEST_UPGRADES) set_protocol(env);
     if (builder->early_hints && request->minor_version > 0) /* RFC 9110 section 15.2 */
-        rb_hash_aset(env, nb_env_keys.rack_early_hints, nb_hints_new(request->message.exchange));
+        rb_hash_aset(env, nb_env_keys.rack_early_hints, nb_hints_new(name));
     return env;
 }
 

@@ -36,7 +36,8 @@ typedef struct nb_env_builder {
     VALUE template;
     VALUE no_input; /* rack.input of requests without a body */
     VALUE string_io, file_class;
-    bool early_hints; /* rack.early_hints is there */
+    bool early_hints;  /* rack.early_hints is there */
+    uint64_t executor; /* the number of the executor */
     /* [[name, port], ...]: SERVER_NAME and SERVER_PORT of a request without Host */
     VALUE listeners;
     uint64_t secure_listeners; /* a bit for each that speaks TLS */

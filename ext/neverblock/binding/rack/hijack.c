@@ -1,13 +1,16 @@
 /*
  * hijack.c - see hijack.h. Every request has an object of its own, so that an env which is kept too
  * long never takes the connection of another request. In place of a pointer the object has the
- * number of its exchange.
+ * name of its request.
  */
 #include "binding/rack/hijack.h"
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
+#include "binding/ports/executor_state.h"
+#include "binding/ports/port.h"
 #include "binding/ports/running.h"
 #include "binding/ports/writing.h"
 #include "binding/rack/env_keys.h"
@@ -15,19 +18,12 @@
 #include "binding/base/module.h"
 #include "os/net.h"
 
-_Static_assert(sizeof(void *) >= sizeof(nb_exchange_id), "an exchange's number takes the place of a pointer");
-
 static VALUE hijack_class;
 static ID id_for_fd, id_ungetbyte, id_spared;
 
-static const rb_data_type_t hijack_type = {
-    .wrap_struct_name = "NeverBlock::Hijack",
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
-};
+static const rb_data_type_t hijack_type = NB_REQUEST_NAME_TYPE("NeverBlock::Hijack");
 
-VALUE nb_hijack_new(nb_exchange_id exchange) {
-    return TypedData_Wrap_Struct(hijack_class, &hijack_type, (void *)(uintptr_t)exchange);
-}
+VALUE nb_hijack_new(nb_request_name name) { return nb_request_name_new(hijack_class, &hijack_type, name); }
 
 static VALUE socket_class(int fd) {
     struct sockaddr_storage address = {0};
@@ -69,19 +65,43 @@ VALUE nb_hijack_take(nb_task *task) {
     return socket;
 }
 
+/* What makes a close a reset is set on the socket (SO_LINGER), which a child shares. */
 void nb_hijack_drop(nb_task *task) {
     if (!task->handover) return;
-    nb_net_close(task->handover->fd, true);
+    nb_net_close(task->handover->fd, !nb_executor_in_child(task->executor));
     nb_free(task->handover);
     task->handover = NULL;
+}
+
+/* Messages that the executor had not read yet are in the child's copy of the ring. Those between
+   processes have no descriptors: they come by a socket, which Link.after_fork closes. */
+static void abandon_messages(nb_port *port) {
+    const nb_message *message;
+    size_t bytes;
+    if (nb_channel_is_shared(port->channel)) return;
+    while ((message = nb_ring_peek(&port->requests, &bytes))) {
+        if (message->type == NB_MESSAGE_HIJACKED)
+            (void)close((int)((const nb_hijacked_message *)(const void *)message)->fd);
+        nb_ring_advance(&port->requests);
+    }
+}
+
+void nb_hijack_abandon(nb_executor *executor) {
+    if (executor->abandoned) return;
+    executor->abandoned = true;
+    for (uint32_t i = 0; i < executor->task_count; i++) {
+        nb_hijack_drop(executor->tasks[i]);
+    }
+    for (uint16_t i = 0; i < executor->port_count; i++) {
+        abandon_messages(&executor->ports[i]);
+    }
 }
 
 /* call -> the client's socket, also in env["rack.hijack_io"]. To be called on the request's thread
    before anything of the response was sent; called again, it returns the same socket. May park the
    fiber. Raises NeverBlock::Error, NeverBlock::ClientGone. */
 static VALUE hijack_call(VALUE self) {
-    nb_exchange_id exchange = (nb_exchange_id)(uintptr_t)rb_check_typeddata(self, &hijack_type);
-    nb_task *task = nb_executor_find_task(exchange);
+    nb_task *task = nb_executor_find_task(rb_check_typeddata(self, &hijack_type));
     if (!task) rb_raise(nb_error_class, "rack.hijack is called in its request, on the thread that runs it");
     if (!NIL_P(task->socket)) return task->socket;
     if (task->head_sent) rb_raise(nb_error_class, "rack.hijack is called before the response has begun");

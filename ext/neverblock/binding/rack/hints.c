@@ -1,6 +1,6 @@
 /*
  * hints.c - see hints.h. Hints are advice: what cannot be sent is left out without an error, as
- * Puma does. An env that is kept too long has only the number of an exchange that has ended.
+ * Puma does. An env that is kept too long has only the name of a request that is over.
  */
 #include "binding/rack/hints.h"
 
@@ -20,14 +20,9 @@
 static VALUE hints_class;
 static ID id_each;
 
-static const rb_data_type_t hints_type = {
-    .wrap_struct_name = "NeverBlock::EarlyHints",
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
-};
+static const rb_data_type_t hints_type = NB_REQUEST_NAME_TYPE("NeverBlock::EarlyHints");
 
-VALUE nb_hints_new(nb_exchange_id exchange) {
-    return TypedData_Wrap_Struct(hints_class, &hints_type, (void *)(uintptr_t)exchange);
-}
+VALUE nb_hints_new(nb_request_name name) { return nb_request_name_new(hints_class, &hints_type, name); }
 
 /* Fields of framing and of the connection, which an interim response does not have (RFC 9110
    sections 7.6.1, 8.6), and fields that are meant for the server. */
@@ -77,8 +72,7 @@ static VALUE add_pair(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, lines)) {
 
 /* The task whose request awaits its response, or NULL. */
 static nb_task *awaiting(VALUE self) {
-    nb_exchange_id exchange = (nb_exchange_id)(uintptr_t)rb_check_typeddata(self, &hints_type);
-    nb_task *task = nb_executor_find_task_anywhere(exchange);
+    nb_task *task = nb_executor_find_task_anywhere(rb_check_typeddata(self, &hints_type));
     bool over = !task || task->head_sent || task->ended || task->hijack_asked || task->gone;
     return over || task->executor->over || task->port->stop_received ? NULL : task;
 }

@@ -7,9 +7,10 @@
 
 #include <ruby.h>
 
-#include "binding/ports/task_state.h"
+#include "binding/ports/running.h"
 
-VALUE nb_hints_new(nb_exchange_id exchange);
+/* Makes the env["rack.early_hints"] of a request. Raises NoMemoryError. */
+VALUE nb_hints_new(nb_request_name name);
 /* NeverBlock::EarlyHints. */
 void nb_hints_define(VALUE module);
 

@@ -114,7 +114,9 @@ static bool park_enter(nb_wait *wait, int64_t deadline_ns) {
 static _Noreturn void raise_into(const nb_wait *wait, VALUE exception) {
     if (wait->kind == NB_WAIT_IO) nb_watches_cut(wait, exception);
     if (RB_TYPE_P(exception, T_ARRAY)) {
-        exception = rb_make_exception((int)RARRAY_LEN(exception), RARRAY_CONST_PTR(exception));
+        VALUE arguments = exception;
+        exception = rb_make_exception((int)RARRAY_LEN(arguments), RARRAY_CONST_PTR(arguments));
+        RB_GC_GUARD(arguments);
         if (NIL_P(exception)) rb_raise(rb_eRuntimeError, "unhandled exception");
     }
     rb_exc_raise(exception);
