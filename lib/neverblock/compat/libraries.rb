@@ -16,6 +16,7 @@ require "neverblock/compat/connection_pool"
 require "neverblock/compat/curb"
 require "neverblock/compat/debug"
 require "neverblock/compat/excon"
+require "neverblock/compat/ffi"
 require "neverblock/compat/hiredis"
 require "neverblock/compat/live"
 require "neverblock/compat/mini_racer"
@@ -67,6 +68,7 @@ module NeverBlock
         ConnectionPool.apply
         Debug.apply
         Excon.apply
+        FFI.apply
         Hiredis.apply
         NetHTTP.apply
         Semian.apply
