@@ -19,6 +19,7 @@ require "neverblock/compat/excon"
 require "neverblock/compat/ffi"
 require "neverblock/compat/hiredis"
 require "neverblock/compat/live"
+require "neverblock/compat/lmdb"
 require "neverblock/compat/mini_racer"
 require "neverblock/compat/net_http"
 require "neverblock/compat/new_relic"
@@ -79,6 +80,7 @@ module NeverBlock
         DB::Sqlite3.apply if defined?(::SQLite3)
         DB::Trilogy.apply if defined?(::Trilogy)
         Live.apply
+        Lmdb.apply
         MiniRacer.apply
         NewRelic.apply
         Nokogiri.apply
