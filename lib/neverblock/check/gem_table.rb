@@ -193,7 +193,7 @@ module NeverBlock
       # Gems that let other requests run, by themselves or by NeverBlock's patches.
       FINE = %w[
         pg mysql2 trilogy sqlite3 sequel redis redis-client excon i18n debug activerecord bcrypt
-        argon2 ruby-vips grpc rdkafka
+        argon2 ruby-vips grpc rdkafka extralite
       ].freeze
     end
   end

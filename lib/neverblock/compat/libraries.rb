@@ -39,6 +39,7 @@ require "neverblock/db/active_record"
 module NeverBlock
   module DB
     # Loaded where the driver is.
+    autoload :Extralite, "neverblock/db/extralite"
     autoload :Mysql2, "neverblock/db/mysql2"
     autoload :Pg, "neverblock/db/pg"
     autoload :Sqlite3, "neverblock/db/sqlite3"
@@ -74,6 +75,7 @@ module NeverBlock
         NetHTTP.apply
         Semian.apply
         Sequel.apply
+        DB::Extralite.apply if defined?(::Extralite)
         DB::Mysql2.apply if defined?(::Mysql2)
         DB::ActiveRecord.apply
         DB::Pg.apply if defined?(::PG)
