@@ -156,7 +156,7 @@ module NeverBlock
             "at an environment, each until its transaction's block is over",
             "short transactions; wait in none for another request or a task of NB.all that " \
             "uses the same environment",
-            guide: "docs/guides/unchanged.md"),
+            guide: "docs/guides/unchanged.md#lmdb"),
         row("datadog", [">= 0"], :note, :hand, ALONE, CARRY, guide: TRACING),
         row("sentry-ruby", [">= 0"], :note, :hand, ALONE, CARRY, guide: TRACING)
       ].freeze
