@@ -151,6 +151,12 @@ module NeverBlock
             "looks up a name in C, which keeps its thread meanwhile; a query that a deadline " \
             "cuts goes on in the server",
             "2.11 or newer", guide: "docs/guides/mysql.md"),
+        row("lmdb", [">= 0"], :note, :hand,
+            "keeps one active transaction for each thread: requests of one executor take turns " \
+            "at an environment, each until its transaction's block is over",
+            "short transactions; wait in none for another request or a task of NB.all that " \
+            "uses the same environment",
+            guide: "docs/guides/unchanged.md#lmdb"),
         row("datadog", [">= 0"], :note, :hand, ALONE, CARRY, guide: TRACING),
         row("sentry-ruby", [">= 0"], :note, :hand, ALONE, CARRY, guide: TRACING)
       ].freeze
@@ -187,7 +193,7 @@ module NeverBlock
       # Gems that let other requests run, by themselves or by NeverBlock's patches.
       FINE = %w[
         pg mysql2 trilogy sqlite3 sequel redis redis-client excon i18n debug activerecord bcrypt
-        argon2 ruby-vips grpc rdkafka
+        argon2 ruby-vips grpc rdkafka extralite
       ].freeze
     end
   end

@@ -16,8 +16,10 @@ require "neverblock/compat/connection_pool"
 require "neverblock/compat/curb"
 require "neverblock/compat/debug"
 require "neverblock/compat/excon"
+require "neverblock/compat/ffi"
 require "neverblock/compat/hiredis"
 require "neverblock/compat/live"
+require "neverblock/compat/lmdb"
 require "neverblock/compat/mini_racer"
 require "neverblock/compat/net_http"
 require "neverblock/compat/new_relic"
@@ -37,6 +39,7 @@ require "neverblock/db/active_record"
 module NeverBlock
   module DB
     # Loaded where the driver is.
+    autoload :Extralite, "neverblock/db/extralite"
     autoload :Mysql2, "neverblock/db/mysql2"
     autoload :Pg, "neverblock/db/pg"
     autoload :Sqlite3, "neverblock/db/sqlite3"
@@ -67,16 +70,19 @@ module NeverBlock
         ConnectionPool.apply
         Debug.apply
         Excon.apply
+        FFI.apply
         Hiredis.apply
         NetHTTP.apply
         Semian.apply
         Sequel.apply
+        DB::Extralite.apply if defined?(::Extralite)
         DB::Mysql2.apply if defined?(::Mysql2)
         DB::ActiveRecord.apply
         DB::Pg.apply if defined?(::PG)
         DB::Sqlite3.apply if defined?(::SQLite3)
         DB::Trilogy.apply if defined?(::Trilogy)
         Live.apply
+        Lmdb.apply
         MiniRacer.apply
         NewRelic.apply
         Nokogiri.apply

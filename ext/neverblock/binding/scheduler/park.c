@@ -4,6 +4,7 @@
 #include "binding/base/protect.h"
 #include "binding/scheduler/park.h"
 
+#include "binding/fibers/ffi_errno.h"
 #include "binding/fibers/pin.h"
 #include "binding/fibers/root.h"
 #include "binding/scheduler/event_loop.h"
@@ -93,6 +94,7 @@ static VALUE park_end(VALUE argument) {
     if (wait->spawned) wait->scheduler->root = wait->root;
     wait->state = NB_RESUMED;
     if (rb_last_status_get() != wait->status) nb_root_set_status(wait->status);
+    nb_ffi_errno_give(wait->ffi_errno);
     return Qnil;
 }
 
@@ -147,6 +149,7 @@ bool nb_shield_now(nb_scheduler *scheduler) {
 }
 
 nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
+    wait->ffi_errno = nb_ffi_errno_take();
     wait->pinned = nb_pin_covers(wait);
     wait->shielded = is_shielded(wait->scheduler, wait->fiber, wait->root, wait->root_shielded);
     wait->masks = nb_masks_now(wait->scheduler);
@@ -175,6 +178,7 @@ nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
 void nb_wait_preempt(nb_scheduler *scheduler) {
     nb_wait wait;
     nb_wait_init(&wait, scheduler, NB_WAIT_PREEMPTED);
+    wait.ffi_errno = nb_ffi_errno_take();
     if (!nb_parked_push(&scheduler->parked, wait.fiber, &wait, &wait.outer)) return;
     wait.state = NB_READY;
     wait.counted = true;
@@ -197,6 +201,7 @@ typedef struct spawn_call {
     VALUE fiber, outer_loop;
     nb_wait *target;
     unsigned preempt_disabled;
+    int ffi_errno;
     bool masked, root_shielded;
 } spawn_call;
 
@@ -213,6 +218,7 @@ static VALUE spawn_end(VALUE argument) {
     call->scheduler->preempt_disabled = call->preempt_disabled;
     call->scheduler->masked = call->masked;
     call->scheduler->root_shielded = call->root_shielded;
+    nb_ffi_errno_give(call->ffi_errno);
     return Qnil;
 }
 
@@ -223,6 +229,7 @@ void nb_wait_go_to(nb_scheduler *scheduler, VALUE fiber, nb_wait *target) {
                            .outer_loop = scheduler->loop_fiber,
                            .target = target,
                            .preempt_disabled = scheduler->preempt_disabled,
+                           .ffi_errno = nb_ffi_errno_take(),
                            .masked = scheduler->masked,
                            .root_shielded = scheduler->root_shielded};
         scheduler->loop_fiber = rb_fiber_current();

@@ -40,8 +40,9 @@ struct nb_wait {
     nb_scheduler *scheduler;
     VALUE self; /* the scheduler's object: seen on this stack, it keeps `scheduler` alive */
     VALUE fiber;
-    VALUE root;   /* its root fiber (fibers/root.h), or nil */
-    VALUE status; /* $? of the root fiber: Ruby keeps one for the thread */
+    VALUE root;    /* its root fiber (fibers/root.h), or nil */
+    VALUE status;  /* $? of the root fiber: Ruby keeps one for the thread */
+    int ffi_errno; /* its FFI.errno (fibers/ffi_errno.h), from when it is left */
     /* NB_RAISES: what nb_wait_park raises, or an array of raise's arguments */
     VALUE exception;
     nb_list *late_link;           /* NB_RAISES: the link of the nb_late that raises, or NULL */
