@@ -9,7 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 
-#include "binding/base/protect.h"
+#include "binding/timeslices/interrupt.h"
 
 static void (*save_errno)(void); /* NULL: ffi is not loaded */
 static VALUE last_error;         /* FFI::LastError */
@@ -20,14 +20,22 @@ static VALUE ask(VALUE unused) {
     return rb_funcallv(last_error, id_error, 0, NULL);
 }
 
-/* Protected, as nothing may leave a preemption: the method is the gem's. */
-int nb_ffi_errno_take(void) {
+static int number(VALUE error) { return FIXNUM_P(error) ? FIX2INT(error) : 0; }
+
+int nb_ffi_errno_take(int *tag) {
+    *tag = 0;
     if (save_errno == NULL) return 0;
-    VALUE raised = rb_errinfo();
-    int tag = 0;
-    VALUE error = rb_protect(ask, Qnil, &tag);
-    if (tag) nb_protect_drop(raised);
-    return tag == 0 && FIXNUM_P(error) ? FIX2INT(error) : 0;
+    VALUE error = rb_protect(ask, Qnil, tag);
+    return *tag ? 0 : number(error);
+}
+
+bool nb_ffi_errno_take_in_job(int *error, VALUE *unsent) {
+    *error = 0;
+    *unsent = Qnil;
+    if (save_errno == NULL) return true;
+    VALUE answer = nb_interrupt_call(ask, Qnil, unsent);
+    *error = number(answer);
+    return answer != Qundef;
 }
 
 void nb_ffi_errno_give(int error) {

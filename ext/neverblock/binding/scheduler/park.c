@@ -149,7 +149,12 @@ bool nb_shield_now(nb_scheduler *scheduler) {
 }
 
 nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
-    wait->ffi_errno = nb_ffi_errno_take();
+    int tag;
+    wait->ffi_errno = nb_ffi_errno_take(&tag);
+    if (tag) {
+        park_end((VALUE)wait);
+        rb_jump_tag(tag);
+    }
     wait->pinned = nb_pin_covers(wait);
     wait->shielded = is_shielded(wait->scheduler, wait->fiber, wait->root, wait->root_shielded);
     wait->masks = nb_masks_now(wait->scheduler);
@@ -177,8 +182,12 @@ nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
    nothing should be, is deferred as well. */
 void nb_wait_preempt(nb_scheduler *scheduler) {
     nb_wait wait;
+    VALUE unsent;
     nb_wait_init(&wait, scheduler, NB_WAIT_PREEMPTED);
-    wait.ffi_errno = nb_ffi_errno_take();
+    if (!nb_ffi_errno_take_in_job(&wait.ffi_errno, &unsent)) {
+        if (!NIL_P(unsent)) nb_wait_defer(scheduler, wait.fiber, unsent);
+        return;
+    }
     if (!nb_parked_push(&scheduler->parked, wait.fiber, &wait, &wait.outer)) return;
     wait.state = NB_READY;
     wait.counted = true;
@@ -224,12 +233,14 @@ static VALUE spawn_end(VALUE argument) {
 
 void nb_wait_go_to(nb_scheduler *scheduler, VALUE fiber, nb_wait *target) {
     if (!scheduler->switched) {
+        int tag, ffi_errno = nb_ffi_errno_take(&tag);
+        if (tag) rb_jump_tag(tag);
         spawn_call call = {.scheduler = scheduler,
                            .fiber = fiber,
                            .outer_loop = scheduler->loop_fiber,
                            .target = target,
                            .preempt_disabled = scheduler->preempt_disabled,
-                           .ffi_errno = nb_ffi_errno_take(),
+                           .ffi_errno = ffi_errno,
                            .masked = scheduler->masked,
                            .root_shielded = scheduler->root_shielded};
         scheduler->loop_fiber = rb_fiber_current();

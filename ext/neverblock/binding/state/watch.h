@@ -42,8 +42,8 @@ typedef struct nb_descriptor {
     nb_watch *first;
     uint32_t generation; /* of the latest registration: events of earlier ones are dropped */
     uint32_t armed;      /* the interest told to the poller and not yet answered */
-    /* the IO whose registration outlasts its wait, or 0; compared only, as it may be gone or another
-       may lie there. A wait that trusts it is proven before a sleep. */
+    /* the IO whose registration outlasts its wait, or 0; compared only, as it may be gone, and
+       another may lie there. A wait that trusts it is proven before a sleep. */
     VALUE kept_for;
     uint8_t single; /* so many of the next registrations are for one wait only */
     bool added;     /* the latest registration was an add: the poller did not know the file */

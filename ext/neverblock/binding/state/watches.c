@@ -223,8 +223,8 @@ static void keep_no_longer(nb_scheduler *scheduler, int fd) {
     descriptor->single = SINGLE_AFTER_NEWS;
 }
 
-/* A wait for urgent data alone ends by NB_POLL_HANGUP, of which poll(2) would tell for ever. That of
-   IO.select goes on, unarmed: nothing comes any more. */
+/* A wait for urgent data alone ends by NB_POLL_HANGUP, of which poll(2) would tell for ever. That
+   of IO.select goes on, unarmed: nothing comes any more. */
 void nb_watches_deliver(nb_scheduler *scheduler, const nb_poll_event *event) {
     int fd = (int)(event->cookie & INT32_MAX);
     if ((size_t)fd >= scheduler->watches.table_count) return;
