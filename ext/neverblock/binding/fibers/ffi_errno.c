@@ -9,33 +9,21 @@
 #include <dlfcn.h>
 #include <errno.h>
 
-#include "binding/timeslices/interrupt.h"
-
 static void (*save_errno)(void); /* NULL: ffi is not loaded */
 static VALUE last_error;         /* FFI::LastError */
 static ID id_error;
 
-static VALUE ask(VALUE unused) {
+VALUE nb_ffi_errno_ask(VALUE unused) {
     (void)unused;
-    return rb_funcallv(last_error, id_error, 0, NULL);
+    VALUE error = save_errno ? rb_funcallv(last_error, id_error, 0, NULL) : INT2FIX(0);
+    return FIXNUM_P(error) ? error : INT2FIX(0);
 }
-
-static int number(VALUE error) { return FIXNUM_P(error) ? FIX2INT(error) : 0; }
 
 int nb_ffi_errno_take(int *tag) {
     *tag = 0;
     if (save_errno == NULL) return 0;
-    VALUE error = rb_protect(ask, Qnil, tag);
-    return *tag ? 0 : number(error);
-}
-
-bool nb_ffi_errno_take_in_job(int *error, VALUE *unsent) {
-    *error = 0;
-    *unsent = Qnil;
-    if (save_errno == NULL) return true;
-    VALUE answer = nb_interrupt_call(ask, Qnil, unsent);
-    *error = number(answer);
-    return answer != Qundef;
+    VALUE error = rb_protect(nb_ffi_errno_ask, Qnil, tag);
+    return *tag ? 0 : FIX2INT(error);
 }
 
 void nb_ffi_errno_give(int error) {

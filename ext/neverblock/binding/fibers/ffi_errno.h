@@ -9,14 +9,12 @@
 #define NB_BINDING_FFI_ERRNO_H
 
 #include <ruby.h>
-#include <stdbool.h>
 
-/* With Ruby's lock. What the thread has now; 0: ffi is not loaded. Its method looks for interrupts:
-   where one is raised, *tag is that of rb_protect, else 0. */
+/* With Ruby's lock. What the thread has now, an Integer; 0: ffi is not loaded. Raises what an
+   interrupt brings, as its method looks for interrupts. */
+VALUE nb_ffi_errno_ask(VALUE unused);
+/* The same for C. *tag: that of rb_protect where something was raised, else 0. */
 int nb_ffi_errno_take(int *tag);
-/* The same in a postponed job. False: an interrupt came, which is raised after the job, so that the
-   fiber may not be left; *unsent is as nb_interrupt_call gives it. Does not raise. */
-bool nb_ffi_errno_take_in_job(int *error, VALUE *unsent);
 /* With Ruby's lock. Gives it back to the thread; C's own errno stays. Does not raise. */
 void nb_ffi_errno_give(int error);
 

@@ -180,14 +180,10 @@ nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
 
 /* Nothing may leave the postponed job that this runs in: what is raised in the switch back, though
    nothing should be, is deferred as well. */
-void nb_wait_preempt(nb_scheduler *scheduler) {
+void nb_wait_preempt(nb_scheduler *scheduler, int ffi_errno) {
     nb_wait wait;
-    VALUE unsent;
     nb_wait_init(&wait, scheduler, NB_WAIT_PREEMPTED);
-    if (!nb_ffi_errno_take_in_job(&wait.ffi_errno, &unsent)) {
-        if (!NIL_P(unsent)) nb_wait_defer(scheduler, wait.fiber, unsent);
-        return;
-    }
+    wait.ffi_errno = ffi_errno;
     if (!nb_parked_push(&scheduler->parked, wait.fiber, &wait, &wait.outer)) return;
     wait.state = NB_READY;
     wait.counted = true;

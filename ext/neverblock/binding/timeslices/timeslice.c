@@ -10,6 +10,7 @@
 
 #include "binding/base/module.h"
 #include "binding/base/process_watchdog.h"
+#include "binding/fibers/ffi_errno.h"
 #include "binding/fibers/frames.h"
 #include "binding/fibers/pin.h"
 #include "binding/fibers/resume.h"
@@ -133,11 +134,15 @@ static bool may_preempt(nb_scheduler *scheduler, VALUE switched_to) {
     return !nb_resume_ask(scheduler, NB_ASKS_PREEMPT);
 }
 
+/* An interrupt that comes meanwhile is for this fiber, which stays then. */
 static void preempt(nb_scheduler *scheduler) {
+    VALUE unsent, ffi_errno = nb_interrupt_call(nb_ffi_errno_ask, Qnil, &unsent);
+    if (!NIL_P(unsent)) nb_wait_defer(scheduler, rb_fiber_current(), unsent);
+    if (ffi_errno == Qundef) return;
     nb_timeslices_end_quiet(scheduler->timeslices);
     scheduler->timeslices->preemptions++;
     if (scheduler->attached && scheduler->source.preempted) scheduler->source.preempted(scheduler->source.owner);
-    nb_wait_preempt(scheduler);
+    nb_wait_preempt(scheduler, FIX2INT(ffi_errno));
 }
 
 /* Raises what an expired limit of the running fiber raises. Where that cannot be here, its next
