@@ -45,9 +45,21 @@ class LocalhostTest < WorkersCase
     end
   end
 
+  # A port that only ::1 has in use.
+  def held_at_one
+    loop do
+      TCPServer.open("::1", 0) do |holder|
+        port = holder.local_address.ip_port
+        TCPServer.open("127.0.0.1", port).close
+        return yield port
+      rescue Errno::EADDRINUSE
+        next
+      end
+    end
+  end
+
   def test_a_port_that_is_busy_at_one_of_them_is_refused_and_none_is_kept
-    TCPServer.open("::1", 0) do |holder|
-      port = holder.local_address.ip_port
+    held_at_one do |port|
       _, err, status = Dir.mktmpdir do |directory|
         File.write(File.join(directory, "config.ru"), HELLO)
         root = ServerProcess::ROOT
