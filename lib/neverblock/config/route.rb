@@ -15,7 +15,6 @@ module NeverBlock
       MAX = 256
       PATTERN_BYTES_MAX = 16_384
 
-      # The native engine's bound (core/base/limits.h): lanes of routes and of the server itself.
       LANES_MAX = 32
 
       # Characters of a path in a request (RFC 3986 section 3.3), and a star at the end.
