@@ -98,26 +98,27 @@ module NeverBlock
         limit = Deadline.now + ENDING_S
         until Deadline.now > limit
           ::Process.kill("TERM", @pid)
-          return if over_within?(AGAIN_S)
+          return if within(AGAIN_S) { @over }
         end
         ::Process.kill("KILL", @pid)
       rescue Errno::ESRCH
         nil
       end
 
-      def over_within?(seconds)
-        limit = Deadline.now + seconds
-        sleep(REAP_S) until @over || Deadline.now > limit
-        @over
-      end
-
       # It has told why it ends, or has closed its end of the pipe. A front reaps all its children;
       # a wait that blocks would keep it from that (Ruby 3.1).
       def reap(pid)
-        limit = Deadline.now + ENDING_S
-        sleep(REAP_S) until ::Process.wait(pid, ::Process::WNOHANG) || Deadline.now > limit
+        within(ENDING_S) { ::Process.wait(pid, ::Process::WNOHANG) }
       rescue Errno::ECHILD
         nil
+      end
+
+      # Looks until the block is true, or the time is over.
+      # @return [Object] what the block returned last
+      def within(seconds)
+        limit = Deadline.now + seconds
+        sleep(REAP_S) until (found = yield) || Deadline.now > limit
+        found
       end
     end
   end

@@ -320,21 +320,21 @@ static VALUE link_lane(VALUE self) {
     return UINT2NUM(end->link->board->lane);
 }
 
+bool nb_link_is_here(VALUE link) {
+    const worker_end *end = worker(link);
+    return end->link && end->pid == getpid();
+}
+
 bool nb_link_is(VALUE object) { return rb_typeddata_is_kind_of(object, &link_type) != 0; }
 
 nb_link *nb_link_of(VALUE link) {
-    worker_end *end = worker(link);
-    if (!end->link || end->pid != getpid()) rb_raise(nb_error_class, "this link belongs to another process");
+    const worker_end *end = worker(link);
+    if (!nb_link_is_here(link)) rb_raise(nb_error_class, "this link belongs to another process");
     if (end->used) rb_raise(nb_error_class, "this link has an executor");
     return end->link;
 }
 
 void nb_link_use(VALUE link) { worker(link)->used = true; }
-
-bool nb_link_is_here(VALUE link) {
-    const worker_end *end = worker(link);
-    return end->link && end->pid == getpid();
-}
 
 /* after_fork: closes the descriptors of the parent's links; compat/fork.rb calls it in each
    child. */

@@ -170,7 +170,10 @@ static nb_status add_channel(nb_server *server, const nb_executor *executor, boo
     return status;
 }
 
+/* ports: room for as many as a link may have; the rest of it is given back. */
 static void open_ports(nb_executor *executor, nb_port *ports, nb_link *link) {
+    nb_port *needed = nb_realloc(ports, link->count * sizeof(*ports));
+    if (needed) ports = needed;
     for (uint16_t i = 0; i < link->count; i++) {
         nb_port *port = &ports[i];
         port->executor = executor;
