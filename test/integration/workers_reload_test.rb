@@ -6,6 +6,8 @@
 require "fileutils"
 require "open3"
 require_relative "../support/http_client"
+require_relative "../support/self_signed_certificate"
+require_relative "../support/tls_client"
 require_relative "../support/workers_case"
 
 class WorkersReloadTest < WorkersCase
@@ -159,6 +161,27 @@ class WorkersReloadTest < WorkersCase
     end
   end
 
+  # Of the old release nothing is left by then.
+  def test_so_does_a_certificate_that_is_named_by_a_relative_path
+    certificates = %w[1 2].to_h { |name| [name, SelfSignedCertificate.new] }
+    files = certificates.transform_values { |one| { "tls.pem" => one.pem + one.key_pem } }
+    in_first_release(STARTS.fetch("in the link, by systemd"), files: files,
+                     binds: ["https://127.0.0.1:0?cert=tls.pem"]) do |server, current|
+      assert_equal certificates["1"].pem, certificate_of(server)
+      deploy(current)
+      Process.kill("HUP", server.pid)
+      server.await_stderr(/serves the certificate of .*tls\.pem/)
+      assert_equal certificates["2"].pem, certificate_of(server)
+    end
+  end
+
+  def certificate_of(server)
+    client = TLSClient.new(server.url)
+    client.socket.peer_cert.to_pem
+  ensure
+    client&.close
+  end
+
   STARTS.each do |how, start|
     define_method("test_so_do_the_restart_file_and_solid_queue: #{how}") do
       in_first_release(start, env: { "SOLID_QUEUE_IN_NEVERBLOCK" => "1" }) do |server, current|
@@ -199,7 +222,8 @@ class WorkersReloadTest < WorkersCase
 
     def words(_rackup)
       executable = File.join(ROOT, "exe/neverblock")
-      [RbConfig.ruby, "-I", File.join(ROOT, "lib"), executable, *BIND, *@options]
+      binds = @binds.flat_map { |url| ["-b", url] }
+      [RbConfig.ruby, "-I", File.join(ROOT, "lib"), executable, *binds, *@options]
     end
   end
 
@@ -252,9 +276,9 @@ class WorkersReloadTest < WorkersCase
 
   # @yieldparam server [ServerProcess]
   # @yieldparam current [String] the link to the release
-  def in_first_release(start, **options)
+  def in_first_release(start, files: {}, **options)
     Dir.mktmpdir do |directory|
-      %w[1 2].each { |name| release(directory, name) }
+      %w[1 2].each { |name| release(directory, name, files.fetch(name, {})) }
       current = File.join(directory, "current")
       File.symlink("releases/1", current)
       File.symlink("current", File.join(directory, "live"))
@@ -267,12 +291,13 @@ class WorkersReloadTest < WorkersCase
   end
 
   # With the parts of a Rails application that a server looks at.
-  def release(directory, name)
+  def release(directory, name, files)
     folder = File.join(directory, "releases", name)
     {
       "config.ru" => "run ->(env) { [200, {}, ['#{name}']] }\n",
       "config/application.rb" => "",
-      "bin/jobs" => "warn \"jobs of #{name} in \#{ENV.fetch('PWD')}\"\n"
+      "bin/jobs" => "warn \"jobs of #{name} in \#{ENV.fetch('PWD')}\"\n",
+      **files
     }.each do |file, text|
       path = File.join(folder, file)
       FileUtils.mkdir_p(File.dirname(path))

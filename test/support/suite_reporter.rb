@@ -28,20 +28,20 @@ module Minitest
     def prerecord(klass, name)
       so_far = { "counts" => @counts, "skips" => @skips, "failures" => @failures,
                    "texts" => @texts }
-      File.write(@path, JSON.generate("running" => "#{klass}##{name}", "so_far" => so_far))
+      File.write(@path, JSON.generate("running" => utf8("#{klass}##{name}"), "so_far" => so_far))
     end
 
     def record(result)
       @seconds[result.source_location.first] += result.time
       if result.skipped?
         @counts["skipped"] += 1
-        @skips << [name_of(result), result.failure.message]
+        @skips << [name_of(result), utf8(result.failure.message)]
       elsif result.passed?
         @counts["passed"] += 1
       else
         @counts["failed"] += 1
         @failures << name_of(result)
-        @texts << result.to_s
+        @texts << utf8(result.to_s)
       end
     end
 
@@ -53,7 +53,12 @@ module Minitest
     private
 
     def name_of(result)
-      "#{result.klass}##{result.name}"
+      utf8("#{result.klass}##{result.name}")
+    end
+
+    # A message may hold bytes that a test received; the generator of JSON raises for them.
+    def utf8(text)
+      text.dup.force_encoding(Encoding::UTF_8).scrub
     end
   end
 end

@@ -69,6 +69,7 @@ module NeverBlock
       when "advise" then return advise(argv, out)
       when "top" then return top(argv, env, out)
       end
+      name_folder
       options = Options.parse(argv, env)
       case options.action
       when :help then Output.write(out, options.help)
@@ -86,6 +87,12 @@ module NeverBlock
                          "check LANG"
     rescue Errno::ENOENT
       raise StartError, "the current folder no longer exists; change to another one"
+    end
+
+    # Relative paths of the command line start at the folder by that name.
+    def name_folder
+      require "neverblock/cluster/origin"
+      ENV["PWD"] = Cluster::Origin.new.directory
     end
 
     def serve(options, env, out)

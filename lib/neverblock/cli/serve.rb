@@ -25,6 +25,8 @@ module NeverBlock
         @inheritance = Server::Inheritance.take(env)
         # Made first: it records the state of the process before anything changes it.
         @origin = Cluster::Origin.new(rackup: options.rackup)
+        # The rackup file or a link may have given it another name.
+        ENV["PWD"] = @origin.directory
       end
 
       # @return [Integer] exit status, when the server has ended

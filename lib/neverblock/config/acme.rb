@@ -4,6 +4,7 @@
 # the server, and the folder where certificate and keys are kept.
 
 require "neverblock/config/option"
+require "neverblock/config/paths"
 require "neverblock/config/suggestion"
 require "neverblock/config/type"
 require "neverblock/errors"
@@ -64,7 +65,7 @@ module NeverBlock
         directory = words.fetch(:directory, :production)
         @directory = DIRECTORIES.fetch(directory, directory)
         @folder = File.join(base(words[:folder], what, env), folder_name).freeze
-        @ca = words[:ca] && File.expand_path(words[:ca])
+        @ca = words[:ca] && Paths.expand(words[:ca])
         @challenge = words.fetch(:challenge, :both)
         freeze
       end
@@ -133,7 +134,7 @@ module NeverBlock
 
       def base(folder, what, env)
         folder ||= self.class.default_folder(env)
-        return File.expand_path(folder) if folder
+        return Paths.expand(folder) if folder
 
         refuse(what, "there is no home folder to keep certificates in; name one: folder: \"/path\"")
       end

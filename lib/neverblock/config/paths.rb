@@ -11,10 +11,19 @@ module NeverBlock
       # @param base [String] where a relative path starts
       # @return [String] absolute
       # @raise [ConfigError] when there is no such user, or no home
-      def self.expand(path, base = Dir.pwd)
+      def self.expand(path, base = here)
         File.expand_path(path, base)
       rescue ArgumentError => e
         raise ConfigError, "the path #{path.inspect} has no meaning here: #{e.message}"
+      end
+
+      # The working directory by the name in PWD, as `pwd -L` gives it. Deployments swap a link
+      # such as `current`: a path by its name leads to the new release, also when the old one is gone.
+      # @return [String] absolute
+      # @raise [Errno::ENOENT] the working directory is gone
+      def self.here
+        name = ENV["PWD"].to_s
+        name.start_with?("/") && File.identical?(name, ".") ? name : Dir.pwd
       end
     end
   end

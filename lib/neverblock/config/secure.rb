@@ -3,6 +3,7 @@
 # The settings of TLS (`tls { }`), for all https addresses: certificates for those that name none,
 # and what clients may use.
 
+require "neverblock/config/paths"
 require "neverblock/errors"
 require "neverblock/tls/identity"
 
@@ -45,7 +46,7 @@ module NeverBlock
 
         passphrase = passphrase_of(passphrase_env, passphrase_command)
         @identities = cert.each_with_index.map do |path, number|
-          paths = [path, key[number] || path].map { |name| File.expand_path(name) }
+          paths = [path, key[number] || path].map { |name| Paths.expand(name) }
           TLS::Identity::Files.new(*paths, passphrase).freeze
         end.freeze
         @acme = acme.dup.freeze
@@ -98,7 +99,7 @@ module NeverBlock
       private
 
       def path_of_authorities(path)
-        return path && File.expand_path(path) if (@verify == :none) == path.nil?
+        return path && Paths.expand(path) if (@verify == :none) == path.nil?
 
         seen = path ? "ca is set" : "there is no ca"
         raise ConfigError, "tls: verify is #{@verify}, and #{seen}; verify :optional or " \

@@ -150,6 +150,14 @@ class Application
       @status
     end
 
+    # Ends a server of which only the answers matter, also one that does not end by TERM.
+    # @return [void]
+    def discard
+      stop
+    rescue Minitest::Assertion
+      stop("KILL")
+    end
+
     private
 
     def ended?

@@ -52,8 +52,9 @@ module BesidePuma
     first_data
     server = @app.serve(name, *options)
     visitors = yield server.url
-    status = server.stop
-    healthy(server, status) if name == :neverblock
+    if name == :neverblock then healthy(server, server.stop)
+    else server.discard
+    end
     [visitors, left_over(alike)]
   ensure
     server&.stop
