@@ -18,7 +18,8 @@ module NeverBlock
       end
 
       # The working directory by the name in PWD, as `pwd -L` gives it. Deployments swap a link
-      # such as `current`: a path by its name leads to the new release, also when the old one is gone.
+      # such as `current`: a path by its name leads to the new release, and does not end with the
+      # old one.
       # @return [String] absolute
       # @raise [Errno::ENOENT] the working directory is gone
       def self.here
