@@ -27,7 +27,7 @@ class ObservedCase < AdminCase
           end
 
           def rows(connection, number)
-            connection.exec_params("SELECT $1::int, pg_sleep(0.002)", [number])
+            connection.exec_params("SELECT $1::int, pg_sleep(0.1)", [number])
           end
         end
         DATABASE = { host: "127.0.0.1", port: #{Services.postgresql.port}, user: "postgres",
