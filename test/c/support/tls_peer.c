@@ -7,6 +7,7 @@
 
 #include <openssl/evp.h>
 #include <openssl/pem.h>
+#include <openssl/x509v3.h>
 #include <openssl/rsa.h>
 #include <openssl/x509.h>
 #include <string.h>
@@ -40,7 +41,18 @@ static char *text_of(BIO *bio) {
     return copy;
 }
 
-static X509 *make_certificate(EVP_PKEY *key, nb_slice name, long seconds) {
+static void add_comment(X509 *made, size_t bytes) {
+    char *text = malloc(bytes);
+    assert_non_null(text);
+    memset(text, 'c', bytes);
+    ASN1_IA5STRING *comment = ASN1_IA5STRING_new();
+    assert_int_equal(1, ASN1_STRING_set(comment, text, (int)bytes));
+    assert_int_equal(1, X509_add1_ext_i2d(made, NID_netscape_comment, comment, 0, X509V3_ADD_DEFAULT));
+    ASN1_IA5STRING_free(comment);
+    free(text);
+}
+
+static X509 *make_certificate(EVP_PKEY *key, nb_slice name, long seconds, size_t comment_bytes) {
     X509 *made = X509_new();
     assert_non_null(made);
     X509_set_version(made, 2);
@@ -51,15 +63,12 @@ static X509 *make_certificate(EVP_PKEY *key, nb_slice name, long seconds) {
     X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const unsigned char *)name.data, (int)name.size, -1, 0);
     X509_set_issuer_name(made, subject);
     X509_set_pubkey(made, key);
+    if (comment_bytes) add_comment(made, comment_bytes);
     assert_true(X509_sign(made, key, EVP_sha256()) > 0);
     return made;
 }
 
-tls_identity tls_identity_make(const char *names, tls_key_kind kind) {
-    return tls_identity_make_until(names, kind, 86400);
-}
-
-tls_identity tls_identity_make_until(const char *names, tls_key_kind kind, long seconds) {
+static tls_identity make_identity(const char *names, tls_key_kind kind, long seconds, size_t comment_bytes) {
     tls_identity identity = {0};
     for (const char *at = names; *at && identity.count < 4;) {
         size_t size = strcspn(at, " ");
@@ -67,7 +76,7 @@ tls_identity tls_identity_make_until(const char *names, tls_key_kind kind, long 
         at += size + strspn(at + size, " ");
     }
     EVP_PKEY *key = make_key(kind);
-    X509 *certificate = make_certificate(key, identity.count ? identity.names[0] : NB_SLICE("none"), seconds);
+    X509 *certificate = make_certificate(key, identity.count ? identity.names[0] : NB_SLICE("none"), seconds, comment_bytes);
     BIO *chain = BIO_new(BIO_s_mem()), *secret = BIO_new(BIO_s_mem());
     assert_int_equal(1, PEM_write_bio_X509(chain, certificate));
     assert_int_equal(1, PEM_write_bio_PrivateKey(secret, key, NULL, NULL, 0, NULL, NULL));
@@ -76,6 +85,18 @@ tls_identity tls_identity_make_until(const char *names, tls_key_kind kind, long 
     X509_free(certificate);
     EVP_PKEY_free(key);
     return identity;
+}
+
+tls_identity tls_identity_make(const char *names, tls_key_kind kind) {
+    return tls_identity_make_until(names, kind, 86400);
+}
+
+tls_identity tls_identity_make_until(const char *names, tls_key_kind kind, long seconds) {
+    return make_identity(names, kind, seconds, 0);
+}
+
+tls_identity tls_identity_make_large(const char *names, tls_key_kind kind, size_t comment_bytes) {
+    return make_identity(names, kind, 86400, comment_bytes);
 }
 
 void tls_identity_free(tls_identity *identity) {

@@ -25,6 +25,8 @@ typedef struct tls_identity {
 tls_identity tls_identity_make(const char *names, tls_key_kind kind);
 /* The same with an end, in seconds from now. */
 tls_identity tls_identity_make_until(const char *names, tls_key_kind kind, long seconds);
+/* The same with a comment of so many bytes. */
+tls_identity tls_identity_make_large(const char *names, tls_key_kind kind, size_t comment_bytes);
 void tls_identity_free(tls_identity *identity);
 /* A context by the default settings with this one certificate. */
 nb_tls_context *tls_identity_context(const tls_identity *identity);

@@ -453,6 +453,18 @@ static void a_clients_certificate_says_why(void **state) {
     assert_int_equal(NB_HANDSHAKE_client_expired, fails(&p));
 }
 
+/* Its text goes with each request, in a record of a ring. */
+static void a_clients_certificate_that_is_too_large_is_not_valid(void **state) {
+    (void)state;
+    pair p = {0};
+    tls_identity large = tls_identity_make_large("large.example", TLS_KEY_EC, 60000);
+    open_pair(&p, verifying(NB_TLS_VERIFY_REQUIRED, large.chain));
+    tls_client_open(&p.client, p.far, NULL);
+    tls_client_show(&p.client, &large);
+    assert_int_equal(NB_HANDSHAKE_client_invalid, fails(&p));
+    tls_identity_free(&large);
+}
+
 static void what_is_told_of_certificates(void **state) {
     (void)state;
     size_t count;
@@ -660,6 +672,7 @@ int main(void) {
         cmocka_unit_test(protocols_are_agreed_upon),
         cmocka_unit_test(a_failure_says_why),
         cmocka_unit_test(a_clients_certificate_says_why),
+        cmocka_unit_test(a_clients_certificate_that_is_too_large_is_not_valid),
         cmocka_unit_test(what_is_told_of_certificates),
         cmocka_unit_test(bytes_that_are_no_tls_are_told_apart),
         cmocka_unit_test(the_first_message_comes_in_pieces),

@@ -37,6 +37,7 @@ nb_slice nb_transport_tls_client(const nb_transport *transport) {
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/limits.h"
 #include "os/net.h"
 #include "sendfile/sendfile.h"
 
@@ -609,7 +610,7 @@ static nb_status note_client(session *tls) {
     BIO *text = BIO_new(BIO_s_mem());
     if (text && write_certificate(text, certificate)) {
         long size = BIO_get_mem_data(text, &bytes);
-        status = keep_client(tls, bytes, (size_t)size);
+        status = (size_t)size > NB_TLS_CLIENT_BYTES_MAX ? NB_OVER_LIMIT : keep_client(tls, bytes, (size_t)size);
     }
     BIO_free(text);
     X509_free(certificate);
@@ -635,8 +636,9 @@ static nb_status take_step(nb_transport *transport, nb_tls_facts *facts) {
     }
     int result = SSL_do_handshake(tls->ssl);
     if (result == 1) {
-        if (note_client(tls) != NB_OK) {
-            facts->outcome = NB_HANDSHAKE_failed;
+        nb_status noted = note_client(tls);
+        if (noted != NB_OK) {
+            facts->outcome = noted == NB_OVER_LIMIT ? NB_HANDSHAKE_client_invalid : NB_HANDSHAKE_failed;
             return NB_SYSTEM;
         }
         tls->done = true;
