@@ -76,7 +76,8 @@ static tls_identity make_identity(const char *names, tls_key_kind kind, long sec
         at += size + strspn(at + size, " ");
     }
     EVP_PKEY *key = make_key(kind);
-    X509 *certificate = make_certificate(key, identity.count ? identity.names[0] : NB_SLICE("none"), seconds, comment_bytes);
+    X509 *certificate = make_certificate(key, identity.count ? identity.names[0] : NB_SLICE("none"), seconds,
+                                         comment_bytes);
     BIO *chain = BIO_new(BIO_s_mem()), *secret = BIO_new(BIO_s_mem());
     assert_int_equal(1, PEM_write_bio_X509(chain, certificate));
     assert_int_equal(1, PEM_write_bio_PrivateKey(secret, key, NULL, NULL, 0, NULL, NULL));
