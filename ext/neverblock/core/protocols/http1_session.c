@@ -334,8 +334,17 @@ static bool begins_http2(nb_connections *connections, nb_connection *connection)
     return true;
 }
 
+/* Old clients send CRLF behind a body. It begins no request: the connection stays idle. */
+static void skip_empty_lines(nb_connections *connections, nb_connection *connection) {
+    nb_buffer *input = &connection->input;
+    size_t size = nb_head_skip_empty_lines(&nb_http1_session_of(connection)->parser, nb_buffer_bytes(input),
+                                           nb_buffer_size(input));
+    if (size > 0) nb_buffer_consume(input, connections->pool, size);
+}
+
 /* True: more of what was read may be used. */
 static bool step_head(nb_connections *connections, nb_connection *connection) {
+    if (connection->input.data) skip_empty_lines(connections, connection);
     if (!connection->input.data) return false;
     if (must_wait(connections, connection)) return wait_for_earlier(connection);
     nb_http1_session *session = nb_http1_session_of(connection);
