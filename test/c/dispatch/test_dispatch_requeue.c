@@ -206,6 +206,21 @@ static void that_its_client_has_finished_sending_is_told_again(void **state) {
     assert_true(left->exchange == nb_exchange_id_of(e));
 }
 
+static void that_it_is_cancelled_is_told_again(void **state) {
+    (void)state;
+    ask(0, 5);
+    nb_exchange *e = simple(0);
+    nb_dispatch_tell_cancel(&f.dispatch, e);
+    look_after(LONG);
+    ask(1, 5);
+    look_after(1);
+    expect_request(1, e);
+    nb_message *cancel = next(1);
+    assert_int_equal(NB_MESSAGE_CANCEL, cancel->type);
+    assert_true(cancel->exchange == nb_exchange_id_of(e));
+    assert_null(next(1));
+}
+
 static void what_has_notices_to_be_told_stays(void **state) {
     (void)state;
     ask(0, 5);
@@ -388,6 +403,7 @@ int main(void) {
         CASE(one_whose_client_has_gone_is_not_run_and_its_file_is_closed),
         SHARED_CASE(one_whose_client_has_gone_is_not_run_and_its_file_is_closed),
         CASE(that_its_client_has_finished_sending_is_told_again),
+        CASE(that_it_is_cancelled_is_told_again),
         CASE(what_has_notices_to_be_told_stays),
         SHARED_CASE(a_record_that_was_damaged_is_given_to_nobody),
         CASE(each_kind_of_damage_is_seen_in_a_copy),

@@ -245,6 +245,28 @@ static void what_is_not_served_gets_a_status(void **state) {
     close_world(w);
 }
 
+/* RFC 9113 section 8.1: only a client that still sends is asked to stop. */
+static void an_answer_of_the_servers_own_resets_no_stream_that_both_sides_have_ended(void **state) {
+    static const char *const expects[] = {"expect", "more", NULL};
+    nb_test_world *w = *state;
+    w->admin = true;
+    w->admin_host = "test";
+    open_world(w, no_routes);
+    nb_test_h2_expect(&h2, nb_test_h2_request(&h2, "GET", "/hello", expects), 417, NULL);
+    nb_test_h2_expect(&h2, nb_test_h2_get(&h2, "/a#b"), 400, NULL);
+    nb_test_h2_expect(&h2, nb_test_h2_post(&h2, "/a#b", 100000, NULL), 400, NULL);
+    nb_test_h2_ping(&h2);
+    assert_false(nb_test_h2_of(&h2, 1)->reset);
+    assert_false(nb_test_h2_of(&h2, 3)->reset);
+    nb_test_h2_end(&h2);
+    nb_test_h2_begin(&h2, nb_test_world_admin(w), false);
+    nb_test_h2_expect(&h2, nb_test_h2_get(&h2, "/health"), 200, NULL);
+    nb_test_h2_ping(&h2);
+    assert_false(nb_test_h2_of(&h2, 1)->reset);
+    assert_int_equal(1, nb_test_world_counters(w).http2_resets_sent);
+    close_world(w);
+}
+
 static void heads_over_the_limits_are_refused(void **state) {
     nb_test_world *w = *state;
     w->config.header_bytes_max = 8000;
@@ -539,6 +561,7 @@ int main(void) {
         CASE(trailers_are_read),
         CASE(streams_beyond_the_limit_are_refused),
         CASE(what_is_not_served_gets_a_status),
+        CASE(an_answer_of_the_servers_own_resets_no_stream_that_both_sides_have_ended),
         CASE(heads_over_the_limits_are_refused),
         CASE(an_error_of_the_connection_ends_it),
         CASE(the_preface_may_come_in_pieces),

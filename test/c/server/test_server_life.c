@@ -390,6 +390,7 @@ static void requests_come_by_unix_sockets_too(void **state) {
     char path[64];
     snprintf(path, sizeof path, "/tmp/neverblock-test-%d", (int)getpid());
     nb_test_alarm(40);
+    w->config.cancel_on_disconnect = 1;
     assert_status(NB_OK, nb_server_create(&w->config, &w->server));
     assert_status(NB_OK, nb_server_listen_unix(w->server, path, 0, 16));
     assert_status(NB_OK, nb_server_channel_add(w->server, &w->channels[0]));
@@ -403,7 +404,7 @@ static void requests_come_by_unix_sockets_too(void **state) {
     assert_true(nb_test_is_pattern(&w->response, 3000000));
     assert_true(nb_test_get(goes, "/never"));
     nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, 2);
-    nb_test_client_close(goes); /* a UNIX socket tells a close from a half-close */
+    nb_test_client_close(goes);
     nb_test_executor_await(w->executors[0], NB_TEST_GONE, 1);
     nb_test_world_close(w);
     assert_int_equal(-1, access(path, F_OK));

@@ -51,6 +51,42 @@ static void a_client_that_never_says_anything_is_closed_without_a_word(void **st
     nb_test_world_close(w);
 }
 
+/* Old clients send CRLF behind a body (RFC 9112 section 2.2). */
+static void empty_lines_behind_a_request_begin_no_head(void **state) {
+    static const char *const texts[] = {"", "\r\n", "\r", "\n\r\n", NULL};
+    nb_test_world *w = *state;
+    w->config.header_timeout_ms = 40;
+    w->config.idle_timeout_ms = 300;
+    nb_test_world_open(w, 1);
+    nb_test_client *c = nb_test_world_client(w);
+    size_t dropped;
+    for (unsigned i = 0; texts[i]; i++) {
+        if (i < 3) {
+            assert_true(nb_test_post(c, "/echo", 3, false));
+            nb_test_world_expect(w, c, 200, NULL);
+        }
+        assert_true(nb_test_send_text(c, texts[i]));
+    }
+    assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(c, &dropped));
+    assert_int_equal(0, dropped);
+    assert_int_equal(0, nb_test_world_counters(w).timed_out);
+    nb_test_world_close(w);
+}
+
+static void a_drain_does_not_wait_behind_empty_lines(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_test_client *c = nb_test_world_client(w);
+    nb_test_world_expect_hello(w, c);
+    assert_true(nb_test_send_text(c, "\r\n\r"));
+    nb_test_world_settle(w);
+    nb_server_drain(w->server);
+    size_t dropped;
+    assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(c, &dropped));
+    assert_int_equal(0, dropped);
+    nb_test_world_close(w);
+}
+
 static void an_idle_connection_ends_after_its_time_and_no_sooner(void **state) {
     nb_test_world *w = *state;
     w->config.idle_timeout_ms = 300;
@@ -193,6 +229,8 @@ int main(void) {
         CASE(a_head_that_does_not_arrive_in_time_is_408),
         CASE(bytes_that_trickle_do_not_extend_the_time_of_a_head),
         CASE(a_client_that_never_says_anything_is_closed_without_a_word),
+        CASE(empty_lines_behind_a_request_begin_no_head),
+        CASE(a_drain_does_not_wait_behind_empty_lines),
         CASE(an_idle_connection_ends_after_its_time_and_no_sooner),
         CASE(no_timeout_runs_while_the_application_works),
         CASE(a_body_that_stands_still_is_408),

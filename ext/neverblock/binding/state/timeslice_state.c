@@ -144,7 +144,11 @@ void nb_timeslices_have_gvl(nb_timeslices *timeslices) {
 }
 
 void nb_timeslices_begin(nb_timeslices *timeslices) {
-    timeslices->clocked = nb_thread_clock(pthread_self(), &timeslices->clock);
+    clockid_t clock;
+    if (nb_thread_clock(pthread_self(), &clock)) {
+        timeslices->clock = clock;
+        atomic_store_explicit(&timeslices->clocked, true, memory_order_release);
+    }
     nb_timeslices_have_gvl(timeslices);
     nb_process_watchdog_stir();
 }

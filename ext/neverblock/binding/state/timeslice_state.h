@@ -35,8 +35,8 @@ struct nb_timeslices {
     nb_watchdog_look *look; /* the watchdog's observer; NULL: it has none */
     nb_scheduler *scheduler;
     int64_t timeslice_ns;
-    clockid_t clock; /* the processor time of the thread, if it is `clocked` */
-    bool clocked;
+    clockid_t clock;      /* the processor time of the thread, if it is `clocked` */
+    _Atomic bool clocked; /* stored after `clock` */
     /* when the thread began to run its fiber; 0: it runs none */
     _Atomic int64_t switched_ns;
     _Atomic bool preempted_before; /* the fiber was preempted, and has not waited since */

@@ -496,6 +496,8 @@ void nb_connection_hand_over(nb_connections *connections, nb_exchange *exchange)
 void nb_connection_receive(nb_connections *connections, nb_connection *connection) {
     if (connection->state == NB_CONNECTION_OPEN) connection->protocol->received(connections, connection);
     if (connection->state == NB_CONNECTION_LINGER) nb_buffer_release(&connection->input, connections->pool);
+    /* Flushes call its protocol's hung_up. */
+    if (connection->hung_up) nb_connection_mark_dirty(connections, connection);
 }
 
 /* Tells the executor of each request: most clients that finish sending have closed. */
@@ -549,6 +551,26 @@ void nb_connection_read(nb_connections *connections, nb_connection *connection) 
     }
 }
 
+/* The client is gone, with all that it has to say in the socket. The poller would tell of that in
+ * each turn, so the socket leaves it: flushes read on to the end. */
+static void hang_up(nb_connections *connections, nb_connection *connection) {
+    connection->hung_up = true;
+    connection->interest = 0;
+    (void)nb_poll_remove(connections->poll, connection->transport.fd);
+    nb_connection_mark_dirty(connections, connection);
+    nb_connection_follow(connections, connection);
+}
+
+void nb_connection_go_on_unheard(nb_connections *connections, nb_connection *connection) {
+    if (connection->state == NB_CONNECTION_LAST && !connection->read_ended) input_ended(connections, connection);
+    if (connection->state != NB_CONNECTION_OPEN && connection->state != NB_CONNECTION_LAST) return;
+    if (connection->protocol->hung_up) {
+        connection->protocol->hung_up(connections, connection);
+    } else {
+        nb_connection_end(connections, connection, false);
+    }
+}
+
 static void handshake_ready(nb_connections *connections, nb_connection *connection, uint32_t events) {
     if (events & (NB_POLL_HANGUP | NB_POLL_ERROR)) {
         nb_connection_end(connections, connection, false);
@@ -580,12 +602,13 @@ void nb_connection_ready(nb_connections *connections, nb_connection *connection,
         }
     }
     if (connection->state == NB_CONNECTION_ENDED) return;
+    bool open_tunnel = connection->tunnel && connection->state == NB_CONNECTION_OPEN;
+    if ((events & NB_POLL_ERROR) && !open_tunnel) {
+        nb_connection_end(connections, connection, false);
+        return;
+    }
     if (events & (NB_POLL_HANGUP | NB_POLL_ERROR)) {
-        if (connection->state == NB_CONNECTION_OPEN && connection->protocol->hung_up) {
-            connection->protocol->hung_up(connections, connection);
-        } else {
-            nb_connection_end(connections, connection, false);
-        }
+        hang_up(connections, connection);
         return;
     }
     if (events & NB_POLL_WRITE) {

@@ -87,7 +87,7 @@ struct nb_connection {
     bool admin;                         /* it came to an admin listener, and counts in no figure */
     bool redirects;                     /* its requests are sent to https */
     bool tunnel;                        /* hijacked (connection_tunnel.c): it counts in no figure */
-    bool hung_up;                       /* a tunnel whose client is gone: not in the poller */
+    bool hung_up;                       /* its client is gone: not in the poller */
     nb_peer peer;                       /* leaves no gap here */
     int64_t began_ns;                   /* when the first byte of the current head came */
     uint64_t sent;                      /* bytes, since the connection began */

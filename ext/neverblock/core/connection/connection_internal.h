@@ -23,6 +23,9 @@ void nb_connection_read(nb_connections *connections, nb_connection *connection);
 bool nb_connection_wants_read(const nb_connection *connection);
 /* The same, and the poller will not tell of it. */
 bool nb_connection_reads_unasked(const nb_connection *connection);
+/* The client has hung up: what nobody waits for any more is ended. The connection may have ended
+ * then. */
+void nb_connection_go_on_unheard(nb_connections *connections, nb_connection *connection);
 /* Shuts down our side, where nothing is left to send. False: the client takes nothing now. The
  * connection waits for it then; call again after that. */
 bool nb_connection_finish(nb_connection *connection);

@@ -168,6 +168,16 @@ static nb_status send_owed(nb_connections *connections, nb_connection *connectio
     return status;
 }
 
+/* In the place of send_owed when the client has hung up. A worker that has the sending finds that
+ * out by itself. */
+static nb_status drop_owed(nb_connections *connections, nb_connection *connection) {
+    if (connection->sending && connection->sending->with_worker) return NB_AGAIN;
+    if (connection->sending) end_sending(connection);
+    nb_send_queue_clear(&connection->send_queue, connections->pool);
+    connection->waits = NB_WAITS_NOT;
+    return NB_OK;
+}
+
 void nb_connection_end_sending(nb_connections *connections, nb_connection *connection, bool reset) {
     if (connection->sending->with_worker) {
         nb_connection_await_worker(connections, connection, reset);
@@ -229,6 +239,10 @@ static void part_politely(nb_connections *connections, nb_connection *connection
 }
 
 static void all_has_left(nb_connections *connections, nb_connection *connection) {
+    if (connection->hung_up && !connection->tunnel && connection->read_ended && !connection->first) {
+        nb_connection_end(connections, connection, false);
+        return;
+    }
     if (!connection->first) {
         if (connection->state == NB_CONNECTION_LAST) part_politely(connections, connection, connection->body_unread);
         if (connections->draining && !connection->admin && nb_connection_is_idle(connection))
@@ -256,9 +270,12 @@ void nb_connection_flush(nb_connections *connections, nb_connection *connection)
     if (connection->state == NB_CONNECTION_ENDED || connection->state == NB_CONNECTION_HANDSHAKE) return;
     if (nb_connection_reads_unasked(connection)) nb_connection_read(connections, connection);
     if (connection->state == NB_CONNECTION_ENDED) return;
+    bool unheard = connection->hung_up && !connection->tunnel;
+    if (unheard) nb_connection_go_on_unheard(connections, connection);
+    if (connection->state == NB_CONNECTION_ENDED) return;
     if (connection->protocol->fill) connection->protocol->fill(connections, connection);
     if (connection->state == NB_CONNECTION_ENDED) return;
-    nb_status status = send_owed(connections, connection);
+    nb_status status = unheard ? drop_owed(connections, connection) : send_owed(connections, connection);
     if (status == NB_EOF) {
         connection->downloads.end = NB_DOWNLOAD_shrunk;
         tell_shrunk(connections, connection);

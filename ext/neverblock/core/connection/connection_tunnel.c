@@ -110,14 +110,6 @@ static void client_ended(nb_connections *connections, nb_connection *connection)
     follow(connections, connection);
 }
 
-/* What the client has sent before is given to the application, as it takes it. The connection ends
- * then. */
-static void hung_up(nb_connections *connections, nb_connection *connection) {
-    connection->hung_up = true;
-    (void)nb_poll_remove(connections->poll, connection->transport.fd);
-    follow(connections, connection);
-}
-
 /* --- from the application to the client --- */
 
 /* The application has closed: the connection ends when the rest is sent. */
@@ -201,7 +193,6 @@ static const nb_protocol protocol = {
     .received = to_application,
     .input_ended = client_ended,
     .sent = sent,
-    .hung_up = hung_up,
     .phase = phase,
     .timeout_class = timeout_class,
 };

@@ -93,8 +93,10 @@ struct nb_protocol {
      * client, serves what has begun, and then makes the connection NB_CONNECTION_LAST. NULL: an
      * idle connection is ended, and others after their requests. */
     void (*drain)(nb_connections *connections, nb_connection *connection);
-    /* The client's socket is closed, or both of its sides are. Bytes may be left to be read. NULL:
-     * the connection is ended. */
+    /* The client's socket is closed, or both of its sides are. Bytes may be left to be read, and
+     * input_ended follows them. Called before each flush from then on, also of a connection that is
+     * NB_CONNECTION_LAST. Ends requests whose response has begun, and those that end with their
+     * client; others go on. What the connection owes is dropped. NULL: the connection is ended. */
     void (*hung_up)(nb_connections *connections, nb_connection *connection);
 
     /* --- time and figures; the connection is NB_CONNECTION_OPEN --- */

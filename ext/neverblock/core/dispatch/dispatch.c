@@ -263,7 +263,7 @@ static void commit(nb_dispatch *dispatch, nb_dispatch_channel *channel, nb_excha
     channel->dirty = true;
     exchange->channel = (uint16_t)(channel - dispatch->channels);
     if (dispatch->has_choice) nb_dispatch_list_handed(dispatch, channel, exchange, place, bytes);
-    if (exchange->left_due) tell_or_list(dispatch, exchange);
+    if (exchange->left_due || exchange->cancel_due) tell_or_list(dispatch, exchange);
 }
 
 static bool send_descriptor(nb_dispatch_channel *channel, int fd) {
@@ -528,7 +528,7 @@ void nb_dispatch_tell_left(nb_dispatch *dispatch, nb_exchange *exchange) {
 }
 
 void nb_dispatch_tell_cancel(nb_dispatch *dispatch, nb_exchange *exchange) {
-    exchange->cancel_due = true;
+    exchange->cancel_due = exchange->cancelled = true;
     tell_or_list(dispatch, exchange);
 }
 

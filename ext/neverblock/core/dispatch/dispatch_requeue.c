@@ -152,6 +152,7 @@ static bool take_away(nb_dispatch_channel *channel, nb_exchange *exchange, nb_wa
     channel->handed_at_requeue = atomic_load_explicit(&channel->channel->link->handed, memory_order_relaxed);
     exchange->channel = NB_CHANNEL_NONE;
     exchange->left_due = exchange->left;
+    exchange->cancel_due = exchange->cancelled;
     return true;
 }
 

@@ -92,7 +92,7 @@ struct nb_exchange {
     bool truncated;
     bool tell_drained; /* the writer waits for DRAINED */
     bool hijack;       /* the executor wants the connection */
-    bool drained_due, left_due, left, cancel_due, gone_due, in_notices;
+    bool drained_due, left_due, left, cancel_due, cancelled, gone_due, in_notices;
     /* The body's file while the exchange is listed; -1. In a front: our descriptor beside the
        worker's own. */
     int body_fd;

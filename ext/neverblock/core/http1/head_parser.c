@@ -52,6 +52,18 @@ static enum step walk_start(walk *w) {
     return GO_ON;
 }
 
+size_t nb_head_skip_empty_lines(nb_head_parser *parser, const char *bytes, size_t size) {
+    size_t at = 0;
+    while (parser->scanned == 0 && at < size) {
+        bool began = parser->state == START_LF;
+        if (bytes[at] != (began ? '\n' : '\r') || (!began && parser->blank_lines == BLANK_LINES_MAX)) break;
+        if (!began) parser->blank_lines++;
+        parser->state = began ? START : START_LF;
+        at++;
+    }
+    return at;
+}
+
 static nb_method method_number(const char *text, size_t size) {
     switch (size) {
     case 3:

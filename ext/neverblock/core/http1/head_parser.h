@@ -37,6 +37,9 @@ typedef struct nb_head_parser {
 } nb_head_parser;
 
 void nb_head_parser_init(nb_head_parser *parser);
+/* Bytes of empty lines at the beginning, also of one that has begun. The caller may take them out
+ * of the buffer before nb_head_parse: the parser counts them. */
+size_t nb_head_skip_empty_lines(nb_head_parser *parser, const char *bytes, size_t size);
 /*
  * bytes, size: everything received of this head, from its first byte.
  *

@@ -334,8 +334,17 @@ static bool begins_http2(nb_connections *connections, nb_connection *connection)
     return true;
 }
 
+/* Old clients send CRLF behind a body. It begins no request: the connection stays idle. */
+static void skip_empty_lines(nb_connections *connections, nb_connection *connection) {
+    nb_buffer *input = &connection->input;
+    size_t size = nb_head_skip_empty_lines(&nb_http1_session_of(connection)->parser, nb_buffer_bytes(input),
+                                           nb_buffer_size(input));
+    if (size > 0) nb_buffer_consume(input, connections->pool, size);
+}
+
 /* True: more of what was read may be used. */
 static bool step_head(nb_connections *connections, nb_connection *connection) {
+    if (connection->input.data) skip_empty_lines(connections, connection);
     if (!connection->input.data) return false;
     if (must_wait(connections, connection)) return wait_for_earlier(connection);
     nb_http1_session *session = nb_http1_session_of(connection);
@@ -645,6 +654,24 @@ static void sent(nb_connections *connections, nb_connection *connection) {
     }
 }
 
+/* The response has begun, or the request ends with its client. */
+static bool is_over(const nb_exchange *exchange) {
+    return !exchange->hijack && !exchange->ended && (exchange->head_sent || exchange->cancellable);
+}
+
+static void hung_up(nb_connections *connections, nb_connection *connection) {
+    for (nb_exchange *exchange = connection->first, *next; exchange; exchange = next) {
+        next = exchange->next;
+        if (!is_over(exchange)) continue;
+        if (exchange == nb_http1_session_of(connection)->receiving) {
+            nb_connection_end(connections, connection, false); /* nothing is read behind its body */
+            return;
+        }
+        nb_connection_abort_exchange(connections, exchange);
+    }
+    drop_ended_exchanges(connections, connection);
+}
+
 const nb_protocol nb_http1 = {
     .name = "http/1.1",
     .writer = &nb_http1_writer,
@@ -659,6 +686,7 @@ const nb_protocol nb_http1 = {
     .body_stopped = body_stopped,
     .answered = answered,
     .sent = sent,
+    .hung_up = hung_up,
     .phase = phase,
     .timeout_class = timeout_class,
     .timed_out = timed_out,

@@ -131,7 +131,6 @@ static void deliver(nb_http2_session *session, nb_http2_stream *stream, const nb
                                 .host = facts->host,
                                 .body_bytes = stream->content_length,
                                 .has_body = has_body};
-    stream->input_ended = stream->input_complete = !has_body;
     stream->expects = has_body && facts->expect_continue;
     NB_HTTP2_COUNT(session, http2_requests, 1);
     switch (nb_delivery_begin(connections, exchange, &request)) {
@@ -167,6 +166,7 @@ void nb_http2_begin_request(nb_http2_session *session, nb_http2_stream *stream, 
     nb_refusal refusal;
     session->heading = NULL;
     stream->content_length = session->message.content_length;
+    stream->input_ended = stream->input_complete = !has_body;
     nb_status status = nb_http2_head_end(&session->head, connections->pool, &connections->head_limits,
                                          &connections->head, &facts, &refusal);
     if (status == NB_NO_MEMORY) session->failed = true;

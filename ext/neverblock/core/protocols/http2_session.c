@@ -251,6 +251,20 @@ static void sent(nb_connections *connections, nb_connection *connection) {
     if (held_back) nb_connection_end(connections, connection, false);
 }
 
+/* The client opens no window any more. */
+static void hung_up(nb_connections *connections, nb_connection *connection) {
+    for (nb_exchange *exchange = connection->first, *next; exchange; exchange = next) {
+        next = exchange->next;
+        nb_http2_stream *stream = nb_http2_stream_of(exchange);
+        if (!exchange->head_sent && !(exchange->cancellable && stream->input_ended)) continue;
+        stream->exchange = NULL;
+        stream->end_sent = true;
+        nb_connection_abort_exchange(connections, exchange);
+        nb_http2_reset(stream, NGHTTP2_CANCEL);
+        nb_http2_unsettled(stream);
+    }
+}
+
 /* --- time and figures --- */
 
 static nb_phase phase(const nb_connection *connection) {
@@ -293,6 +307,7 @@ const nb_protocol nb_http2 = {
     .wants_input = wants_input,
     .received = received,
     .input_ended = input_ended,
+    .hung_up = hung_up,
     .body_written = nb_http2_body_written,
     .body_room = nb_http2_body_room,
     .body_taken = nb_http2_body_taken,
