@@ -112,7 +112,7 @@ class ConfigurationTest < Minitest::Test
       gate.arrival.close
       Process.kill("TERM", server.pid)
       server.await_stderr(/draining/)
-      Process.kill("TERM", server.pid)
+      Process.kill("INT", server.pid)
       assert_equal 1, server.wait(QUICK_S)&.exitstatus
       assert_empty Dir.children(@directory)
       client.join
