@@ -112,12 +112,43 @@ class ConfigurationTest < Minitest::Test
       gate.arrival.close
       Process.kill("TERM", server.pid)
       server.await_stderr(/draining/)
-      Process.kill("TERM", server.pid)
+      Process.kill("INT", server.pid)
       assert_equal 1, server.wait(QUICK_S)&.exitstatus
       assert_empty Dir.children(@directory)
       client.join
     ensure
       server&.kill
+    end
+  end
+
+  def test_one_process_calls_after_fork_once_before_it_serves_and_not_before_fork
+    file = "#{@directory}/c.rb"
+    File.write(file, "before_fork { $stderr.puts 'before' }\n" \
+                     "after_fork { |number| $stderr.puts \"after \#{number}\" }\n")
+    serve(options: ["-w", "1", "-C", file]) do |server|
+      server.await_stderr(/before_fork \(.*c\.rb:1\) is not called: nothing is forked/)
+      assert_equal ["after 0\n"], server.stderr.lines.grep(/\A(before|after) ?\d*$/)
+    end
+  end
+
+  def test_a_hook_that_fails_is_told_once_with_its_place
+    [1, 2].each do |workers|
+      file = "#{@directory}/c.rb"
+      File.write(file, "\nafter_fork { raise 'no database' }\n")
+      server = ServerProcess.new(APP, options: ["-w", workers.to_s, "-C", file])
+      assert_raises(ServerProcess::Failed) { server.start }
+      assert_match(/\Aneverblock: after_fork has failed: \S+c\.rb:2: no database \(RuntimeError\)$/,
+                   server.stderr)
+      assert_equal 1, server.stderr.scan("no database").size, server.stderr
+    end
+  end
+
+  def test_an_address_that_port_replaces_is_told_in_the_log
+    file = "#{@directory}/c.rb"
+    File.write(file, "bind 'unix://#{@directory}/x.sock'\n")
+    env = { "PORT" => "0", "HOST" => "127.0.0.1" }
+    ServerProcess.run(APP, binds: [], options: ["-C", file], env: env) do |server|
+      server.await_stderr(/info: PORT replaces bind unix:\S+ of \S+ \(write -b, or unset PORT\)$/)
     end
   end
 

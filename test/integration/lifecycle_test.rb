@@ -100,16 +100,30 @@ class LifecycleTest < Minitest::Test
     end
   end
 
+  # timeout(1) signals its child, and then its group with the child.
+  def test_a_signal_that_comes_twice_at_once_lets_a_request_that_runs_end
+    with_held_request do |server, client, held|
+      2.times { Process.kill("TERM", server.pid) }
+      server.await_stderr(/draining/)
+      held.close
+      assert_equal "let go", client.value.body
+      assert_predicate server.wait(QUICK_S), :success?
+      assert_match(/ info: stopped$/, server.stderr.lines.last)
+      refute_includes server.stderr, "closing all connections"
+    end
+  end
+
   def test_a_second_signal_cuts_the_request_and_ends_with_1
     with_held_request do |server, client, _held|
       Process.kill("TERM", server.pid)
       server.await_stderr(/draining/)
-      Process.kill("TERM", server.pid)
+      Process.kill("INT", server.pid)
       ended = client.value
       ended = Errno::ECONNRESET.new if ended.is_a?(EOFError)
       assert_kind_of SystemCallError, ended
       assert_equal 1, server.wait(QUICK_S)&.exitstatus
-      server.await_stderr(/SIGTERM again: closing all connections/)
+      server.await_stderr(/SIGINT again: closing all connections/)
+      server.await_stderr(/info: stopped; 1 request was cut$/)
     end
   end
 
@@ -122,7 +136,7 @@ class LifecycleTest < Minitest::Test
       gate.arrival.close
       Process.kill("TERM", server.pid)
       server.await_stderr(/draining/)
-      Process.kill("TERM", server.pid)
+      Process.kill("INT", server.pid)
       assert_equal 1, server.wait(QUICK_S)&.exitstatus
       assert_match(/running requests do not end: exiting without them/, server.stderr)
       assert_kind_of StandardError, client.value

@@ -129,7 +129,9 @@ module RackHandlerTests
       "\\Aneverblock: cannot use the folder /no/such of public_dir: " \
       "there is no such folder; create it, or name another"
     ),
-    %w[-O configuration=/no/such.rb] => "neverblock: there is no configuration file /no/such.rb\n"
+    %w[-O configuration=/no/such.rb] =>
+      "neverblock: there is no configuration file /no/such.rb; `neverblock init` writes " \
+      "config/neverblock.rb\n"
   }.freeze
 
   WRONG.each do |words, line|

@@ -117,12 +117,26 @@ class WorkersLifecycleTest < WorkersCase
     end
   end
 
+  # timeout(1) signals its child, and then its group with the child.
+  def test_a_signal_that_all_processes_get_and_the_front_twice_is_one_drain
+    with_held_request do |server, client, held|
+      Process.kill("TERM", server.pid)
+      pids = %w[front mold worker].flat_map { |role| processes(server, role) }
+      pids.each { |pid| Process.kill("TERM", pid) }
+      server.await_stderr(/SIGTERM: draining/)
+      held.close
+      assert_equal "let go", client.value.body
+      assert_predicate server.wait(Patience::SECONDS), :success?
+      assert_match(/ info: stopped$/, server.stderr.lines.last)
+    end
+  end
+
   def test_a_second_signal_cuts_the_request_and_ends_with_1
     with_held_request do |server, client, _held|
       workers = processes(server, "worker")
-      2.times do |count|
-        Process.kill("TERM", server.pid)
-        server.await_stderr(count.zero? ? /draining/ : /closing all connections/)
+      { "TERM" => /draining/, "INT" => /closing all connections/ }.each do |signal, said|
+        Process.kill(signal, server.pid)
+        server.await_stderr(said)
       end
       assert_kind_of StandardError, client.value
       assert_equal 1, server.wait(Patience::SECONDS)&.exitstatus
@@ -136,8 +150,8 @@ class WorkersLifecycleTest < WorkersCase
         workers = processes(server, "worker")
         client = Thread.new { attempt { get_response(server) } }
         gate.arrival.close
-        [/draining/, /closing all connections/].each do |said|
-          Process.kill("TERM", server.pid)
+        { "TERM" => /draining/, "INT" => /closing all connections/ }.each do |signal, said|
+          Process.kill(signal, server.pid)
           server.await_stderr(said)
         end
         assert_equal 1, server.wait(Patience::SECONDS)&.exitstatus

@@ -70,6 +70,11 @@ class WrongStartsTest < Minitest::Test
     %w[--public config.ru] => "it is not a folder; name the folder of the files",
     %w[--sendfile-root no/such] => "there is no such folder; create it, or name another",
     %w[.] => ". is a folder; name a rackup file, such as ./config.ru",
+    %w[nosuch.ru] => "nosuch.ru; config.ru is there: neverblock config.ru",
+    %w[-C nosuch.rb] => "nosuch.rb; `neverblock init` writes config/neverblock.rb",
+    %w[--symlinks follow] => "there is no option --symlinks: write symlinks in " \
+                             "config/neverblock.rb; it is an option of neverblock files",
+    %w[--spool-directory /x] => "write spool_directory in config/neverblock.rb",
     %w[no/such.ru] => "its folder does not exist"
   }.freeze
 
@@ -82,6 +87,11 @@ class WrongStartsTest < Minitest::Test
     "fiberz 3\n" => ":1: unknown setting fiberz; did you mean fibers?",
     "qwertz 3\n" => ":1: unknown setting qwertz; known are bind, ",
     "\nfibers 0\n" => ":2: fibers must be a whole number from 1 to 1000000; got 0",
+    "ENV.fetch(\"NB_NONE\")\n" =>
+      ":1: key not found: \"NB_NONE\" (KeyError); set NB_NONE, or write " \
+      "ENV.fetch(\"NB_NONE\", DEFAULT)",
+    "bind \"http://127.0.0.1:\#{ENV.fetch(\"PORT\")}\"\n" =>
+      "(KeyError); set PORT, or write ENV.fetch(\"PORT\", 9292)",
     "fibers :many\n" => ":1: fibers must be a whole number from 1 to 1000000; got :many",
     "fibers 2.5\n" => "got 2.5",
     "fibers\n" => ":1: fibers takes one value; got 0",
@@ -254,6 +264,18 @@ class WrongStartsTest < Minitest::Test
     assert_refused("the current folder no longer exists", %w[-p 0], env: env) do |directory|
       FileUtils.rm_rf(directory)
     end
+  end
+
+  def test_public_without_an_application_names_the_command_that_shares_files
+    line = "to share a folder's files alone: neverblock files config"
+    assert_refused(line, %w[--public config]) do
+      File.delete("config.ru")
+    end
+  end
+
+  def test_the_default_configuration_file_is_named_where_another_is_not_there
+    line = "nosuch.rb; config/neverblock.rb is there, and is read without -C"
+    assert_refused(line, %w[-p 0 -C nosuch.rb]) { File.write("config/neverblock.rb", "") }
   end
 
   def test_a_pidfile_of_a_process_that_runs

@@ -139,8 +139,11 @@ class FakeNative
       @calls << [:close]
     end
 
+    # Requests whose client got no whole response.
+    attr_writer :aborted
+
     def stats
-      { requests: 7 }
+      { requests: 7, aborted: @aborted.to_i }
     end
 
     def requests_end

@@ -87,8 +87,17 @@ module NeverBlock
                "(to share this folder's files: neverblock files)"
       end
 
-      hint = ": its folder does not exist" unless File.directory?(folder)
-      "there is no rackup file #{path}#{hint}"
+      return "there is no rackup file #{path}: its folder does not exist" unless
+        File.directory?(folder)
+
+      "there is no rackup file #{path}; #{other_file(name)}"
+    end
+
+    def other_file(name)
+      beside = File.join(File.dirname(name), DEFAULT_FILE)
+      return "name another one: neverblock path/to/config.ru" unless File.file?(beside)
+
+      "#{beside.delete_prefix("./")} is there: neverblock #{beside.delete_prefix("./")}"
     end
 
     # File.exist? is false also for a file in a folder that this user may not enter.
@@ -123,7 +132,7 @@ module NeverBlock
       "#{SourceError.short(path)}: the file is no text in #{locale}; #{mend}"
     end
 
-    private_class_method :build, :folder_named, :missing, :reachable?, :unreadable, :failure,
-                         :no_text
+    private_class_method :build, :folder_named, :missing, :other_file, :reachable?, :unreadable,
+                         :failure, :no_text
   end
 end

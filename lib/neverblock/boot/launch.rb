@@ -6,6 +6,7 @@
 
 require "neverblock/boot/advice"
 require "neverblock/boot/heap"
+require "neverblock/boot/hooks"
 require "neverblock/boot/limits"
 require "neverblock/boot/notices"
 require "neverblock/boot/processors"
@@ -53,7 +54,7 @@ module NeverBlock
         limits.check_fibers
         spool = Spool.check(config.spool_directory)
         lines = [*(Stacks.notice if deep), *spool, *limits.raise_descriptors,
-                 *limits.tight_memory(workers), *warnings]
+                 *limits.tight_memory(workers), *@settings.replaced_binds, *warnings]
         status = holding_pidfile { serve(config, name, lines, &load) }
         @again.exec if @runner.again? && status.zero?
         status
@@ -137,7 +138,8 @@ module NeverBlock
         lines << Advice.line(advices, wanted: @settings[:log_advice])
         Heap.prepare
         app = yield
-        lines.concat(Application.notices)
+        Hooks.call(@settings, :after_fork, 0)
+        lines.concat(Application.notices, Hooks.uncalled(@settings))
         NeverBlock.offload_threads = @settings[:"executor.offload_threads"]
         Heap.warm
         NeverBlock::Heap.make_room_beside_application

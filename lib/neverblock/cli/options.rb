@@ -4,6 +4,7 @@
 # are checked at once, so that a mistake is reported before an application is loaded.
 
 require "optparse"
+require "neverblock/cli/files_options"
 require "neverblock/cli/help"
 require "neverblock/cli/others"
 require "neverblock/config/settings"
@@ -106,12 +107,25 @@ module NeverBlock
       end
 
       def refuse_unknown(name)
-        mend = Others.option(name)
+        mend = Others.option(name) || in_file(name)
         raise ConfigError, "there is no option #{name}: #{mend}" if mend
 
         ours = Config::Catalog.for_word_of_others(name)
         hint = ours ? "; did you mean #{name_here(ours)}?" : Suggestion.for(name, names)
         raise ConfigError, "unknown option #{name}#{hint} (neverblock --help lists all options)"
+      end
+
+      # A setting without a flag.
+      def in_file(name)
+        word = name.delete_prefix("--").tr("-", "_")
+        row = Config::Catalog::OPTIONS.find do |one|
+          one.in_file && one.flags.empty? && one.name.to_s == word && name.start_with?("--")
+        end
+        return unless row
+
+        files = FilesOptions::SETTINGS.key?(name)
+        "write #{row.in_place} in #{Config::UserFile::DEFAULT}" \
+          "#{"; it is an option of neverblock files" if files}"
       end
 
       def name_here(row)

@@ -11,6 +11,7 @@ require "neverblock/cluster/origin"
 require "neverblock/config/directory"
 require "neverblock/config/environment"
 require "neverblock/server/inheritance"
+require "shellwords"
 
 module NeverBlock
   module CLI
@@ -45,12 +46,23 @@ module NeverBlock
         settings.binds
         @origin.follow(settings[:directory])
         Config::Directory.enter(settings[:directory])
+        refuse_files_alone
         rackup = Application.locate(@options.rackup)
         workers = Boot::Processors.workers(settings[:workers])
         @contained = ::Process.pid == Boot::Init::FIRST
         Boot::Init.new.become if Boot::Init.needed?(workers)
         Boot::ExitLimit.prepare
         launch(settings).run { Application.load(rackup) }
+      end
+
+      # --public is for files beside an application.
+      def refuse_files_alone
+        folder = @options.values[:public_dir]&.first
+        return if folder.nil? || @options.rackup || File.exist?(Application::DEFAULT_FILE)
+
+        raise ApplicationError, "there is no #{Application::DEFAULT_FILE} in #{Dir.pwd}; to " \
+                                "share a folder's files alone: " \
+                                "neverblock files #{Shellwords.escape(folder)}"
       end
 
       def launch(settings)

@@ -16,6 +16,7 @@
 require "neverblock/library"
 require "neverblock/server"
 require "neverblock/boot/heap"
+require "neverblock/boot/hooks"
 require "neverblock/boot/advice"
 require "neverblock/boot/notices"
 require "neverblock/cluster/control"
@@ -130,7 +131,7 @@ module NeverBlock
         # recvmsg(2) leaves out descriptors that exceed the limit.
         raise Error, NO_DESCRIPTORS if descriptors.size < count
 
-        @settings[:before_fork]&.each(&:call)
+        Boot::Hooks.call(@settings, :before_fork)
         ForkSafety.before
         pid = fork { become_worker(number, descriptors, links) }
         @children[pid] = id

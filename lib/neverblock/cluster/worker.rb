@@ -14,6 +14,7 @@
 # the application's at_exit blocks run, for a bounded time. When its control socket is closed, the
 # front has ended, and the worker exits at once.
 
+require "neverblock/boot/hooks"
 require "neverblock/boot/processors"
 require "neverblock/cluster/fork_safety"
 require "neverblock/cluster/last_words"
@@ -114,7 +115,7 @@ module NeverBlock
       def prepare(channel, &load)
         NeverBlock.offload_threads = @settings[:"executor.offload_threads"]
         ForkSafety.after
-        @settings[:after_fork]&.each { |block| block.call(@number) }
+        Boot::Hooks.call(@settings, :after_fork, @number)
         NeverBlock.serving = serving
         app = Layers.around(load.call, @config, @log)
         NeverBlock::Heap.make_room_beside_application

@@ -108,6 +108,13 @@ module NeverBlock
         other.is_a?(Bind) && identity == other.identity
       end
 
+      alias eql? ==
+
+      # @return [Integer]
+      def hash
+        identity.hash
+      end
+
       # @return [Array] what makes two addresses equal
       def identity
         [scheme, host, port, path, mode, identities, verify, authorities, proxied]

@@ -167,7 +167,7 @@ module NeverBlock
         option(:after_fork, RUN, Type::Block.new(:number),
                repeat: true, elsewhere: %i[on_worker_boot before_worker_boot],
                help: "called in each new worker, with the worker's number from 0; open what " \
-                     "this worker alone uses"),
+                     "this worker alone uses; in a single process called once, with 0"),
         option(:early_hints, RUN, FLAG,
                default: false, flags: %w[--early-hints],
                help: "sets rack.early_hints in env, which sends 103 responses (Rails: " \

@@ -74,6 +74,12 @@ module NeverBlock
         end
       end
 
+      # @return [String, nil] the variable that #binds reads
+      # @raise [ConfigError]
+      def listening_variable
+        %w[BIND PORT].find { |variable| value(variable) }
+      end
+
       # Sets RACK_ENV to the environment this server runs in. With a name from the command line,
       # also sets the variables that frameworks read first.
       # @param chosen [String, nil] from the command line

@@ -45,7 +45,20 @@ module NeverBlock
           return [@environment.bind(port: @command[:port], host: @command[:host])]
         end
 
-        @environment.binds || @file[:bind] || [Bind.parse(Catalog[:bind].default)]
+        of_environment || @file[:bind] || [Bind.parse(Catalog[:bind].default)]
+      end
+
+      # @return [String, nil] a line about addresses of the file that the environment replaces
+      # @raise [ConfigError]
+      def replaced_binds
+        return if %i[bind port host].any? { |key| @command.key?(key) } || !@file.key?(:bind)
+
+        gone = @file[:bind] - (of_environment or return)
+        return if gone.empty?
+
+        variable = @environment.listening_variable
+        "#{variable} replaces bind #{gone.join(" and ")} of " \
+          "#{@command[:config] || Catalog[:config].default} (write -b, or unset #{variable})"
       end
 
       # @param fixed [Hash] further keywords of Config.new
@@ -64,6 +77,16 @@ module NeverBlock
       private_constant :PLAIN
 
       private
+
+      # A file with the port of PORT has read that variable itself, and says more: a host, further
+      # addresses.
+      # @return [Array<Bind>, nil] nil: the file's count
+      def of_environment
+        binds = @environment.binds or return
+        return binds unless @environment.listening_variable == "PORT"
+
+        binds unless (@file[:bind] || []).any? { |bind| bind.port == @environment.port }
+      end
 
       def plain
         PLAIN.to_h { |key| [key, self[key]] }

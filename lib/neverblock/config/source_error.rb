@@ -74,9 +74,22 @@ module NeverBlock
     end
 
     def fix(error)
-      return "" unless error.is_a?(LoadError)
+      case error
+      when LoadError
+        "; if a gem is missing: add it to the Gemfile and start with `bundle exec neverblock`"
+      when KeyError then fix_of_variable(error)
+      else ""
+      end
+    end
 
-      "; if a gem is missing: add it to the Gemfile and start with `bundle exec neverblock`"
+    # ENV.fetch of a variable that is not set.
+    def fix_of_variable(error)
+      return "" unless error.receiver.equal?(ENV)
+
+      default = error.key == "PORT" ? 9292 : "DEFAULT"
+      "; set #{error.key}, or write ENV.fetch(#{error.key.inspect}, #{default})"
+    rescue ArgumentError # raised without a receiver
+      ""
     end
 
     # An exception's own #message may raise.
@@ -94,6 +107,7 @@ module NeverBlock
       Log::Characters.scrubbed(text)
     end
 
-    private_class_method :own?, :file_and_line, :syntax_error, :fix, :message_of, :first_line, :utf8
+    private_class_method :own?, :file_and_line, :syntax_error, :fix, :fix_of_variable,
+                         :message_of, :first_line, :utf8
   end
 end

@@ -129,9 +129,15 @@ module NeverBlock
 
         File.read(@path, encoding: Encoding::UTF_8)
       rescue Errno::ENOENT, Errno::ENOTDIR
-        raise ConfigError, "there is no configuration file #{@path}"
+        raise ConfigError, "there is no configuration file #{@path}; #{other_file}"
       rescue SystemCallError => e
         raise ConfigError, "cannot read #{@path}: #{SourceError.reason(e)}"
+      end
+
+      def other_file
+        return "`neverblock init` writes #{DEFAULT}" unless File.file?(DEFAULT)
+
+        "#{DEFAULT} is there, and is read without -C"
       end
 
       def evaluate(text)

@@ -75,6 +75,8 @@ module NeverBlock
         %i[load] => "there is one file here; bring its lines over"
       }.freeze
 
+      BEFORE_FORK = "different here: called before each worker is forked, in Puma once at boot"
+
       # Settings with one argument that are called otherwise here.
       RENAMED = {
         environment: "environment %s", pidfile: "pidfile %s", directory: "directory %s",
@@ -123,7 +125,7 @@ module NeverBlock
 
         other = of_server(statement) and return other
         name = HOOKS.fetch(statement.word.to_sym)
-        note = "called before each worker is forked" if statement.word == "before_fork"
+        note = BEFORE_FORK if statement.word == "before_fork"
         note = "called in each worker, with its number" if name == "after_fork"
         Translation.carried(*RubyText.block(name, statement.block), note: note)
       end

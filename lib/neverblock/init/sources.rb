@@ -35,6 +35,7 @@ module NeverBlock
         def read(path, folder)
           full = Config::Paths.expand(path, folder)
           raise ConfigError, "#{path} is a folder; name a file in it" if File.directory?(full)
+          raise ConfigError, "there is no file #{path}" unless File.exist?(full)
 
           reader = reader_of(path) || raise(ConfigError, "cannot tell from its name whose file " \
                                                          "#{path} is; #{known}")

@@ -128,10 +128,16 @@ module NeverBlock
         @inheritance.keeps_paths?
       end
 
+      # @return [Integer] requests whose client got no whole response, also after the loop's end
+      def aborted
+        @aborted || @engine.stats[:aborted].to_i
+      end
+
       # Waits for the loop's end and frees it. To be called when no executor uses it any more.
       # @return [void]
       def close
         @engine.join
+        @aborted = aborted
         @acme&.close
         @tls.close
         @downloads&.close

@@ -8,6 +8,8 @@ module NeverBlock
   class Server
     class OtherProcess
       COMMAND_BYTES_MAX = 60
+      # Of an absolute path; left out of a long command line, whose programs' names count.
+      FOLDERS = %r{(?<=\A| )/\S*/(?=[^/ ])}.freeze
       # States in the third field of /proc/PID/stat of a process that has ended and is not reaped.
       ENDED = %w[Z X].freeze
       # Name of the native part in a process's memory map.
@@ -38,6 +40,7 @@ module NeverBlock
       # @return [String] its command line, shortened; empty when unknown
       def command
         text = words.empty? ? File.read(file("comm")).strip : words
+        text = text.gsub(FOLDERS, "") if text.size > COMMAND_BYTES_MAX
         text.size > COMMAND_BYTES_MAX ? "#{text[0, COMMAND_BYTES_MAX]}..." : text
       rescue SystemCallError
         ""

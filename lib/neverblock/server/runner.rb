@@ -5,7 +5,8 @@
 # executor threads only push.
 #
 #   TERM, INT, QUIT          drain; exit status 0 when everything has ended
-#   one of these once more   close every connection; exit status 1
+#   one of these once more   close every connection; exit status 1. The same signal within a second
+#                            is the first one: timeout(1) and others send each signal twice
 #   HUP                      read certificates anew, and replace workers by new ones with new code
 #                            (Cluster::Front); if the terminal is closed: like TERM
 #   TTIN, TTOU               add a worker, remove a worker (Cluster::Front)
@@ -18,6 +19,7 @@ require "neverblock/server/later"
 require "neverblock/server/service_manager"
 require "neverblock/server/terminal"
 require "neverblock/server/upgrade"
+require "neverblock/verbs/deadline"
 
 module NeverBlock
   class Server
@@ -36,6 +38,8 @@ module NeverBlock
       LOG_FLUSH_MS = 1_000
       # Seconds fibers have to end after every connection was closed; then the process exits.
       CUT_GRACE_S = 2
+      # A stop signal that comes again within this time is not a second one.
+      SAME_S = 1.0
 
       CLEAN = 0
       FAILED = 1
@@ -48,13 +52,16 @@ module NeverBlock
       # @param greet [#call, nil] called with the server once it listens
       # @param again [Boot::Again, nil] starts this command again; nil: nothing can
       # @param manager [ServiceManager]
+      # @param clock [#call] monotonic seconds
       def initialize(server, out: $stdout, notices: [], later: Later.new, greet: nil, again: nil,
-                     manager: ServiceManager.of, abandon: ::Process.method(:exit!))
+                     manager: ServiceManager.of, abandon: ::Process.method(:exit!),
+                     clock: Deadline.method(:now))
         @server = server
         @out = out
         @notices = notices
         @later = later
         @abandon = abandon
+        @clock = clock
         @greet = greet
         @starter = again
         @manager = manager
@@ -220,16 +227,25 @@ module NeverBlock
       private_constant :NO_WORKERS
 
       def stop(name)
+        return if same_as_first?(name)
+
         @stops += 1
         @upgrade&.give_up
         case @stops
         when 1 then drain(name)
         when 2 then cut(name)
         end
+        @first ||= [name, @clock.call]
+      end
+
+      # `neverblock stop --now` sends two different ones, which are two.
+      def same_as_first?(name)
+        @first && @first[0] == name && @clock.call - @first[1] < SAME_S
       end
 
       def drain(name)
         tell_manager
+        @aborted_before = aborted
         cause = cause_of(name)
         time = seconds(@server.config.shutdown_timeout)
         @server.log.info("#{cause}: draining; requests have #{time} to end; a second signal " \
@@ -264,10 +280,31 @@ module NeverBlock
         @server.wait
         refuse if @server.failure && !@serving
         return FAILED if @server.failure
-        return @stops > 1 ? FAILED : CLEAN if @server.draining?
+        return stopped if @server.draining?
 
         @server.log.warn("the I/O loop has ended without being told to")
         FAILED
+      end
+
+      def stopped
+        say_stopped
+        @stops > 1 ? FAILED : CLEAN
+      end
+
+      def say_stopped
+        count = aborted - @aborted_before.to_i
+        cut = "; #{count} request#{count == 1 ? " was" : "s were"} cut" if count.positive?
+        @server.log.info("#{end_of_what}#{cut}")
+      end
+
+      def end_of_what
+        return "process #{::Process.pid} has stopped" if @successor
+
+        @again ? "stopped, to start again" : "stopped"
+      end
+
+      def aborted
+        @server.io_loop&.aborted.to_i
       end
 
       # The start failed; the command prints the reason.
@@ -279,6 +316,7 @@ module NeverBlock
       def give_up
         @server.log.warn("running requests do not end: exiting without them")
         @server.abandon
+        say_stopped
         @server.log.flush(LOG_FLUSH_MS)
         @abandon.call(FAILED)
         FAILED

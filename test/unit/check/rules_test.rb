@@ -220,6 +220,24 @@ class CheckRulesTest < Minitest::Test
     assert_empty Rules::Settings.call(subject(workers: 4), processors: 4)
   end
 
+  def test_addresses_that_the_environment_replaces_are_a_note
+    file = { bind: [NeverBlock::Config::Bind.parse("unix:///run/x.sock")] }
+    environment = NeverBlock::Config::Environment.new({ "PORT" => "2" })
+    settings = NeverBlock::Config::Settings.new(environment: environment, file: file)
+    found = Rules::Settings.call(Check::Subject.new(settings, nil), processors: 1)
+    assert_equal({ "bind" => :note }, rules(found))
+    assert_equal "PORT replaces bind unix:///run/x.sock of config/neverblock.rb", found[0].seen
+    assert_equal "write -b, or unset PORT", found[0].mend
+  end
+
+  def test_a_hook_that_one_process_does_not_call_is_a_note
+    found = Rules::Settings.call(subject(before_fork: [proc {}]), processors: 1)
+    assert_match(/\Abefore_fork \(\S+:\d+\) is not called: nothing is forked/, found[0].seen)
+    hooks = subject(before_fork: [proc {}], workers: 2)
+    assert_empty Rules::Settings.call(hooks, processors: 2)
+    assert_empty Rules::Settings.call(subject(after_fork: [proc {}]), processors: 1)
+  end
+
   def test_what_cooperative_costs_is_told
     found = Rules::Settings.call(subject(cooperative: true), processors: 1)
     assert_equal({ "cooperative" => :note }, rules(found))

@@ -59,6 +59,7 @@ class InitCommandTest < Minitest::Test
 
   # Words => what is said.
   WRONG = {
+    ["nosuch.rb"] => "there is no file nosuch.rb",
     ["nobody.txt"] => "cannot tell from its name whose file nobody.txt is; known are files with " \
                       "puma, unicorn, falcon, passenger, thin in their names",
     ["puma.rb"] => "there is no file puma.rb", ["config"] => "config is a folder",
@@ -68,6 +69,7 @@ class InitCommandTest < Minitest::Test
 
   WRONG.each do |words, message|
     define_method("test_#{words.join(" ")} is refused in one line") do
+      write("nobody.txt", "")
       assert_equal 1, init(*words)
       assert_includes @err.string, message
       assert_equal 1, @err.string.lines.size

@@ -36,6 +36,10 @@ class SettingsTest < Minitest::Test
       %w[http://127.0.0.1:1 unix:///run/x.sock]
     ],
     [{}, { "PORT" => "2" }, { bind: %w[http://127.0.0.1:1] }, %w[http://0.0.0.0:2]],
+    [
+      {}, { "PORT" => "2" }, { bind: %w[unix:///run/x.sock http://127.0.0.1:2] },
+      %w[unix:///run/x.sock http://127.0.0.1:2]
+    ],
     [{}, { "BIND" => "http://127.0.0.1:3", "PORT" => "2" }, {}, %w[http://127.0.0.1:3]],
     [
       { port: 4 }, { "BIND" => "http://127.0.0.1:3" }, { bind: %w[http://127.0.0.1:1] },
@@ -58,6 +62,24 @@ class SettingsTest < Minitest::Test
       end
       assert_equal urls, settings(command: parsed[0], env: env, file: parsed[1]).binds.map(&:url)
     end
+  end
+
+  def test_what_the_environment_replaces_is_told
+    file = { bind: [bind("unix:///run/x.sock"), bind("http://127.0.0.1:1")] }
+    assert_equal "PORT replaces bind unix:///run/x.sock and http://127.0.0.1:1 of " \
+                 "config/neverblock.rb (write -b, or unset PORT)",
+                 settings(file: file, env: { "PORT" => "2" }).replaced_binds
+    assert_equal "BIND replaces bind unix:///run/x.sock of c.rb (write -b, or unset BIND)",
+                 settings(file: file, env: { "BIND" => "http://127.0.0.1:1" },
+                          command: { config: "c.rb" }).replaced_binds
+  end
+
+  def test_nothing_is_told_where_nothing_is_replaced
+    file = { bind: [bind("unix:///run/x.sock"), bind("http://127.0.0.1:1")] }
+    assert_nil settings(file: file, env: { "PORT" => "1" }).replaced_binds
+    assert_nil settings(file: file, env: { "PORT" => "2" }, command: { port: 3 }).replaced_binds
+    assert_nil settings(file: file).replaced_binds
+    assert_nil settings(env: { "PORT" => "2" }).replaced_binds
   end
 
   def test_the_admin_pages_are_nowhere_unless_somebody_says_where

@@ -195,6 +195,12 @@ class InitPumaTest < Minitest::Test
     end
   end
 
+  def test_before_fork_is_told_as_different_here
+    entries = reader("before_fork { 1 }\nbefore_worker_fork { 1 }\n").entries
+    assert_equal ["different here: called before each worker is forked, in Puma once at boot", nil],
+                 entries.map { |one| one.translation.note }
+  end
+
   def test_what_kills_workers_of_puma_does_not_come_along
     text = "require \"puma_worker_killer\"\nbefore_fork do\n  PumaWorkerKiller.start\nend\n" \
            "PumaWorkerKiller.config { |config| config.ram = 1 }\n"

@@ -70,7 +70,9 @@ class OtherProcessTest < Minitest::Test
       ["/usr/bin/ruby /usr/bin/rackup", true],
     { "cmdline" => "ruby\0exe/neverblock\0", "maps" => "" } => ["ruby exe/neverblock", true],
     { "cmdline" => "", "comm" => "kthreadd\n", "maps" => "" } => ["kthreadd", false],
-    { "cmdline" => "x" * 100, "maps" => "" } => ["#{"x" * 60}...", false]
+    { "cmdline" => "x" * 100, "maps" => "" } => ["#{"x" * 60}...", false],
+    { "cmdline" => "/usr/bin/ruby\0/#{"d" * 60}/bin/neverblock\0config.ru", "maps" => "" } =>
+      ["ruby neverblock config.ru", true]
   }.freeze
 
   KINDS.each do |files, (command, ours)|

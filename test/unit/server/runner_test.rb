@@ -10,6 +10,7 @@ class RunnerTest < Minitest::Test
     @out = StringIO.new
     @timers = Thread::Queue.new
     @abandoned = []
+    @now = 100.0
   end
 
   def test_it_announces_every_address_on_standard_output_once_it_takes_connections
@@ -50,14 +51,53 @@ class RunnerTest < Minitest::Test
     end
 
     define_method("test_a second #{name} cuts and is status 1") do
-      assert_equal(1, run_server(end_with: nil) { 2.times { send_signal(name) } })
+      status = run_server(end_with: nil) do
+        send_signal(name) && await_drained
+        @now += NeverBlock::Server::Runner::SAME_S
+        send_signal(name)
+      end
+      assert_equal 1, status
       assert @fake.engine.called?(:stop_now)
+    end
+
+    # timeout(1) signals its child, and then its group with the child.
+    define_method("test_#{name} that comes twice at once is one") do
+      status = run_server(end_with: nil) do
+        send_signal(name) && await_drained
+        @now += NeverBlock::Server::Runner::SAME_S - 0.01
+        send_signal(name) && await_taken
+        @fake.engine.requests_end
+      end
+      assert_equal 0, status
+      refute @fake.engine.called?(:stop_now)
     end
   end
 
+  # As `neverblock stop --now` does.
+  def test_another_signal_at_once_is_a_second_one
+    assert_equal(1, run_server(end_with: nil) { %w[TERM INT].each { |name| send_signal(name) } })
+    assert @fake.engine.called?(:stop_now)
+  end
+
   def test_a_third_signal_changes_nothing
-    assert_equal(1, run_server(end_with: nil) { 3.times { send_signal("TERM") } })
+    names = %w[TERM INT QUIT]
+    assert_equal(1, run_server(end_with: nil) { names.each { |name| send_signal(name) } })
     assert_equal 1, @fake.engine.calls.count([:stop_now])
+  end
+
+  def test_its_last_line_says_that_it_has_ended
+    run_server { nil }
+    assert_match(/ info: stopped\n\z/, @log.text)
+  end
+
+  def test_its_last_line_says_how_many_requests_were_cut
+    run_server(end_with: nil) do
+      @fake.engine.aborted = 5
+      send_signal("TERM") && await_drained
+      @fake.engine.aborted = 7
+      send_signal("INT")
+    end
+    assert_match(/ info: stopped; 2 requests were cut\n\z/, @log.text)
   end
 
   def test_usr1_says_what_there_is_and_nothing_else_happens
@@ -140,7 +180,7 @@ class RunnerTest < Minitest::Test
       timer.call
     end
     assert_equal [1, [1]], [status, @abandoned]
-    assert_match(/running requests do not end/, @log.text)
+    assert_match(/running requests do not end.*\n.* info: stopped\n\z/, @log.text)
   ensure
     @fake.engine.requests_end
   end
@@ -172,7 +212,7 @@ class RunnerTest < Minitest::Test
     @out.define_singleton_method(:flush) { announced << true }
     @runner = NeverBlock::Server::Runner.new(
       server, out: @out, notices: notices, later: later,
-      abandon: ->(status) { @abandoned << status }
+      abandon: ->(status) { @abandoned << status }, clock: -> { @now }
     )
     thread = Thread.new { @runner.run }
     Timeout.timeout(Patience::SECONDS) { announced.pop }
@@ -198,6 +238,19 @@ class RunnerTest < Minitest::Test
 
   def send_signal(name)
     @runner.signal(name)
+  end
+
+  # The time of the first signal is noted after the drain has begun.
+  def await_drained
+    await(:drain) && await_taken
+  end
+
+  # What is handled after a signal tells that the signal was.
+  def await_taken
+    count = @log.text.scan("SIGUSR1").size
+    send_signal("USR1")
+    Patience.await("it is handled") { @log.text.scan("SIGUSR1").size > count }
+    true
   end
 
   def await(call)

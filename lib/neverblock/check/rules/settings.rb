@@ -2,6 +2,7 @@
 
 # Settings that have a price.
 
+require "neverblock/boot/hooks"
 require "neverblock/boot/processors"
 require "neverblock/check/finding"
 
@@ -13,8 +14,21 @@ module NeverBlock
 
         # @return [Array<Finding>]
         def call(subject, processors: Boot::Processors.count)
-          [cooperative(subject.settings), single(subject, processors),
-           many(subject, processors)].compact
+          [replaced(subject.settings), cooperative(subject.settings), *uncalled(subject),
+           single(subject, processors), many(subject, processors)].compact
+        end
+
+        def replaced(settings)
+          seen = settings.replaced_binds or return
+          Finding.of(:note, "bind", seen.sub(/ \(.*\)\z/, ""), seen[/\((.*)\)\z/, 1])
+        end
+
+        def uncalled(subject)
+          return [] unless subject.workers == 1
+
+          Boot::Hooks.uncalled(subject.settings).map do |seen|
+            Finding.of(:note, "workers", seen, guide: "docs/guides/workers.md")
+          end
         end
 
         def cooperative(settings)
@@ -43,7 +57,7 @@ module NeverBlock
                      "each runs #{subject.fibers} requests at once",
                      "-w auto", guide: "docs/guides/workers.md")
         end
-        private_class_method :cooperative, :single, :many
+        private_class_method :replaced, :uncalled, :cooperative, :single, :many
       end
     end
   end
