@@ -13,7 +13,7 @@ class BacktracesTest < VerbsCase
   end
 
   def names(error)
-    error.backtrace.map { |place| place[/[`'](.*)'\z/, 1].sub(/\A.*#/, "") }
+    error.backtrace.map { |place| place[/[`'](.*)'\z/, 1].sub(/[\w:]+#/, "") }
   end
 
   def refute_library(error)
