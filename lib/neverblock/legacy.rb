@@ -5,6 +5,7 @@
 
 require "io/wait"
 require "neverblock/errors"
+require "neverblock/errors/backtrace"
 require "neverblock/legacy/fiber_locals"
 require "neverblock/legacy/fiber"
 
@@ -47,7 +48,8 @@ module NeverBlock
       case mode
       when :read then io.wait_readable
       when :write then io.wait_writable
-      else raise ArgumentError, "NB.wait waits for :read or :write, not #{mode.inspect}"
+      else raise ArgumentError, "NB.wait waits for :read or :write, not #{mode.inspect}",
+                 Backtrace.of_caller
       end
       nil
     end
@@ -55,8 +57,13 @@ module NeverBlock
     # Parks the fiber; outside a loop it blocks the thread. Returns at once for 0 and less.
     # @param seconds [Numeric, nil] nil: until something else wakes or ends the fiber
     # @return [nil]
+    # @raise [TypeError] when `seconds` is no number
     def sleep(seconds)
       return Kernel.sleep && nil if seconds.nil?
+      unless seconds.is_a?(Numeric) && seconds.real?
+        raise TypeError, "NB.sleep takes seconds as a number, got #{seconds.inspect}",
+              Backtrace.of_caller
+      end
 
       Kernel.sleep(seconds) if seconds.positive?
       nil

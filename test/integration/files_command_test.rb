@@ -107,6 +107,16 @@ class FilesCommandProcessTest < ServerProcessCase
     assert_equal "0123456789", curl("/text.txt")
   end
 
+  def test_a_refused_link_is_told_once_with_the_option_that_lets_it_lead_out
+    3.times { assert_equal "404", status_of("/outside") }
+    curl("/sub/?after-the-link")
+    self.class.server.await_stderr(/after-the-link/)
+    lines = self.class.server.stderr.lines.grep(/outside under .* is not served/)
+    assert_equal 1, lines.size
+    assert_includes lines.first, "none may lead without --symlinks owner, or follow"
+    refute_includes lines.first, "the setting"
+  end
+
   def test_head
     assert_match(/^content-length: 2000000\r$/i, curl("/large.bin", "-I"))
     assert_match(%r{\AHTTP/(1\.1|2) 200}, curl("/", "-I"))

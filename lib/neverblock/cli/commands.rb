@@ -6,6 +6,7 @@
 
 require "neverblock/version"
 require "neverblock/errors"
+require "neverblock/errors/backtrace"
 require "neverblock/cli/options"
 require "neverblock/cli/output"
 require "neverblock/config/suggestion"
@@ -177,8 +178,7 @@ module NeverBlock
     # @param env [Hash, ENV]
     # @return [Boolean] whether NB_DEBUG asks for traces
     def debug?(env)
-      value = env["NB_DEBUG"]
-      !(value.nil? || value.empty? || value == "0")
+      Backtrace.whole?(env)
     end
 
     private_class_method :dispatch, :check_surroundings, :serve, :check, :files, :bench, :stop,

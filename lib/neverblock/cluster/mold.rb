@@ -13,6 +13,7 @@
 # When its control socket is closed, the front has ended. The mold exits at once, and never runs the
 # application's at_exit blocks.
 
+require "neverblock/errors/backtrace"
 require "neverblock/library"
 require "neverblock/server"
 require "neverblock/boot/heap"
@@ -171,7 +172,7 @@ module NeverBlock
       def fail_with(message, error)
         @control.tell({ event: "failed", message: message })
         trace = (error.cause || error).full_message(highlight: false)
-        warn(trace) if ENV.fetch("NB_DEBUG", "0") != "0"
+        warn(trace) if Backtrace.whole?
         ::Process.exit!(FAILED)
       end
 

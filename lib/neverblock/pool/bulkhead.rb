@@ -10,6 +10,7 @@ require "neverblock/errors"
 require "neverblock/pool/gauge"
 require "neverblock/pool/holders"
 require "neverblock/pool/waiter"
+require "neverblock/verbs/arguments"
 require "neverblock/verbs/deadline"
 
 module NeverBlock
@@ -17,6 +18,9 @@ module NeverBlock
   class Bulkhead
     # No place became free in time, or too many wait already.
     class Full < Error; end
+
+    KEYWORDS = %w[queue wait name].freeze
+    private_constant :KEYWORDS
 
     # @return [Integer] how many may be inside at once
     attr_reader :places
@@ -28,7 +32,8 @@ module NeverBlock
     # @param wait [Numeric, nil] longest wait for a place, in seconds; nil and Infinity: no limit
     # @param name [String, Symbol, nil] nil: where it was made, as "app/models/search.rb:3"
     # @raise [ArgumentError] for a number that is too small, or none
-    def initialize(places, queue: nil, wait: nil, name: nil)
+    def initialize(places, queue: nil, wait: nil, name: nil, **unknown)
+      Arguments.refuse_keywords("NB::Bulkhead.new", unknown, KEYWORDS) unless unknown.empty?
       @places = whole(places, 1, "places")
       @queue_max = queue && whole(queue, 0, "queue")
       @wait_max = seconds(wait)
@@ -46,7 +51,7 @@ module NeverBlock
     # @raise [Full] when too many wait, when no place became free in time, and in a blocking fiber
     #   of a loop whose other fibers have all places
     def call(&block)
-      raise ArgumentError, "NB::Bulkhead#call needs a block" unless block
+      Arguments.refuse("NB::Bulkhead#call") unless block
 
       forget_parent
       outer = Thread.current[@key]
@@ -72,7 +77,7 @@ module NeverBlock
       return number if number.is_a?(Integer) && number >= least
 
       raise ArgumentError, "NB::Bulkhead: #{word} is a whole number of at least #{least}, " \
-                           "not #{number.inspect}"
+                           "not #{number.inspect}", Backtrace.of_caller
     end
 
     def seconds(number)
@@ -81,7 +86,7 @@ module NeverBlock
       Deadline.seconds(number)
     rescue TypeError, ArgumentError
       raise ArgumentError, "NB::Bulkhead: wait is a number of seconds of at least 0, or nil for " \
-                           "no limit, not #{number.inspect}"
+                           "no limit, not #{number.inspect}", Backtrace.of_caller
     end
 
     def start
@@ -176,7 +181,7 @@ module NeverBlock
 
     def refuse(why)
       raise Full, "the bulkhead #{@name} has no free place: #{@holders.size} of #{@places} are " \
-                  "held, and #{why}"
+                  "held, and #{why}", Backtrace.of_caller
     end
 
     def tell(event)

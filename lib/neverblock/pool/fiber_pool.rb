@@ -6,6 +6,8 @@
 #   NB.run { urls.each { |url| pool.spawn { fetch(url) } } }
 
 require "neverblock/errors"
+require "neverblock/errors/backtrace"
+require "neverblock/verbs/arguments"
 require "neverblock/verbs/run"
 require "neverblock/verbs/blocking_mode"
 require "neverblock/legacy/fiber_locals"
@@ -24,6 +26,9 @@ module NeverBlock
     # Default of most blocks in the queue. Each takes about 1 KB.
     QUEUE_MAX = 10_000
 
+    KEYWORDS = %w[queue on_error].freeze
+    private_constant :KEYWORDS
+
     # @return [Integer] most blocks that run at once on a loop
     attr_reader :count
 
@@ -34,8 +39,10 @@ module NeverBlock
     # @param queue [Integer] most blocks in the queue; when it is full, #spawn waits
     # @param on_error [#call, nil] gets each exception that a block or a callback raises, in the
     #   block's fiber; nil: exceptions are written to $stderr
-    # @raise [ArgumentError] when a number is no Integer of at least 1
-    def initialize(count = 50, queue: QUEUE_MAX, on_error: nil)
+    # @raise [ArgumentError] when a number is no Integer of at least 1, or on_error has no #call
+    def initialize(count = 50, queue: QUEUE_MAX, on_error: nil, **unknown)
+      Arguments.refuse_keywords("NB::FiberPool.new", unknown, KEYWORDS) unless unknown.empty?
+      Arguments.callable("NB::FiberPool", :on_error, on_error)
       @count = positive("count", count)
       @queue_max = positive("queue", queue)
       @on_error = on_error
@@ -64,7 +71,7 @@ module NeverBlock
     # @raise [FiberError] when no fiber can be started; the message names vm.max_map_count where
     #   that is the cause. The block is not run then.
     def spawn(evented = true, &block)
-      raise ArgumentError, "NB::FiberPool#spawn needs a block" unless block
+      Arguments.refuse("NB::FiberPool#spawn") unless block
 
       loop_pool.spawn(evented ? block : -> { NeverBlock.neverblock(false, &block) })
       self
@@ -93,11 +100,12 @@ module NeverBlock
     def positive(name, value)
       return value if value.is_a?(Integer) && value.positive?
 
-      raise ArgumentError, "NB::FiberPool: #{name} is a number of at least 1, not #{value.inspect}"
+      raise ArgumentError, "NB::FiberPool: #{name} is a number of at least 1, " \
+                           "not #{value.inspect}", Backtrace.of_caller
     end
 
     def loop_pool
-      scheduler = Fiber.scheduler or raise Error, no_loop
+      scheduler = Fiber.scheduler or raise Error, no_loop, Backtrace.of_caller
       loop_pool = @loop_pool
       return loop_pool if loop_pool && loop_pool.scheduler.equal?(scheduler)
 
@@ -119,13 +127,14 @@ module NeverBlock
     end
 
     def report(error)
+      Backtrace.trim(error)
       return tell(error) unless @on_error
 
       begin
         @on_error.call(error)
       rescue StandardError, ScriptError => e
         tell(error)
-        tell(e)
+        tell(Backtrace.trim(e))
       end
     end
 

@@ -8,8 +8,10 @@
 
 require "timeout"
 require "neverblock/errors/causes"
+require "neverblock/verbs/arguments"
 require "neverblock/verbs/deadline"
 require "neverblock/errors"
+require "neverblock/errors/backtrace"
 require "neverblock/legacy/fiber_locals"
 require "neverblock/pool/gauge"
 require "neverblock/pool/holders"
@@ -31,7 +33,8 @@ module NeverBlock
         PG::IdleInTransactionSessionTimeout
         Mysql2::Error::ConnectionError Trilogy::BaseConnectionError Trilogy::ConnectionError
       ].freeze
-      private_constant :LOST
+      KEYWORDS = %w[size eager timeout disconnect].freeze
+      private_constant :LOST, :KEYWORDS
 
       # @return [Integer] most connections
       attr_reader :size
@@ -42,17 +45,22 @@ module NeverBlock
       # @param disconnect [#call, nil] gets each connection that the pool drops; nil: it is closed
       #   if it has #close
       # @yieldreturn a new connection
-      # @raise [ArgumentError] without a block, when size is no Integer of at least 1, or timeout no
-      #   number
-      def initialize(size: 8, eager: false, timeout: nil, disconnect: nil, &connect)
+      # @raise [ArgumentError] without a block, when size is no Integer of at least 1, timeout no
+      #   number, or disconnect without #call
+      def initialize(size: 8, eager: false, timeout: nil, disconnect: nil, **unknown, &connect)
+        unless unknown.empty?
+          Arguments.refuse_keywords("NB::Pool::FiberedConnectionPool.new", unknown, KEYWORDS)
+        end
         unless connect
-          raise ArgumentError, "NB::Pool::FiberedConnectionPool.new needs a block that connects"
+          raise ArgumentError, "NB::Pool::FiberedConnectionPool.new needs a block that connects",
+                Backtrace.of_caller
         end
         unless size.is_a?(Integer) && size.positive?
           raise ArgumentError, "NB::Pool::FiberedConnectionPool: size is a number of at least 1, " \
-                               "not #{size.inspect}"
+                               "not #{size.inspect}", Backtrace.of_caller
         end
 
+        Arguments.callable("NB::Pool::FiberedConnectionPool", :disconnect, disconnect)
         @size = size
         @timeout = limit(timeout)
         @connect = connect
@@ -83,7 +91,7 @@ module NeverBlock
       #   fibers hold all the connections
       # @raise whatever connecting raises
       def hold(timeout: @timeout, &block)
-        raise ArgumentError, "NB::Pool::FiberedConnectionPool#hold needs a block" unless block
+        Arguments.refuse("NB::Pool::FiberedConnectionPool#hold") unless block
 
         lease = lease_of_fiber
         return use(lease, &block) if lease
@@ -133,10 +141,10 @@ module NeverBlock
 
       # @return [Numeric, nil]
       def limit(seconds)
-        Deadline.seconds(seconds)
+        Deadline.seconds(seconds)&.clamp(0.0, nil)
       rescue TypeError, ArgumentError
         raise ArgumentError, "NB::Pool::FiberedConnectionPool: timeout is a number of seconds, " \
-                             "or nil for no limit, not #{seconds.inspect}"
+                             "or nil for no limit, not #{seconds.inspect}", Backtrace.of_caller
       end
 
       def start

@@ -8,6 +8,7 @@
 # they came.
 
 require "neverblock/errors"
+require "neverblock/errors/backtrace"
 require "neverblock/verbs/carry"
 require "neverblock/verbs/run"
 require "neverblock/pool/waiter"
@@ -103,13 +104,15 @@ module NeverBlock
         unless Fiber.current_scheduler
           raise Error, "#{full}, and the caller cannot wait for room, " \
                        "being no fiber of the loop: " \
-                       "call it in a fiber, or make the pool with a larger `queue:`"
+                       "call it in a fiber, or make the pool with a larger `queue:`",
+                Backtrace.of_caller
         end
         return unless own && @fibers_waiting + 1 >= @count
 
         raise Error, "#{full}, and all #{@count} fibers of the pool wait for room in it, " \
                      "so that none would ever come: " \
-                     "spawn from outside the pool, or make it with a larger `queue:`"
+                     "spawn from outside the pool, or make it with a larger `queue:`",
+              Backtrace.of_caller
       end
 
       # --- The fiber's side ---

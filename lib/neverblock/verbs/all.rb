@@ -3,6 +3,8 @@
 # NB.all: runs several callables at once and ends when all of them have ended.
 
 require "neverblock/errors"
+require "neverblock/errors/backtrace"
+require "neverblock/verbs/arguments"
 require "neverblock/verbs/deadline"
 require "neverblock/scheduler"
 require "neverblock/verbs/blocking_mode"
@@ -32,18 +34,17 @@ module NeverBlock
   #   with, one for each task. `break` in the block cancels the others and gives its value.
   # @param limit [Integer, nil] most tasks at once; nil: no limit
   # @return [Array] the values, in the order of the arguments
-  # @raise [TypeError] when one cannot be called
-  # @raise [ArgumentError] when `limit` is no Integer of at least 1
-  def self.all(*callables, limit: nil, &block)
+  # @raise [TypeError] when one cannot be called, such as a list that was given without `*`
+  # @raise [ArgumentError] when `limit` is no Integer of at least 1, and for other keywords
+  def self.all(*callables, limit: nil, **unknown, &block)
+    Arguments.refuse_keywords("NB.all", unknown, %w[limit]) unless unknown.empty?
     unless limit.nil? || (limit.is_a?(Integer) && limit >= 1)
-      raise ArgumentError, "limit: is an Integer of at least 1, not #{limit.inspect}"
+      raise ArgumentError, "limit: is an Integer of at least 1, not #{limit.inspect}",
+            Backtrace.of_caller
     end
 
     odd = callables.find { |callable| !callable.respond_to?(:call) } unless block
-    if odd
-      raise TypeError,
-            "NB.all takes what can be called, got #{odd.inspect}; with a block it takes anything"
-    end
+    raise TypeError, All.uncallable(odd), Backtrace.of_caller if odd
     return [] if callables.empty?
 
     All.call(All.tasks(callables, block), limit, breaks: !block.nil?)
@@ -51,6 +52,12 @@ module NeverBlock
 
   module All
     class << self
+      # @return [String] what is said of an argument that cannot be called
+      def uncallable(odd)
+        mend = odd.is_a?(Enumerable) ? "write NB.all(*list)" : "with a block it takes anything"
+        "NB.all takes what can be called, got #{odd.inspect}; #{mend}"
+      end
+
       # @return [Array<#call>]
       def tasks(callables, block)
         block ? callables.map { |argument| -> { block.call(argument) } } : callables

@@ -2,6 +2,7 @@
 
 # NB.neverblock and NB.neverblocking?: whether waits park the current fiber or block its thread.
 
+require "neverblock/errors/backtrace"
 require "neverblock/scheduler"
 
 module NeverBlock
@@ -18,9 +19,16 @@ module NeverBlock
   # call the block.
   # @param mode [Boolean] whether waits park; default true
   # @return what the block returns
-  # @raise [ArgumentError] without a block
+  # @raise [ArgumentError] without a block, or for another mode
   def self.neverblock(mode = true, &block)
-    raise ArgumentError, "NB.neverblock needs a block: the mode ends with it" unless block
+    unless block
+      raise ArgumentError, "NB.neverblock needs a block: the mode ends with it",
+            Backtrace.of_caller
+    end
+    unless mode == true || mode == false || mode.nil?
+      raise ArgumentError, "NB.neverblock takes true or false, got #{mode.inspect}",
+            Backtrace.of_caller
+    end
 
     scheduler = Compat.scheduler
     return scheduler.pin(!mode, &block) if scheduler

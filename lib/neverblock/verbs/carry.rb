@@ -5,6 +5,7 @@
 # Fiber.schedule, NB.run, NB.offload. Without it they begin with nothing, as Thread.new does.
 
 require "neverblock/errors"
+require "neverblock/errors/backtrace"
 
 module NeverBlock
   # Registers what is carried, once for the process. The block is called in the fiber that starts
@@ -21,9 +22,10 @@ module NeverBlock
   # @return [void]
   # @raise [ArgumentError] without a block, or when the name is no Symbol
   def self.carry(name, &capture)
-    raise ArgumentError, "NB.carry needs a block" unless capture
+    raise ArgumentError, "NB.carry needs a block", Backtrace.of_caller unless capture
     unless name.is_a?(Symbol)
-      raise ArgumentError, "NB.carry takes a name as a Symbol, got #{name.inspect}"
+      raise ArgumentError, "NB.carry takes a name as a Symbol, got #{name.inspect}",
+            Backtrace.of_caller
     end
 
     Carry.add(name, capture)

@@ -12,6 +12,7 @@
 #              another is made when it has told nothing for `open_for` seconds
 
 require "neverblock/errors"
+require "neverblock/verbs/arguments"
 require "neverblock/verbs/deadline"
 
 module NeverBlock
@@ -31,7 +32,8 @@ module NeverBlock
 
     # Ends from outside that say nothing of the service that was called.
     NOT_THE_SERVICE = [ClientGone, RequestCancelled, Cancelled].freeze
-    private_constant :NOT_THE_SERVICE
+    KEYWORDS = %w[failures within open_for errors on_change].freeze
+    private_constant :NOT_THE_SERVICE, :KEYWORDS
 
     # @return [String] by which errors name it
     attr_reader :name
@@ -44,14 +46,16 @@ module NeverBlock
     #   because its client has left or somebody has cancelled it
     # @param on_change [#call, nil] gets the breaker, the state before and the state now, in the
     #   caller that has changed it; what it raises is raised there
-    # @raise [ArgumentError] for a number that is too small, or none
+    # @raise [ArgumentError] for a number that is too small, or none, and an on_change without #call
     def initialize(name, failures: 5, within: 60, open_for: 30, errors: [StandardError],
-                   on_change: nil)
+                   on_change: nil, **unknown)
+      Arguments.refuse_keywords("NB::CircuitBreaker.new", unknown, KEYWORDS) unless unknown.empty?
       @name = name.to_s
       @failures_max = whole(failures)
       @within = seconds(within, "within")
       @open_for = seconds(open_for, "open_for")
       @errors = Array(errors).each { |one| module?(one) }
+      Arguments.callable("NB::CircuitBreaker", :on_change, on_change)
       @on_change = on_change
       @lock = Thread::Mutex.new
       @told = :closed
@@ -65,7 +69,7 @@ module NeverBlock
     # @raise [Open] when the call is not made; never parks then
     # @raise whatever the block raises
     def call(&block)
-      raise ArgumentError, "NB::CircuitBreaker#call needs a block" unless block
+      Arguments.refuse("NB::CircuitBreaker#call") unless block
 
       era, changed = admit
       begin
@@ -115,20 +119,21 @@ module NeverBlock
       return number if number.is_a?(Integer) && number.positive?
 
       raise ArgumentError, "NB::CircuitBreaker: failures is a whole number of at least 1, " \
-                           "not #{number.inspect}"
+                           "not #{number.inspect}", Backtrace.of_caller
     end
 
     def seconds(number, word)
       return number if number.is_a?(Numeric) && number.real? && number.positive?
 
       raise ArgumentError, "NB::CircuitBreaker: #{word} is a number of seconds above 0, " \
-                           "not #{number.inspect}"
+                           "not #{number.inspect}", Backtrace.of_caller
     end
 
     def module?(one)
       return if one.is_a?(Module)
 
-      raise ArgumentError, "NB::CircuitBreaker: errors are classes or modules, not #{one.inspect}"
+      raise ArgumentError, "NB::CircuitBreaker: errors are classes or modules, " \
+                           "not #{one.inspect}", Backtrace.of_caller
     end
 
     def failure?(error)

@@ -5,6 +5,7 @@
 # calling thread (deadline/clock.rb).
 
 require "neverblock/errors"
+require "neverblock/errors/backtrace"
 require "neverblock/verbs/deadline/clock"
 
 module NeverBlock
@@ -32,7 +33,8 @@ module NeverBlock
     return Deadline.left if seconds.empty? && block.nil?
     unless block && seconds.size == 1
       raise ArgumentError, "NB.deadline(seconds) needs a block; " \
-                           "without one it takes no argument and tells the seconds left"
+                           "without one it takes no argument and tells the seconds left",
+            Backtrace.of_caller
     end
 
     limit = Deadline.seconds(seconds.first)
@@ -71,22 +73,26 @@ module NeverBlock
       end
 
       # @param given [Numeric, nil] the argument of NB.deadline
-      # @return [Float, nil] seconds; nil: no limit
+      # @return [Float, nil] seconds, which may be negative; nil: no limit
       # @raise [TypeError, ArgumentError] as NB.deadline
       def seconds(given)
         return nil if given.nil?
         unless given.is_a?(Numeric) && given.real?
-          raise TypeError, "NB.deadline takes seconds as a number, got #{given.inspect}"
+          raise TypeError, "NB.deadline takes seconds as a number, got #{given.inspect}",
+                Backtrace.of_caller
         end
 
         seconds = given.to_f
-        raise ArgumentError, "NB.deadline takes seconds as a number, got NaN" if seconds.nan?
+        if seconds.nan?
+          raise ArgumentError, "NB.deadline takes seconds as a number, got NaN",
+                Backtrace.of_caller
+        end
 
-        [seconds, 0.0].max if seconds < SECONDS_MAX
+        seconds if seconds < SECONDS_MAX
       end
     end
 
-    # @return [Float] its length in seconds
+    # @return [Float] its length in seconds, as it was given: it may be negative
     attr_reader :seconds
     # @return [Float] when its time, or an enclosing one's, is over, in monotonic seconds
     attr_reader :at
@@ -94,7 +100,7 @@ module NeverBlock
     def initialize(seconds, outer)
       @seconds = seconds
       @outer = outer
-      @at = [Deadline.now + seconds, outer&.at].compact.min
+      @at = [Deadline.now + [seconds, 0.0].max, outer&.at].compact.min
       @open = true
     end
 
@@ -118,13 +124,13 @@ module NeverBlock
     def run(&block)
       limited(&block)
     rescue DeadlineExceeded => e
-      raise unless enclosing?(e.deadline)
+      raise Backtrace.trim(e) unless enclosing?(e.deadline)
 
       raise Cancelled.new(reason: e)
     rescue Cancelled => e
       raise unless mine?(e.reason)
 
-      raise e.reason
+      raise Backtrace.trim(e.reason)
     end
 
     private
@@ -133,7 +139,7 @@ module NeverBlock
       Thread.current[KEY] = self
       scheduler = Fiber.current_scheduler
       if scheduler.respond_to?(:timeout_after)
-        scheduler.timeout_after(@seconds, self) { yield }
+        scheduler.timeout_after([@seconds, 0.0].max, self) { yield }
       else
         Clock.limit(self, &block)
       end

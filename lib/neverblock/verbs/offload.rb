@@ -5,6 +5,8 @@
 # in an extension that releases Ruby's lock.
 
 require "neverblock/errors"
+require "neverblock/errors/backtrace"
+require "neverblock/verbs/arguments"
 require "neverblock/verbs/deadline"
 require "neverblock/verbs/blocking_mode"
 require "neverblock/verbs/offload/job"
@@ -31,11 +33,13 @@ module NeverBlock
   # @return the block's value
   # @raise whatever the block raises
   # @raise [Error] when the block has ended its thread (Thread.exit)
-  # @raise [ArgumentError] without a block, or for another on_cancel
-  def self.offload(on_cancel: :leave, &block)
-    raise ArgumentError, "NB.offload needs a block" unless block
+  # @raise [ArgumentError] without a block, with an argument, or for another on_cancel
+  def self.offload(*given, on_cancel: :leave, **unknown, &block)
+    Arguments.refuse_keywords("NB.offload", unknown, %w[on_cancel]) unless unknown.empty?
+    Arguments.refuse("NB.offload", given, block) unless block && given.empty?
     unless Offload::ON_CANCEL.include?(on_cancel)
-      raise ArgumentError, "on_cancel: is :leave, :interrupt or :wait, not #{on_cancel.inspect}"
+      raise ArgumentError, "on_cancel: is :leave, :interrupt or :wait, not #{on_cancel.inspect}",
+            Backtrace.of_caller
     end
     return yield unless neverblocking? && !Offload.worker? && !Offload.interrupting?
 

@@ -4,6 +4,7 @@
 # raised, threw or left by `break`. The caller gets it with #get.
 
 require "neverblock/errors"
+require "neverblock/errors/backtrace"
 
 module NeverBlock
   class Outcome
@@ -34,17 +35,17 @@ module NeverBlock
       @error = error
     end
 
-    # Returns the value, or raises here what was raised there. Ruby cannot throw or break across
+    # Returns the value, or raises here what was raised there: its
+    # backtrace goes on with the caller's. Ruby cannot throw or break across
     # threads and fibers and raises instead; the throw or break is repeated here.
     # @param breaks [Boolean] whether the block is the one given to the calling method: `break` then
     #   ends that method with its value
-    # @param joins [Boolean] whether the caller's backtrace is appended to the exception's
-    def get(breaks:, joins: true)
+    def get(breaks:)
       return @value unless @error
       return @error.exit_value if breaks && broke?
 
       throw_on if @error.is_a?(UncaughtThrowError)
-      join_backtraces if joins && !@error.frozen?
+      Backtrace.join(@error)
       raise @error
     end
 
@@ -72,10 +73,5 @@ module NeverBlock
     OURS = %r{\A#{Regexp.escape(File.expand_path("..", __dir__))}/
               (?:verbs/(?:offload|all|outcome|carry)|compat/handle_interrupt)[./]}x
     private_constant :OURS
-
-    def join_backtraces
-      there = (@error.backtrace || []).reverse.drop_while { |place| place.match?(OURS) }.reverse
-      @error.set_backtrace(there + caller.drop_while { |place| place.match?(OURS) })
-    end
   end
 end

@@ -8,8 +8,10 @@
 #     20.times { |i| pool.spawn { puts Net::HTTP.get(URI("http://localhost:9292/#{i}")) } }
 #   end
 
+require "neverblock/verbs/arguments"
 require "neverblock/verbs/deadline"
 require "neverblock/errors"
+require "neverblock/errors/backtrace"
 require "neverblock/verbs/carry"
 require "neverblock/verbs/outcome"
 require "neverblock/scheduler"
@@ -33,9 +35,9 @@ module NeverBlock
   # @return what the block returns
   # @raise [Error] where EventMachine's reactor runs on this thread
   # @raise [Error] when the block's fiber has left the loop (Fiber#transfer)
-  # @raise [ArgumentError] without a block
-  def self.run(&block)
-    raise ArgumentError, "NB.run needs a block" unless block
+  # @raise [ArgumentError] without a block, or with an argument
+  def self.run(*given, &block)
+    Arguments.refuse("NB.run", given, block) unless block && given.empty?
     return yield if Fiber.scheduler
 
     Run.new(block).call
@@ -74,10 +76,14 @@ module NeverBlock
     # @return what the block returns
     def call
       refuse_event_machine
-      loop_until_all_have_ended
-      raise Error, lost unless @over
+      begin
+        loop_until_all_have_ended
+      rescue Error, FromOutside, SignalException => e # raised where the loop waits
+        raise Backtrace.trim(e)
+      end
+      raise Error, lost, Backtrace.of_caller unless @over
 
-      @outcome&.get(breaks: true, joins: false)
+      @outcome&.get(breaks: true)
     end
 
     private
@@ -87,7 +93,8 @@ module NeverBlock
 
       raise Error, "NB.run was called inside EventMachine's reactor, and a thread has one loop: " \
                    "put NB.run { } in the place of EM.run { }, " \
-                   "or give it a thread of its own, Thread.new { NB.run { } }"
+                   "or give it a thread of its own, Thread.new { NB.run { } }",
+            Backtrace.of_caller
     end
 
     def loop_until_all_have_ended

@@ -36,6 +36,15 @@ typedef enum nb_static_result {
 
 typedef struct nb_compression nb_compression;
 
+/* The refused links that the log has told of. After these, one line a minute (nb_log_due). */
+#define NB_TOLD_LINKS_MAX 32u
+
+typedef struct nb_told_links {
+    uint32_t each[NB_TOLD_LINKS_MAX]; /* hashes of paths */
+    uint16_t count;
+    int64_t told_ns;
+} nb_told_links;
+
 /* The compressed responses of one loop. */
 typedef struct nb_compressions {
     const nb_compress_types *types;
@@ -81,6 +90,7 @@ typedef struct nb_responses {
     const nb_document_roots *document_roots;
     nb_openings openings;
     nb_compressions compressions;
+    nb_told_links told_links;
 } nb_responses;
 
 /* The open files of the loop. NULL: the server has no document root. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "files/accept_encoding.h"
 #include "files/file_request.h"
@@ -114,6 +115,22 @@ static bool look_elsewhere(const nb_responses *responses, search *state) {
     return look_at_next_folder(responses, state);
 }
 
+/* Whether the log is to tell of a refused link: once for each, as far as they can be kept. */
+static bool is_new(nb_told_links *told, nb_slice path, int64_t now_ns) {
+    uint32_t hash = nb_hash(path.data, path.size);
+    for (uint16_t i = 0; i < told->count; i++)
+        if (told->each[i] == hash) return false;
+    if (told->count == NB_TOLD_LINKS_MAX) return nb_log_due(&told->told_ns, now_ns);
+    told->each[told->count++] = hash;
+    return true;
+}
+
+static const char *way_out(const nb_document_roots *roots) {
+    if (!roots->files_command) return "the setting `symlinks` lets none lead";
+    return roots->symlinks == NB_SYMLINKS_OWNER ? "--symlinks owner lets none lead; --symlinks follow does"
+                                                : "none may lead without --symlinks owner, or follow";
+}
+
 static void log_refusal(nb_responses *responses, const search *state, int error) {
     const nb_root *root = nb_open_files_root(nb_responses_files(responses), root_of(responses, state),
                                              responses->time->now_ns);
@@ -121,10 +138,9 @@ static void log_refusal(nb_responses *responses, const search *state, int error)
     nb_log_name(name, nb_file_path_slice(&state->path));
     const char *folder = root ? root->path : "a folder";
     if (error == EXDEV || error == ELOOP) {
-        nb_log_line(
-            responses->log,
-            "%s under %s is not served: a symbolic link on the way leads where the setting `symlinks` lets none lead",
-            name, folder);
+        if (!is_new(&responses->told_links, nb_file_path_slice(&state->path), responses->time->now_ns)) return;
+        nb_log_line(responses->log, "%s under %s is not served: a symbolic link on the way leads where %s", name,
+                    folder, way_out(responses->document_roots));
     } else if (error == EACCES) {
         nb_log_line(responses->log, "%s under %s (public_dir) is not served: this user may not read it", name, folder);
     } else {

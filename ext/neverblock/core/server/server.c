@@ -76,6 +76,8 @@ static nb_status init_loops(nb_loops *loops, const nb_server_config *config) {
         return status;
     }
     status = nb_document_roots_init(&loops->document_roots, loops->count, (nb_symlinks)config->symlinks);
+    /* No other command has this setting. */
+    loops->document_roots.files_command = config->answer_asterisk != 0;
     if (status == NB_OK && config->address_rate)
         status = nb_address_paces_create(config->address_rate, &loops->address_paces);
     if (status != NB_OK) deinit_loops(loops, 0);

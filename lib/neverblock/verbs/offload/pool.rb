@@ -30,7 +30,8 @@ module NeverBlock
       def size=(size)
         unless size.is_a?(Integer) && size >= 1
           raise ArgumentError,
-                "the number of offload threads is an Integer of at least 1, not #{size.inspect}"
+                "the number of offload threads is an Integer of at least 1, not #{size.inspect}",
+                Backtrace.of_caller
         end
 
         @lock.synchronize do
