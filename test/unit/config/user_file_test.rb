@@ -35,6 +35,11 @@ class UserFileTest < Minitest::Test
     assert_match(/x\.pid\z/, values[:pidfile])
   end
 
+  def test_the_host_that_is_meant_where_nobody_names_one
+    values = read("bind \"http://\#{default_host}:3000\"\n")
+    assert_equal ["http://0.0.0.0:3000"], values[:bind].map(&:url)
+  end
+
   def test_a_variable_may_have_the_name_of_the_setting_that_it_is_given_to
     values = read("queue = 3\nlimits { queue queue }\ntimeouts { idle = 4; idle idle }\n")
     assert_equal({ "limits.queue": 3, "timeouts.idle": 4.0 }, values)
