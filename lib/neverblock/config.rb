@@ -145,6 +145,7 @@ module NeverBlock
       raise ConfigError, "binds is empty: name at least one address" if @binds.empty?
 
       @admin = admin && Bind.parse_plain(admin)
+      refuse_shared_address
       @admin_token = admin_token && Catalog[:admin_token].read(admin_token)
       @executors = self.class.integer(executors, 1..EXECUTORS_MAX, "executors")
       @fibers = self.class.integer(fibers, @executors..FIBERS_MAX, "fibers")
@@ -223,6 +224,13 @@ module NeverBlock
     end
 
     private
+
+    # Told before the application is loaded: else the port would be busy, held by the server itself.
+    def refuse_shared_address
+      shared = admin && binds.find { |bind| bind.overlaps?(admin) } or return
+      raise ConfigError, "admin #{admin} and bind #{shared} are the same address: the admin " \
+                         "pages (--admin) need one of their own, the application has -p or -b"
+    end
 
     # The same in development, so that a configuration holds in production too.
     def own_lane_count

@@ -39,6 +39,14 @@ class RackErrorsTest < ServerProcessCase
                  server.stderr)
   end
 
+  def test_a_status_that_is_no_number_is_named_as_the_status
+    { "text" => "\"ok\"", "nil" => "NilClass", "large" => "Integer" }.each do |odd, shown|
+      assert_equal 500, ask("/odd_status?status=#{odd}&tag=#{new_tag}").status
+      server.await_stderr(/status is 200 to 599, or 101; the application gave #{shown}$/)
+    end
+    assert_equal 201, ask("/odd_status?status=digits&tag=#{new_tag}").status
+  end
+
   def test_a_connection_that_was_hijacked_is_closed_when_its_application_raises
     only_over :plain, :tls, "HTTP/2 has no hijack"
     tag = new_tag

@@ -62,7 +62,35 @@ class RailsCommandsTest < Minitest::Test
     end
   end
 
+  # Puma's `port` under `rails server`: Rails' own host where nobody names one.
+  def test_a_port_of_puma_listens_where_rails_would_and_the_banner_names_no_other
+    Dir.mktmpdir do |directory|
+      self.class.application.copy_to(directory)
+      env = self.class.application.env(directory)
+      File.write(File.join(directory, "config/puma.rb"), "port ENV.fetch(\"PORT\", 0)\n")
+      output, status = Open3.capture2e(env, "bin/rails", "generate", "neverblock:install",
+                                       chdir: directory)
+      assert_predicate status, :success?, output
+      said = banner(env, directory)
+      assert_match(%r{^Listening on http://localhost:[1-9]\d*$}, said)
+      assert_match(/^=> Rails .* application starting in development\s*$/, said)
+    end
+  end
+
   private
+
+  # @return [String] what `rails server` says up to the address, or all that it says
+  def banner(env, directory)
+    IO.popen(env, ["bin/rails", "server"], chdir: directory, err: %i[child out]) do |output|
+      said = +""
+      output.each_line do |line|
+        said << line
+        break if line.start_with?("Listening on ")
+      end
+      Process.kill("TERM", output.pid)
+      said
+    end
+  end
 
   def serve(*words)
     server = RailsServer.new(*words, application: self.class.application).start

@@ -145,6 +145,12 @@ class RackApp
       [status, [204, 304].include?(status) ? {} : text, AppBodies::Parts.new(tag, %w[some body])]
     end
 
+    # A status that is no number, by the query.
+    def on_odd_status(env, tag)
+      odd = { "text" => "ok", "nil" => nil, "large" => 2**70, "digits" => "201" }
+      [odd.fetch(env["QUERY_STRING"][/status=(\w+)/, 1]), text, [tag]]
+    end
+
     def on_raise_in_first_each(_env, tag)
       [200, text, AppBodies::Parts.new(tag, %w[a b], raise_at: 0)]
     end

@@ -119,7 +119,7 @@ module NeverBlock
                "end it with `run APP`, where APP responds to call(env)"
       end
 
-      no_text(error, path) || SourceError.describe(error, path)
+      no_text(error, path) || no_rackup_file(error, path) || SourceError.describe(error, path)
     end
 
     # Rack reads the file in the encoding of the locale, and refuses what is none.
@@ -132,7 +132,22 @@ module NeverBlock
       "#{SourceError.short(path)}: the file is no text in #{locale}; #{mend}"
     end
 
+    # Of a file of Ruby, Rack loads it and takes the constant of its name.
+    def no_rackup_file(error, path)
+      return unless error.is_a?(NameError) && path.end_with?(".rb")
+
+      name = File.basename(path, ".rb")
+      constant = name.split("_").map(&:capitalize).join
+      return unless error.name.to_s == constant && error.receiver.equal?(Object)
+
+      app = defined?(::Sinatra::Application) ? "Sinatra::Application" : "APP"
+      "#{SourceError.short(path)} is no rackup file and has no constant #{constant}; write a " \
+        "config.ru beside it: require_relative #{name.inspect}; run #{app}"
+    rescue ArgumentError # no receiver is known
+      nil
+    end
+
     private_class_method :build, :folder_named, :missing, :other_file, :reachable?, :unreadable,
-                         :failure, :no_text
+                         :failure, :no_text, :no_rackup_file
   end
 end

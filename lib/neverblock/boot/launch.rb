@@ -54,7 +54,8 @@ module NeverBlock
         limits.check_fibers
         spool = Spool.check(config.spool_directory)
         lines = [*(Stacks.notice if deep), *spool, *limits.raise_descriptors,
-                 *limits.tight_memory(workers), *@settings.replaced_binds, *warnings]
+                 *limits.tight_memory(workers), *@settings.replaced_binds,
+                 *Notices.near_environment(name, folder), *warnings]
         status = holding_pidfile { serve(config, name, lines, &load) }
         @again.exec if @runner.again? && status.zero?
         status
@@ -88,7 +89,6 @@ module NeverBlock
 
       # Runs the block beside the watch of the restart file and Solid Queue.
       def accompanied(server, config)
-        folder = @origin ? @origin.application(@settings[:directory]) : Dir.pwd
         watch = watch_restart_file(folder)
         jobs = solid_queue(server.log, folder, config) if @settings[:solid_queue]
         jobs&.problem ? server.log.warn(jobs.problem) : jobs&.start
@@ -96,6 +96,11 @@ module NeverBlock
       ensure
         watch&.kill
         jobs&.stop
+      end
+
+      # @return [String] the application's
+      def folder
+        @origin ? @origin.application(@settings[:directory]) : Dir.pwd
       end
 
       def solid_queue(log, folder, config)

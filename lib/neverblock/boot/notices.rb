@@ -2,6 +2,7 @@
 
 # What a starting server says of itself, and what this Ruby could do better (Advice).
 
+require "neverblock/config/suggestion"
 require "neverblock/version"
 
 module NeverBlock
@@ -28,6 +29,19 @@ module NeverBlock
         fibers = "#{workers} workers with #{fibers} each" if workers > 1
         yjit = " with YJIT" if yjit_on?
         "version #{VERSION}, #{ruby}#{yjit}, process #{Process.pid}, #{environment}, #{fibers}"
+      end
+
+      ENVIRONMENTS = %w[development production test].freeze
+
+      # @param name [String] of the environment
+      # @param folder [String] the application's
+      # @return [String, nil] a line about a name that is near a usual one, and may be a slip
+      def near_environment(name, folder = Dir.pwd)
+        return if ENVIRONMENTS.include?(name)
+        return if File.exist?(File.join(folder, "config/environments/#{name}.rb"))
+
+        near = Suggestion.nearest(name, ENVIRONMENTS) or return
+        "the environment is #{name.inspect}; did you mean #{near}?"
       end
 
       # @return [String, nil] a line about a Ruby that works less well than newer ones

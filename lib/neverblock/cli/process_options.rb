@@ -99,7 +99,7 @@ module NeverBlock
       def pidfile(env)
         environment = Config::Environment.new(env)
         named = Config::Settings.new(command: @values, environment: environment)[:pidfile]
-        named ||= file[:pidfile] or raise ConfigError, nowhere
+        named ||= read_file[:pidfile] or raise ConfigError, nowhere
         File.expand_path(named, folder)
       end
 
@@ -120,6 +120,22 @@ module NeverBlock
 
       def file
         @file ||= Config::UserFile.read(@config)
+      end
+
+      # The server runs with the file as it was. One that cannot be read now must not keep it going.
+      def read_file
+        file
+      rescue ConfigError => e
+        raise e.class, "#{e.message}; --pidfile #{pidfile_in_text} finds the server without " \
+                       "reading the file"
+      end
+
+      # A file that does not run may still say it in plain letters.
+      def pidfile_in_text
+        path = @config || Config::UserFile::DEFAULT
+        File.binread(path)[%r{^\s*pidfile[ (]+(["'])([\w./-]+)\1}, 2] || "FILE"
+      rescue SystemCallError
+        "FILE"
       end
 
       def folder

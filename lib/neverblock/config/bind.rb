@@ -115,9 +115,31 @@ module NeverBlock
         identity.hash
       end
 
+      EVERY_IPV4 = "0.0.0.0"
+      EVERY_IPV6 = "::"
+      LOOPBACK = { "localhost" => %w[127.0.0.1 ::1] }.freeze
+      private_constant :EVERY_IPV4, :EVERY_IPV6, :LOOPBACK
+
+      # @param other [Bind]
+      # @return [Boolean] whether both cannot be listened on, as far as their texts tell
+      def overlaps?(other)
+        return path == other.path if unix? || other.unix?
+        return false if port.zero? || port != other.port
+
+        mine, theirs = [host, other.host].map { |name| LOOPBACK.fetch(name, [name]) }
+        mine.intersect?(theirs) || every?(mine, theirs) || every?(theirs, mine)
+      end
+
       # @return [Array] what makes two addresses equal
       def identity
         [scheme, host, port, path, mode, identities, verify, authorities, proxied]
+      end
+
+      private
+
+      def every?(hosts, others)
+        ipv6, ipv4 = others.partition { |name| name.include?(":") }
+        hosts.include?(EVERY_IPV4) ? ipv4.any? : hosts.include?(EVERY_IPV6) && ipv6.any?
       end
 
       # Reads one URL. An object, so that every error message can quote the URL.

@@ -28,7 +28,10 @@ module NeverBlock
       name group section type default unit help flags argument env repeat in_file engine factor
       later works elsewhere
     ].freeze
-    private_constant :OPTION_FIELDS
+    # A size with a unit, which no setting takes.
+    SIZE = /\A(\d{1,6}) ?([kmg])i?b?\z/i.freeze
+    POWERS = { "k" => 1, "m" => 2, "g" => 3 }.freeze
+    private_constant :OPTION_FIELDS, :SIZE, :POWERS
 
     Option = Struct.new(*OPTION_FIELDS, keyword_init: true) do
       def initialize(flags: [], env: [], in_file: true, factor: 1, works: [], repeat: false,
@@ -65,7 +68,7 @@ module NeverBlock
       def read(value, what = to_s)
         raise NotYetError, "#{what} is not supported yet; #{later}" if later && works.empty?
 
-        found = type.read(value, what)
+        found = read_typed(value, what)
         return found if later.nil? || works.include?(found)
 
         shown = " #{found}" unless found == true
@@ -94,6 +97,20 @@ module NeverBlock
         return type.number(value) if value.is_a?(Symbol)
 
         (value * factor).round
+      end
+
+      private
+
+      # A size with a unit is no number: the message has it in bytes.
+      def read_typed(value, what)
+        type.read(value, what)
+      rescue ConfigError => e
+        size = SIZE.match(value) if unit == "bytes" && value.is_a?(String)
+        raise unless size
+
+        bytes = size[1].to_i * (1024**POWERS.fetch(size[2].downcase))
+        digits = bytes.to_s.gsub(/(?<=\d)(?=(\d{3})+\z)/, "_")
+        raise e.class, "#{e.message}; it is in bytes: #{digits}"
       end
     end
   end

@@ -16,7 +16,7 @@ module NeverBlock
       path = utf8(path)
       return syntax_error(error, path) if error.is_a?(SyntaxError)
 
-      message = summary(error)
+      message = without_receiver(summary(error))
       # Ruby 3.4 names the place of a wrong magic comment itself.
       message = "#{place(error, path)}: #{message}" unless message.start_with?("#{path}:")
       "#{short(message)} (#{error.class})#{fix(error)}"
@@ -73,13 +73,26 @@ module NeverBlock
       "#{short(where || path)}: syntax error: #{text}"
     end
 
+    # The inspection of an object says nothing of how to mend a file.
+    def without_receiver(message)
+      message.sub(/\A(undefined .*method \S+ for )#<((?:::)?\w+(?:::\w+)*)\b.*\z/) do
+        "#{Regexp.last_match(1)}an instance of #{Regexp.last_match(2)}"
+      end
+    end
+
     def fix(error)
       case error
-      when LoadError
-        "; if a gem is missing: add it to the Gemfile and start with `bundle exec neverblock`"
+      when NameError then near(error)
+      when LoadError then fix_of_load(error)
       when KeyError then fix_of_variable(error)
       else ""
       end
+    end
+
+    def fix_of_load(error)
+      return "; there is no such file: see its name and place" if error.path&.start_with?("/", ".")
+
+      "; if a gem is missing: add it to the Gemfile and start with `bundle exec neverblock`"
     end
 
     # ENV.fetch of a variable that is not set.
@@ -90,6 +103,23 @@ module NeverBlock
       "; set #{error.key}, or write ENV.fetch(#{error.key.inspect}, #{default})"
     rescue ArgumentError # raised without a receiver
       ""
+    end
+
+    # What did_you_mean has found, where it is loaded.
+    def near(error)
+      name = error.corrections.first if error.respond_to?(:corrections)
+      name ||= with_letters_of(error)
+      name ? "; did you mean #{name}?" : ""
+    rescue StandardError
+      ""
+    end
+
+    # Two letters of a short word in each other's place are too far away for did_you_mean.
+    def with_letters_of(error)
+      return unless error.is_a?(NoMethodError)
+
+      letters = error.name.to_s.chars.sort
+      error.receiver.class.instance_methods(false).find { |name| name.to_s.chars.sort == letters }
     end
 
     # An exception's own #message may raise.
@@ -107,7 +137,8 @@ module NeverBlock
       Log::Characters.scrubbed(text)
     end
 
-    private_class_method :own?, :file_and_line, :syntax_error, :fix, :fix_of_variable,
-                         :message_of, :first_line, :utf8
+    private_class_method :own?, :file_and_line, :syntax_error, :without_receiver, :fix,
+                         :fix_of_load, :fix_of_variable, :near, :with_letters_of, :message_of,
+                         :first_line, :utf8
   end
 end

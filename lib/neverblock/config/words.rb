@@ -48,6 +48,14 @@ module NeverBlock
         @file = file
       end
 
+      # For an address in the file, such as bind "http://#{default_host}:3000": the host that
+      # servers listen on where nobody names one. Under `rails server` that is Rails' own default.
+      # @return [String] "localhost" under `rails server` in development, else "0.0.0.0"
+      def default_host
+        local = defined?(::Rails::Server) && ::Rails.env.development?
+        local ? "localhost" : "0.0.0.0"
+      end
+
       private
 
       # Every unknown word is an error, so the object responds to none.

@@ -131,7 +131,7 @@ module NeverBlock
       end
 
       def port(statement)
-        host = statement.arguments[1] || "\"0.0.0.0\""
+        host = statement.arguments[1] || "default_host"
         Translation.carried("bind #{RubyText.address("http", host, statement.argument)}")
       end
 

@@ -23,7 +23,7 @@ module NeverBlock
       def find(given, file)
         return read(given) if given
 
-        usable(Config::UserFile.read(file)[:admin]) || raise(ConfigError, missing(file))
+        usable(read_file(file)[:admin]) || raise(ConfigError, missing(file))
       end
 
       # @param text [String]
@@ -37,6 +37,13 @@ module NeverBlock
       # @return [Array(String, Integer)] host and port to connect to
       def host_and_port(bind)
         [HERE.fetch(bind.host, bind.host), bind.port]
+      end
+
+      # The server runs with the file as it was.
+      def read_file(file)
+        Config::UserFile.read(file)
+      rescue ConfigError => e
+        raise e.class, "#{e.message}; --admin #{EXAMPLE} asks without reading the file"
       end
 
       def usable(bind)
@@ -60,7 +67,7 @@ module NeverBlock
         end
       end
 
-      private_class_method :usable, :missing, :searched
+      private_class_method :read_file, :usable, :missing, :searched
     end
   end
 end

@@ -6,6 +6,7 @@
 
 require "rack/handler"
 require "neverblock/rack/handler"
+require "neverblock/rack/rails_server" if defined?(Rails::Server)
 
 module Rack
   module Handler

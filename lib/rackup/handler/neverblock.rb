@@ -13,6 +13,7 @@ if defined?(Rails::Server) && defined?(Rails.application) && !Rails.application&
   end
 end
 require "neverblock/rack/handler"
+require "neverblock/rack/rails_server" if defined?(Rails::Server)
 
 module Rackup
   module Handler

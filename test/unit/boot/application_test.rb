@@ -49,6 +49,10 @@ class ApplicationTest < Minitest::Test
       /config\.ru:3: undefined local variable or method .undefined_thing.* \(NameError\)\z/,
     "require 'no/such/gem'" =>
       /config\.ru:1: cannot load such file -- no\/such\/gem \(LoadError\); if a gem is missing/,
+    "require_relative 'lib/missing'" =>
+      /config\.ru:1: .*lib\/missing \(LoadError\); there is no such file: see its name and place\z/,
+    "rnu ->(env) {}" =>
+      /rnu. for an instance of Rack::Builder \(NoMethodError\); did you mean run\?\z/,
     "require_relative 'lib/broken'" => /lib\/broken\.rb:2: inside \(ArgumentError\)\z/,
     "raise \"two\\nlines\"" => /config\.ru:1: two \(RuntimeError\)\z/,
     "raise NotImplementedError" => /config\.ru:1: NotImplementedError \(NotImplementedError\)/,
@@ -64,6 +68,20 @@ class ApplicationTest < Minitest::Test
       assert_match pattern, error.message
       refute_includes error.message, "\n"
     end
+  end
+
+  def test_a_file_of_ruby_without_the_constant_of_its_name_is_no_rackup_file
+    write("my_app.rb", "class Other; end\n")
+    error = assert_raises(NeverBlock::ApplicationError) do
+      NeverBlock::Application.load("my_app.rb", directory: @directory)
+    end
+    assert_match(/my_app\.rb is no rackup file and has no constant MyApp; write a config\.ru /,
+                 error.message)
+    write("his_app.rb", "NeverBlock::HisApp\n")
+    error = assert_raises(NeverBlock::ApplicationError) do
+      NeverBlock::Application.load("his_app.rb", directory: @directory)
+    end
+    assert_match(/his_app\.rb:1: uninitialized constant NeverBlock::HisApp/, error.message)
   end
 
   def test_the_error_of_the_file_is_the_cause_so_that_its_trace_can_be_shown

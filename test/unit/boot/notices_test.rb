@@ -20,6 +20,20 @@ class NoticesTest < Minitest::Test
     end
   end
 
+  def test_an_environment_that_is_nearly_a_usual_one_is_told
+    notices = NeverBlock::Boot::Notices
+    assert_equal "the environment is \"prod\"; did you mean production?",
+                 notices.near_environment("prod")
+    %w[production development test staging qa].each do |name|
+      assert_nil notices.near_environment(name)
+    end
+    Dir.mktmpdir do |folder|
+      FileUtils.mkdir_p(File.join(folder, "config/environments"))
+      FileUtils.touch(File.join(folder, "config/environments/prod.rb"))
+      assert_nil notices.near_environment("prod", folder)
+    end
+  end
+
   def test_the_banner_says_what_runs
     banner = Notices.banner(NeverBlock::Config.new(fibers: 1), "production")
     ruby = "ruby #{Regexp.escape(RUBY_VERSION)}( with YJIT)?"

@@ -18,7 +18,7 @@ class InitCommandTest < Minitest::Test
   def test_it_writes_the_file_and_says_what_became_of_the_settings
     write("config/puma.rb", "port 3000\nthreads 5\nset_remote_address :localhost\n")
     assert_equal 0, init
-    assert_includes read, "\nbind \"http://0.0.0.0:3000\"\n"
+    assert_includes read, "\nbind \"http://\#{default_host}:3000\"\n"
     assert_equal ["Wrote config/neverblock.rb: 1 carried over, 1 with nothing to write here, " \
                   "1 without a counterpart.",
                   "  config/puma.rb:3  set_remote_address :localhost: REMOTE_ADDR is the " \
@@ -42,7 +42,7 @@ class InitCommandTest < Minitest::Test
   def test_print_writes_nothing
     write("config/puma.rb", "port 3000\n")
     assert_equal 0, init("--print")
-    assert_includes @out.string, "bind \"http://0.0.0.0:3000\""
+    assert_includes @out.string, "bind \"http://\#{default_host}:3000\""
     refute_path_exists File.join(@folder, "config/neverblock.rb")
   end
 

@@ -106,6 +106,27 @@ class ProcessCommandsTest < Minitest::Test
                  CLI::ProcessOptions.new("stop", ["-C", config, "--pidfile", "/run/x"]).pidfile({})
   end
 
+  # Text of a file that cannot be read => what finds the server without it.
+  UNREAD = { "fibers :many\npidfile \"tmp/x.pid\"\n" => "tmp/x.pid",
+             "pidfile('a.pid')\nfibers (\n" => "a.pid",
+             "pidfile ENV.fetch(\"NB_NOT_SET\")\n" => "FILE" }.freeze
+
+  def test_a_file_that_cannot_be_read_does_not_keep_a_server_from_its_end
+    config = File.join(@directory, "c.rb")
+    UNREAD.each do |text, name|
+      File.write(config, text)
+      error = assert_raises(NeverBlock::ConfigError) do
+        CLI::ProcessOptions.new("reload", ["-C", config]).pidfile({})
+      end
+      assert_match(/c\.rb:\d.*; --pidfile #{name} finds the server without reading the file\z/,
+                   error.message)
+    end
+    error = assert_raises(NeverBlock::ConfigError) do
+      CLI::ProcessOptions.new("stop", ["-C", "#{config}.none"]).pidfile({})
+    end
+    assert_includes error.message, "; --pidfile FILE finds"
+  end
+
   def test_the_pidfile_is_found_where_the_server_finds_it
     File.write(File.join(@directory, "named"), "#{Process.pid}\n")
     FileUtils.mkdir_p(File.join(@directory, "config"))

@@ -22,6 +22,31 @@ class ConfigTest < Minitest::Test
     end
   end
 
+  # An address of the application, one of the admin pages => whether they are the same.
+  SHARED = {
+    %w[http://127.0.0.1:80 http://127.0.0.1:80] => true,
+    %w[http://0.0.0.0:80 http://127.0.0.1:80] => true,
+    %w[http://127.0.0.1:80 http://0.0.0.0:80] => true,
+    %w[http://localhost:80 http://[::1]:80] => true,
+    %w[http://[::]:80 http://localhost:80] => true,
+    %w[unix:///run/a unix:///run/a] => true,
+    %w[http://127.0.0.1:80 http://127.0.0.1:81] => false,
+    %w[http://127.0.0.1:80 http://127.0.0.2:80] => false,
+    %w[http://0.0.0.0:80 http://[::1]:80] => false,
+    %w[http://127.0.0.1:0 http://127.0.0.1:0] => false,
+    %w[unix:///run/a http://127.0.0.1:80] => false
+  }.freeze
+
+  def test_the_admin_pages_have_an_address_of_their_own
+    SHARED.each do |(bind, admin), shared|
+      next Config.new(binds: bind, admin: admin) unless shared
+
+      error = assert_raises(NeverBlock::ConfigError) { Config.new(binds: bind, admin: admin) }
+      assert_equal "admin #{admin} and bind #{bind} are the same address: the admin pages " \
+                   "(--admin) need one of their own, the application has -p or -b", error.message
+    end
+  end
+
   def test_defaults_are_those_of_the_interface
     config = Config.new
     assert_equal ["http://127.0.0.1:9292"], config.binds.map(&:url)

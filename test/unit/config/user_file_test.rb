@@ -35,6 +35,20 @@ class UserFileTest < Minitest::Test
     assert_match(/x\.pid\z/, values[:pidfile])
   end
 
+  def test_a_size_with_a_unit_is_told_in_bytes
+    { "1MB" => "1_048_576", "20 KiB" => "20_480", "2g" => "2_147_483_648" }.each do |text, bytes|
+      error = assert_raises(NeverBlock::ConfigError) { read("limits { body_bytes #{text.inspect} }") }
+      assert_includes error.message, "; got #{text.inspect}; it is in bytes: #{bytes}"
+    end
+    error = assert_raises(NeverBlock::ConfigError) { read("limits { headers \"1MB\" }") }
+    refute_includes error.message, "bytes:"
+  end
+
+  def test_the_host_that_is_meant_where_nobody_names_one
+    values = read("bind \"http://\#{default_host}:3000\"\n")
+    assert_equal ["http://0.0.0.0:3000"], values[:bind].map(&:url)
+  end
+
   def test_a_variable_may_have_the_name_of_the_setting_that_it_is_given_to
     values = read("queue = 3\nlimits { queue queue }\ntimeouts { idle = 4; idle idle }\n")
     assert_equal({ "limits.queue": 3, "timeouts.idle": 4.0 }, values)

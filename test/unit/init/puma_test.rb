@@ -11,8 +11,9 @@ class InitPumaTest < Minitest::Test
 
   # Lines of config/puma.rb => lines of ours.
   CARRIED = {
-    "port 3000" => ["bind \"http://0.0.0.0:3000\""],
-    "port ENV.fetch(\"PORT\", 3000)" => ["bind \"http://0.0.0.0:\#{ENV.fetch(\"PORT\", 3000)}\""],
+    "port 3000" => ["bind \"http://\#{default_host}:3000\""],
+    "port ENV.fetch(\"PORT\", 3000)" =>
+      ["bind \"http://\#{default_host}:\#{ENV.fetch(\"PORT\", 3000)}\""],
     "port ENV.fetch(\"PORT\") { 3000 }, '::1'" =>
       ["bind \"http://[::1]:\#{ENV.fetch(\"PORT\") { 3000 }}\""],
     "bind 'tcp://127.0.0.1:80'" => ["bind \"http://127.0.0.1:80\""],

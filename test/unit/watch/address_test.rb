@@ -28,6 +28,16 @@ class WatchAddressTest < WatchCase
     assert_match(/no configuration file .*nowhere\.rb/, error.message)
   end
 
+  def test_a_file_that_cannot_be_read_is_got_round
+    Dir.mktmpdir do |directory|
+      file = File.join(directory, "c.rb")
+      File.write(file, "fibers :many\n")
+      error = assert_raises(NeverBlock::ConfigError) { find(nil, file) }
+      assert_match(/fibers must .*; --admin http:\S+ asks without reading the file\z/,
+                   error.message)
+    end
+  end
+
   def test_nonsense_is_answered_as_for_a_bind
     {
       "localhost:9293" => "cannot ask \"localhost:9293\": write http://localhost:9293",

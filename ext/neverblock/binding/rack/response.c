@@ -36,6 +36,25 @@ typedef struct gather_call {
     VALUE response;
 } gather_call;
 
+/* The status as Kernel#Integer makes it. */
+static VALUE read_status(VALUE argument) {
+    gather_call *call = (gather_call *)argument;
+    VALUE status = rb_ary_entry(call->response, 0);
+    if (!FIXNUM_P(status)) status = rb_Integer(status);
+    call->gathered->status = NUM2INT(status);
+    return Qnil;
+}
+
+/* What cannot be converted has a message that does not say what it was for. */
+static VALUE refuse_status(VALUE argument, VALUE error) {
+    (void)error;
+    gather_call *call = (gather_call *)argument;
+    VALUE status = rb_ary_entry(call->response, 0);
+    VALUE shown = RB_TYPE_P(status, T_STRING) && RSTRING_LEN(status) <= 80 ? rb_inspect(status)
+                                                                           : rb_class_name(rb_obj_class(status));
+    rb_raise(nb_error_class, "a response's status is 200 to 599, or 101; the application gave %" PRIsVALUE, shown);
+}
+
 static void check_status(const nb_response_head *gathered) {
     if ((gathered->status >= 200 && gathered->status <= 599) || gathered->status == 101) return;
     rb_raise(nb_error_class, "a response's status is 200 to 599, or 101; the application gave %d", gathered->status);
@@ -54,9 +73,8 @@ static void take_upgrade(const nb_task *task, nb_response_head *gathered) {
 
 static VALUE gather(VALUE argument) {
     gather_call *call = (gather_call *)argument;
-    VALUE status = rb_ary_entry(call->response, 0), headers = rb_ary_entry(call->response, 1);
-    if (!FIXNUM_P(status)) status = rb_Integer(status);
-    call->gathered->status = NUM2INT(status);
+    VALUE headers = rb_ary_entry(call->response, 1);
+    rb_rescue2(read_status, argument, refuse_status, argument, rb_eArgError, rb_eTypeError, rb_eRangeError, (VALUE)0);
     if (RB_TYPE_P(headers, T_HASH)) {
         rb_hash_foreach(headers, nb_response_head_add_field, (VALUE)call->gathered);
     } else {
