@@ -289,7 +289,7 @@ class DownloadReportsBlockingTest < ServerProcessCase
         client.take(received)
         Process.kill("TERM", server.pid)
         server.await_stderr(/a second signal aborts/)
-        server.stop(expect: nil)
+        server.stop(expect: nil, signal: "INT")
       end
     end
     told = report("stopped")
