@@ -57,7 +57,7 @@ typedef struct nb_document_roots {
     nb_mime *mime;
     nb_cache_rules rules;
     nb_symlinks symlinks;
-    bool files_command;     /* `neverblock files` has started the server: its settings are options */
+    bool files_command;     /* started by `neverblock files`: settings are options */
     nb_root_numbers served; /* served by the server itself, in this order */
     nb_root_numbers named;  /* allowed for X-Sendfile */
     nb_accel_prefix accel[NB_OPEN_FILES_ROOTS_MAX];
