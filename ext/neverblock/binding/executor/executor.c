@@ -314,8 +314,8 @@ static void take_stray(nb_executor *executor, int tag) {
 }
 
 /* Runs the loop. An exception of any class may be raised into the thread from outside while no
-   request runs: libraries do so with Thread#raise (rack-timeout, mqtt). One that is no StandardError
-   may come from a fiber that no request waits for. It concerns no request: they go on. */
+   request runs: libraries do so with Thread#raise (rack-timeout, mqtt). One that is no
+   StandardError may come from a fiber that no request waits for. It concerns no request. */
 static void run_on(nb_executor *executor) {
     for (;;) {
         int tag = 0;
