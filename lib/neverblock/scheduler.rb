@@ -17,7 +17,7 @@
 #
 # An exception that leaves a scheduled fiber is written to $stderr and ends only that fiber, as it
 # would a thread. SystemExit, Interrupt and other exceptions that are no StandardError or
-# ScriptError go on to the loop and leave #run.
+# ScriptError go on to the loop and leave #run. The server logs all but those that end a process.
 
 require "neverblock/boot/limits"
 require "neverblock/errors"

@@ -37,24 +37,35 @@ class LifecycleTest < Minitest::Test
     end
   end
 
-  def test_an_error_raised_into_the_executors_thread_from_outside_costs_no_other_request
-    app = <<~RACKUP
-      run ->(env) do
-        executor = Thread.current
-        if env['PATH_INFO'] == '/aim'
-          Thread.new do
-            Thread.pass until executor.status == "sleep"
-            executor.raise("from outside")
-          end
+  RAISED = <<~RACKUP
+    run ->(env) do
+      if env['PATH_INFO'].start_with?('/aim/')
+        error = Object.const_get(env['PATH_INFO'].delete_prefix('/aim/'))
+        Thread.new(Thread.current) do |executor|
+          Thread.pass until executor.status == "sleep"
+          executor.raise(error, "from outside")
         end
-        [200, {}, ['here']]
       end
-    RACKUP
-    ServerProcess.run(app) do |server|
-      assert_equal "here", get(server.url, "/aim")
-      server.await_stderr(/raised into the executor's thread from outside.*from outside/)
-      assert_equal "here", get(server.url, "/")
-      assert_predicate server, :running?
+      [200, {}, ["here"]]
+    end
+  RACKUP
+
+  # Without workers, with them, and in a lane's thread.
+  def test_what_is_raised_into_the_executors_thread_from_outside_costs_no_other_request
+    lane = File.join(Dir.mktmpdir, "lane.rb")
+    File.write(lane, "route '/*', lane: :thread\n")
+    [[], %w[-w 2], ["-C", lane]].each do |options|
+      ServerProcess.run(RAISED, options: options) do |server|
+        %w[RuntimeError Exception NotImplementedError].each do |error|
+          assert_equal "here", get(server.url, "/aim/#{error}")
+          server.await_stderr(
+            /thread from outside while it ran no request.*; requests go on: #{error}: from outside/
+          )
+          8.times { assert_equal "here", get(server.url, "/") }
+        end
+        assert_predicate server, :running?
+        refute_match(/has failed|has ended/, server.stderr)
+      end
     end
   end
 

@@ -157,6 +157,11 @@ module NeverBlock
             "short transactions; wait in none for another request or a task of NB.all that " \
             "uses the same environment",
             guide: "docs/guides/unchanged.md#lmdb"),
+        row("mqtt", [">= 0"], :note, :hand,
+            "raises a lost connection into the thread that has connected, which all requests " \
+            "share: it meets whichever request runs (lib/mqtt/client.rb, [:parent].raise)",
+            "connect in a thread of its own, which hands on what comes by a Queue",
+            guide: "docs/guides/unchanged.md#thread-raise"),
         row("datadog", [">= 0"], :note, :hand, ALONE, CARRY, guide: TRACING),
         row("sentry-ruby", [">= 0"], :note, :hand, ALONE, CARRY, guide: TRACING)
       ].freeze

@@ -28,12 +28,14 @@ require "neverblock/compat/notifications"
 require "neverblock/compat/semian"
 require "neverblock/compat/sequel"
 require "neverblock/compat/opentelemetry"
+require "neverblock/compat/recursive_mutex"
 require "neverblock/compat/share_lock"
 require "neverblock/compat/streamed_bodies"
 require "neverblock/compat/sync"
 require "neverblock/compat/thread_names"
 require "neverblock/compat/tilt"
 require "neverblock/compat/typhoeus"
+require "neverblock/compat/vcr"
 require "neverblock/db/active_record"
 
 module NeverBlock
@@ -88,6 +90,7 @@ module NeverBlock
         Nokogiri.apply
         Notifications.apply
         OpenTelemetry.apply
+        RecursiveMutex.apply
         ShareLock.apply
         StreamedBodies.apply
         Sync.apply
@@ -95,6 +98,7 @@ module NeverBlock
         Tilt.apply
         Typhoeus.apply
         Curb.apply
+        Vcr.apply
         Blockers.apply
         Blockers::Zlib.apply
       end

@@ -93,14 +93,18 @@ module NeverBlock
       line ? "; at #{line}" : ""
     end
 
-    # Logs an error that was raised into the thread while it ran no request, or one of a task of
-    # Async's, which is no StandardError there.
+    # Logs an exception that met no request. A second one from outside waits until it is logged.
     # @param error [Exception]
     # @return [void]
     def report_stray(error)
       whose = "raised into the executor's thread from outside while it ran no request"
-      whose = "a task of Async has ended" if error.is_a?(ScriptError)
-      log&.error("#{whose}; requests go on", error)
+      whose += ", or in a fiber that no request waits for" unless error.is_a?(StandardError)
+      Thread.handle_interrupt(Exception => :never) do
+        log&.error("#{whose}; requests go on", error)
+      rescue Exception => e # rubocop:disable Lint/RescueException -- the error's own methods'
+        log&.error("#{whose}; requests go on: #{error.class}; " \
+                   "it cannot be told: that raised #{e.class}")
+      end
     end
 
     # Logs, in one line, that there was no fiber for a request.

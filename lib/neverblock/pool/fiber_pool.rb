@@ -56,9 +56,9 @@ module NeverBlock
     # otherwise it is queued, first come, first served. Parks the caller while the queue is full.
     #
     # An exception that leaves the block is reported and has no other effect. SystemExit, Interrupt
-    # and other exceptions that are no StandardError leave the loop. After the block, however it
-    # ended, the procs in Fiber.current[:callbacks] are called. The last one is called first, and
-    # each is called even if another raises.
+    # and other exceptions that are no StandardError leave the loop; the server logs those that do
+    # not end a process. After the block, however it ended, the procs in Fiber.current[:callbacks]
+    # are called. The last one is called first, and each is called even if another raises.
     #
     # To cancel a block, raise in its fiber: `fiber.raise(...)` with a fiber of #fibers. Fiber#kill
     # (Ruby 3.3 and later) ends the block and its fiber, and another fiber takes the place.

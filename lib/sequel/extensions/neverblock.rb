@@ -10,10 +10,12 @@
 # its adapter and pool. It does nothing in a thread without a Fiber.scheduler, unless fibers have
 # used the same pool. docs/guides/sequel.md has the rest.
 #
-# Related modules: NeverBlock::Sequel::Pool, NeverBlock::Sequel::Transactions
+# Related modules: NeverBlock::Sequel::Pool, NeverBlock::Sequel::Transactions,
+# NeverBlock::Sequel::QueryBlocker
 
 require "neverblock"
 require "neverblock/sequel/pool"
+require "neverblock/sequel/query_blocker"
 require "neverblock/sequel/transactions"
 
 module NeverBlock
@@ -44,7 +46,8 @@ module NeverBlock
       end
 
       ::Sequel.extend(Current)
-      ::Sequel::Database.prepend(Transactions)
+      ::Sequel::Database.prepend(Transactions, QueryBlocker::Loader)
+      QueryBlocker.install
       Copies.install(::Sequel::Postgres::Database) if defined?(::Sequel::Postgres::Database)
       Pool.install
     end

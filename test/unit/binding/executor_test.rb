@@ -172,8 +172,8 @@ class ExecutorTest < BindingCase
 
   # --- ended from outside ---
 
-  # A StandardError does not end the executor.
-  Ended = Class.new(Exception) # rubocop:disable Lint/InheritException
+  # Of all that is raised, SystemExit and its like alone end the executor.
+  Ended = Class.new(SystemExit)
 
   def test_what_is_raised_into_its_thread_leaves_run_and_nothing_behind
     [false, true].each do |with_request|
@@ -189,6 +189,49 @@ class ExecutorTest < BindingCase
       assert_kind_of Ended, @server.failure
       assert_nil waiting.response_or_end if with_request
     end
+  end
+
+  # As a library's own class may be, such as that of the gem mqtt.
+  Stray = Class.new(Exception) do # rubocop:disable Lint/InheritException
+    def self.untold = new.tap { |error| def error.message = raise(Stray, "in its message") }
+  end
+  STRAYS = [Stray, Stray.untold, NotImplementedError, SecurityError, SystemStackError,
+            ArgumentError].freeze
+
+  def test_what_else_is_raised_into_its_thread_while_a_request_waits_is_logged
+    inside = Queue.new
+    let_go = Queue.new
+    serve { |env| (env["PATH_INFO"] == "/" ? inside << 1 && let_go.pop : 1) && FINE.call(env) }
+    thread = @server.instance_variable_get(:@threads).first
+    waiting = client.tap { |wire| wire.get("/") }
+    within { inside.pop }
+    within { sleep(0.001) until thread.stop? }
+    STRAYS.each { |error| thread.raise(error) }
+    within { sleep(0.001) until logged.scan("requests go on").size == STRAYS.size }
+    STRAYS.each { |error| assert_includes logged, (error.is_a?(Class) ? error : error.class).name }
+    let_go << true
+    assert_equal "fine", waiting.response.body
+    assert_serves
+    assert_predicate thread, :alive?
+  end
+
+  def test_what_is_raised_while_a_request_runs_ends_that_one_alone
+    running = Queue.new
+    serve { |env| (env["PATH_INFO"] == "/" ? running << 1 && loop { 1 } : 1) && FINE.call(env) }
+    thread = @server.instance_variable_get(:@threads).first
+    wire = client.tap { |asked| asked.get("/") }
+    within { running.pop }
+    thread.raise(Stray, "for the test")
+    assert_equal 500, within { wire.response }.status
+    assert_match(/GET \/ .*failed.*for the test/m, logged)
+    assert_serves
+  end
+
+  # A fiber of Fiber.schedule, as a block of a FiberPool, hands it on to the loop.
+  def test_what_leaves_a_fiber_that_no_request_waits_for_is_logged
+    serve { |env| Fiber.schedule { raise Stray, "for the test" } && FINE.call(env) }
+    2.times { assert_serves }
+    within { sleep(0.001) until logged.scan("that no request waits for").size == 2 }
   end
 
   def test_a_thread_that_is_killed_while_a_request_waits_ends

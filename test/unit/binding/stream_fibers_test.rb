@@ -389,7 +389,7 @@ class StreamFibersTest < BindingCase
                                        require "neverblock"
                                        require "rack"
                                        require "socket"
-                                       Ended = Class.new(Exception)
+                                       Ended = Class.new(SystemExit)
 
                                        def ended_executor
                                          engine = NeverBlock::Engine.new

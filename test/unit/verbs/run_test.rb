@@ -200,21 +200,23 @@ class RunTest < VerbsCase
   end
 
   def test_thread_raise_leaves_it_and_the_block_is_ended
-    ended = Queue.new
-    inside = Queue.new
-    thread = Thread.new do
-      Thread.current.report_on_exception = false
-      NB.run do
-        inside << true
-        sleep
-      ensure
-        ended << true
+    [KeyError, NotImplementedError, SecurityError].each do |error|
+      ended = Queue.new
+      inside = Queue.new
+      thread = Thread.new do
+        Thread.current.report_on_exception = false
+        NB.run do
+          inside << true
+          sleep
+        ensure
+          ended << true
+        end
       end
+      inside.pop
+      thread.raise(error, "from outside")
+      assert_raises(error) { bounded { thread.value } }
+      assert_equal 1, ended.size
     end
-    inside.pop
-    thread.raise(KeyError, "from outside")
-    assert_raises(KeyError) { bounded { thread.value } }
-    assert_equal 1, ended.size
   end
 
   def test_what_the_block_raises_while_it_is_ended_does_not_hide_why

@@ -276,26 +276,52 @@ static VALUE run_scheduler(VALUE self) {
     return Qnil;
 }
 
-static VALUE report_stray(VALUE self) { return rb_funcall(self, rb_intern("report_stray"), 1, rb_errinfo()); }
+typedef struct stray {
+    const nb_executor *executor;
+    VALUE error;
+} stray;
 
-/* A task of Async's ends its scheduler's loop with an error that is no StandardError. */
-static bool goes_on(const nb_executor *executor, VALUE error) {
-    if (rb_obj_is_kind_of(error, rb_eStandardError)) return true;
-    return !NIL_P(executor->above) && rb_obj_is_kind_of(error, rb_eScriptError);
+static VALUE report_stray(VALUE argument) {
+    const stray *met = (const stray *)argument;
+    return rb_funcall(met->executor->self, rb_intern("report_stray"), 1, met->error);
 }
 
-/* Runs the loop. An error that is raised into the thread from outside (Thread#raise, as
-   rack-timeout does) while no request runs is logged, and requests go on. What is no StandardError,
-   and the end of the thread, goes on to the caller. */
+/* So many exceptions that come one upon another are reported; a log may fail each time. */
+#define NB_STRAY_REPORTS_MAX 8
+
+/* Whether this ends the process or the thread, on a thread as here: `exit`, a signal, memory that
+   Ruby has not got. What is no exception is the end of the thread, or a jump. */
+static bool is_end(VALUE error) {
+    if (!RTEST(rb_obj_is_kind_of(error, rb_eException))) return true;
+    const VALUE ends[] = {rb_eSystemExit, rb_eSignal, rb_eNoMemError, rb_eFatal};
+    for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+        if (RTEST(rb_obj_is_kind_of(error, ends[i]))) return true;
+    }
+    return false;
+}
+
+/* Jumps on with what ends the thread. Any other exception is logged, and so is one that comes
+   meanwhile. It is no cause of what is raised next. */
+static void take_stray(nb_executor *executor, int tag) {
+    for (int reports = 0; tag != 0; reports++) {
+        stray met = {executor, rb_errinfo()};
+        if (is_end(met.error)) rb_jump_tag(tag);
+        rb_set_errinfo(Qnil);
+        tag = 0;
+        if (reports < NB_STRAY_REPORTS_MAX) rb_protect(report_stray, (VALUE)&met, &tag);
+        RB_GC_GUARD(met.error);
+    }
+}
+
+/* Runs the loop. An exception of any class may be raised into the thread from outside while no
+   request runs: libraries do so with Thread#raise (rack-timeout, mqtt). One that is no
+   StandardError may come from a fiber that no request waits for. It concerns no request. */
 static void run_on(nb_executor *executor) {
     for (;;) {
-        int tag = 0, report_tag = 0;
+        int tag = 0;
         rb_protect(run_scheduler, executor->self, &tag);
         if (tag == 0) return;
-        if (!goes_on(executor, rb_errinfo())) rb_jump_tag(tag);
-        rb_protect(report_stray, executor->self, &report_tag);
-        if (report_tag != 0) rb_jump_tag(report_tag);
-        rb_set_errinfo(Qnil);
+        take_stray(executor, tag);
     }
 }
 
@@ -362,8 +388,9 @@ static VALUE run_end(VALUE self) {
 }
 
 /* run: serves on the calling thread until the engine has drained and no request is left. Sets the
-   thread's fiber scheduler. Raises what Thread#raise brings, and NeverBlock::Error when it ran
-   before, the engine has not started, or this is a child of its process. */
+   thread's fiber scheduler. Raises SystemExit, SignalException and NoMemoryError that meet no
+   request, and NeverBlock::Error when it ran before, the engine has not started, or this is a child
+   of its process. */
 static VALUE executor_run(VALUE self) {
     nb_executor *executor = get(self);
     if (executor->ran) rb_raise(nb_error_class, "an executor runs once");
