@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # Clients that have sent a whole request and close before its answer. Without cancel_on_disconnect
-# it runs to its end, whatever the socket: that a UNIX socket is closed is known at once, before what
-# it holds was read.
+# it runs to its end, whatever the socket: that a UNIX socket is closed is known at once, before
+# what it holds was read.
 
 require "json"
 require "socket"

@@ -74,8 +74,8 @@
    more bytes than NB_HEAD_BYTES_MAX. nghttp2 has such a bound from 1.61 on, 8 unless it is told. */
 #define NB_HTTP2_CONTINUATIONS_MAX 16u
 
-/* Names, serial number and PEM of a client's certificate: a longer text fails the handshake. It goes
-   with each request, in one record of a ring, beside at most NB_HEAD_BYTES_MAX of head. */
+/* Names, serial number and PEM of a client's certificate: a longer text fails the handshake. It
+   goes with each request, in one record of a ring, beside at most NB_HEAD_BYTES_MAX of head. */
 #define NB_TLS_CLIENT_BYTES_MAX 65536u
 
 /* Bytes of one ring, each way, between an I/O loop and an executor. A power of two; a record may
