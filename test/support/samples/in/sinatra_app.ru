@@ -1,0 +1,7 @@
+# GET / => 200 hello
+
+# frozen_string_literal: true
+
+# SAMPLE
+
+run Sinatra::Application
