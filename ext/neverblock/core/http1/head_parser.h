@@ -40,6 +40,8 @@ void nb_head_parser_init(nb_head_parser *parser);
 /* Bytes of empty lines at the beginning, also of one that has begun. The caller may take them out
  * of the buffer before nb_head_parse: the parser counts them. */
 size_t nb_head_skip_empty_lines(nb_head_parser *parser, const char *bytes, size_t size);
+/* Some were skipped before the head that is parsed next. */
+static inline bool nb_head_skipped_empty_lines(const nb_head_parser *parser) { return parser->blank_lines > 0; }
 /*
  * bytes, size: everything received of this head, from its first byte.
  *

@@ -351,6 +351,7 @@ static bool step_head(nb_connections *connections, nb_connection *connection) {
     size_t head_bytes = 0;
     nb_refusal refusal = {0, ""};
     nb_framing framing;
+    bool skipped = nb_head_skipped_empty_lines(&session->parser);
     nb_status status = nb_head_parse(&session->parser, nb_buffer_bytes(&connection->input),
                                      nb_buffer_size(&connection->input), &connections->head_limits, &connections->head,
                                      &head_bytes, &refusal);
@@ -359,7 +360,8 @@ static bool step_head(nb_connections *connections, nb_connection *connection) {
     if (status == NB_OK)
         status = nb_framing_decide(&connections->head, connections->settings.body_bytes_max,
                                    connections->head_limits.compliance, &framing, &refusal);
-    if (status != NB_OK && refusal.http_status == 505 && begins_http2(connections, connection)) return false;
+    if (status != NB_OK && refusal.http_status == 505 && !skipped && begins_http2(connections, connection))
+        return false;
     if (status != NB_OK) {
         refuse_head(connections, connection, refusal);
         return false;
