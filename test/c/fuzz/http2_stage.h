@@ -204,6 +204,12 @@ static inline bool http2_stage_busy(const http2_stage *stage) {
            all->dirty || all->graveyard || stage->executor->tasks || stage->loop->dispatch.waiting.count > 0;
 }
 
+/* Requests go on without their client: none may wait for its leaving, or for a later request. */
+static inline void http2_stage_let_end(http2_stage *stage) {
+    for (nb_test_task *task = stage->executor->tasks; task; task = task->next)
+        if (task->kind == NB_TEST_TASK_NEVER || task->kind == NB_TEST_TASK_LATE) task->kind = NB_TEST_TASK_HOLD;
+}
+
 /* The client leaves, and the server has nothing of it any more. */
 static inline void http2_stage_leave(http2_stage *stage) {
     close(stage->peer.fd);
@@ -211,6 +217,7 @@ static inline void http2_stage_leave(http2_stage *stage) {
         FUZZ_CHECK(i < HTTP2_STAGE_TURNS_MAX);
         /* Bodies are written by a thread. */
         http2_stage_turn(stage, i < 20 ? 0 : nb_clock_monotonic_ns() + NB_NS_PER_MS);
+        http2_stage_let_end(stage);
         nb_test_executor_release(stage->executor);
         http2_stage_execute(stage);
     }

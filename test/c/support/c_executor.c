@@ -81,6 +81,14 @@ static void take(nb_test_executor *self, nb_test_task *t, const nb_hijacked_mess
     nb_test_executor_note(self, NB_TEST_HIJACKED);
 }
 
+static void answer_what_was_read(nb_test_task *t) {
+    if (t->kind != NB_TEST_TASK_READ || !t->input_ended || !t->reads) return;
+    char text[32];
+    snprintf(text, sizeof text, "%llu %s", (unsigned long long)t->input, t->input_bad ? "bad" : "good");
+    nb_test_task_keep_text(t, text);
+    t->kind = NB_TEST_TASK_SEND;
+}
+
 static void receive_input(nb_test_executor *self, nb_test_task *t, const nb_message *message) {
     size_t bytes = message->bytes - sizeof *message;
     const char *from = (const char *)(message + 1);
@@ -94,11 +102,7 @@ static void receive_input(nb_test_executor *self, nb_test_task *t, const nb_mess
     t->input += bytes;
     t->input_ended = (message->flags & NB_INPUT_LAST) != 0;
     if (t->kind == NB_TEST_TASK_DUPLEX) t->total = t->input;
-    if (t->kind != NB_TEST_TASK_READ || !t->input_ended || !t->reads) return;
-    char text[32];
-    snprintf(text, sizeof text, "%llu %s", (unsigned long long)t->input, t->input_bad ? "bad" : "good");
-    nb_test_task_keep_text(t, text);
-    t->kind = NB_TEST_TASK_SEND;
+    answer_what_was_read(t);
 }
 
 static void receive(nb_test_executor *self, nb_message *message) {
@@ -169,7 +173,10 @@ static void take_releases(nb_test_executor *self) {
     self->released = releases;
     for (nb_test_task *t = self->tasks; t; t = t->next) {
         if (t->kind == NB_TEST_TASK_HOLD) t->kind = NB_TEST_TASK_SEND;
-        if (t->kind == NB_TEST_TASK_READ) t->reads = true;
+        if (t->kind == NB_TEST_TASK_READ) {
+            t->reads = true;
+            answer_what_was_read(t);
+        }
     }
 }
 
