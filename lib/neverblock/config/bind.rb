@@ -108,13 +108,6 @@ module NeverBlock
         other.is_a?(Bind) && identity == other.identity
       end
 
-      alias eql? ==
-
-      # @return [Integer]
-      def hash
-        identity.hash
-      end
-
       EVERY_IPV4 = "0.0.0.0"
       EVERY_IPV6 = "::"
       LOOPBACK = { "localhost" => %w[127.0.0.1 ::1] }.freeze

@@ -53,7 +53,8 @@ module NeverBlock
       def replaced_binds
         return if %i[bind port host].any? { |key| @command.key?(key) } || !@file.key?(:bind)
 
-        gone = @file[:bind] - (of_environment or return)
+        there = of_environment or return
+        gone = @file[:bind].reject { |bind| there.include?(bind) }
         return if gone.empty?
 
         variable = @environment.listening_variable

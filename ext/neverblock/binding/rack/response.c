@@ -36,12 +36,9 @@ typedef struct gather_call {
     VALUE response;
 } gather_call;
 
-/* The status as Kernel#Integer makes it. */
-static VALUE read_status(VALUE argument) {
+static VALUE convert_status(VALUE argument) {
     gather_call *call = (gather_call *)argument;
-    VALUE status = rb_ary_entry(call->response, 0);
-    if (!FIXNUM_P(status)) status = rb_Integer(status);
-    call->gathered->status = NUM2INT(status);
+    call->gathered->status = NUM2INT(rb_Integer(rb_ary_entry(call->response, 0)));
     return Qnil;
 }
 
@@ -53,6 +50,17 @@ static VALUE refuse_status(VALUE argument, VALUE error) {
     VALUE shown = RB_TYPE_P(status, T_STRING) && RSTRING_LEN(status) <= 80 ? rb_inspect(status)
                                                                            : rb_class_name(rb_obj_class(status));
     rb_raise(nb_error_class, "a response's status is 200 to 599, or 101; the application gave %" PRIsVALUE, shown);
+}
+
+/* The status as Kernel#Integer makes it. */
+static void read_status(gather_call *call) {
+    VALUE status = rb_ary_entry(call->response, 0);
+    if (FIXNUM_P(status) && FIX2LONG(status) >= 0 && FIX2LONG(status) <= 999) {
+        call->gathered->status = FIX2INT(status);
+        return;
+    }
+    rb_rescue2(convert_status, (VALUE)call, refuse_status, (VALUE)call, rb_eArgError, rb_eTypeError, rb_eRangeError,
+               (VALUE)0);
 }
 
 static void check_status(const nb_response_head *gathered) {
@@ -74,7 +82,7 @@ static void take_upgrade(const nb_task *task, nb_response_head *gathered) {
 static VALUE gather(VALUE argument) {
     gather_call *call = (gather_call *)argument;
     VALUE headers = rb_ary_entry(call->response, 1);
-    rb_rescue2(read_status, argument, refuse_status, argument, rb_eArgError, rb_eTypeError, rb_eRangeError, (VALUE)0);
+    read_status(call);
     if (RB_TYPE_P(headers, T_HASH)) {
         rb_hash_foreach(headers, nb_response_head_add_field, (VALUE)call->gathered);
     } else {
