@@ -181,7 +181,7 @@ module NeverBlock
 
     def refuse(why)
       raise Full, "the bulkhead #{@name} has no free place: #{@holders.size} of #{@places} are " \
-                  "held, and #{why}", Backtrace.of_caller
+                  "held, and #{why}"
     end
 
     def tell(event)
