@@ -28,6 +28,7 @@ static void open_world(nb_test_world *w, const char *pattern) {
     const nb_route streams = {.stream_input = true};
     uint16_t number;
     snprintf(path, sizeof path, "/tmp/neverblock-test-%d", (int)getpid());
+    (void)unlink(path); /* of a test that has failed */
     nb_test_alarm(40);
     assert_status(NB_OK, nb_server_create(&w->config, &w->server));
     if (pattern)
@@ -175,10 +176,12 @@ static void those_that_end_with_their_client_end(void **state) {
         assert_true(nb_test_post(client, "/echo", i % 2 ? LARGE : 3, false));
         nb_test_client_close(client);
     }
-    while (nb_test_world_counters(w).connections > 1)
+    /* A body that a thread writes is freed when that is done. */
+    nb_server_counters left;
+    do {
         usleep(1000);
-    assert_int_equal(0, nb_test_world_counters(w).queue);
-    assert_int_equal(0, nb_test_world_counters(w).spool_bytes);
+        left = nb_test_world_counters(w);
+    } while (left.connections > 1 || left.queue > 0 || left.spool_bytes > 0);
     unblock(w, first);
     nb_test_world_close(w);
 }
