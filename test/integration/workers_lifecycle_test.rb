@@ -95,40 +95,22 @@ class WorkersLifecycleTest < WorkersCase
 
   %w[TERM INT].each do |signal|
     define_method("test_#{signal} lets a request that runs end, takes no other, and ends with 0") do
-      with_held_request do |server, client, held|
-        Process.kill(signal, server.pid)
-        server.await_stderr(/SIG#{signal}: draining/)
-        held.close
-        assert_equal "let go", client.value.body
-        assert_predicate server.wait(Patience::SECONDS), :success?
-      end
+      assert_one_drain(signal) { |server| Process.kill(signal, server.pid) }
     end
   end
 
   # As a terminal and a service manager do.
   def test_a_signal_that_all_processes_get_is_one_drain
-    with_held_request do |server, client, held|
-      pids = %w[front mold worker].flat_map { |role| processes(server, role) }
-      pids.each { |pid| Process.kill("TERM", pid) }
-      server.await_stderr(/SIGTERM: draining/)
-      held.close
-      assert_equal "let go", client.value.body
-      assert_predicate server.wait(Patience::SECONDS), :success?
-    end
+    assert_one_drain { |server| term_all(server) }
   end
 
   # timeout(1) signals its child, and then its group with the child.
   def test_a_signal_that_all_processes_get_and_the_front_twice_is_one_drain
-    with_held_request do |server, client, held|
-      Process.kill("TERM", server.pid)
-      pids = %w[front mold worker].flat_map { |role| processes(server, role) }
-      pids.each { |pid| Process.kill("TERM", pid) }
-      server.await_stderr(/SIGTERM: draining/)
-      held.close
-      assert_equal "let go", client.value.body
-      assert_predicate server.wait(Patience::SECONDS), :success?
-      assert_match(/ info: stopped$/, server.stderr.lines.last)
+    server = assert_one_drain do |one|
+      Process.kill("TERM", one.pid)
+      term_all(one)
     end
+    assert_match(/ info: stopped$/, server.stderr.lines.last)
   end
 
   def test_a_second_signal_cuts_the_request_and_ends_with_1
@@ -308,6 +290,24 @@ class WorkersLifecycleTest < WorkersCase
 
   def teardown
     FileUtils.rm_rf(@directory) if @directory
+  end
+
+  # The block signals while a request runs, which is answered all the same.
+  # @return [ServerProcess] ended
+  def assert_one_drain(signal = "TERM")
+    with_held_request do |server, client, held|
+      yield server
+      server.await_stderr(/SIG#{signal}: draining/)
+      held.close
+      assert_equal "let go", client.value.body
+      assert_predicate server.wait(Patience::SECONDS), :success?
+      return server
+    end
+  end
+
+  def term_all(server)
+    pids = %w[front mold worker].flat_map { |role| processes(server, role) }
+    pids.each { |pid| Process.kill("TERM", pid) }
   end
 
   def with_held_request

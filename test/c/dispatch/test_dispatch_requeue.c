@@ -192,32 +192,28 @@ static void one_whose_client_has_gone_is_not_run_and_its_file_is_closed(void **s
     assert_null(next(1));
 }
 
-static void that_its_client_has_finished_sending_is_told_again(void **state) {
-    (void)state;
+/* What was told of a request that has moved is told where it begins. */
+static void is_told_again(void (*tell)(nb_dispatch *, nb_exchange *), uint16_t type) {
     ask(0, 5);
     nb_exchange *e = simple(0);
-    nb_dispatch_tell_left(&f.dispatch, e);
+    tell(&f.dispatch, e);
     look_after(LONG);
     ask(1, 5);
     look_after(1);
     expect_request(1, e);
-    nb_message *left = next(1);
-    assert_int_equal(NB_MESSAGE_LEFT, left->type);
-    assert_true(left->exchange == nb_exchange_id_of(e));
+    nb_message *told = next(1);
+    assert_int_equal(type, told->type);
+    assert_true(told->exchange == nb_exchange_id_of(e));
+}
+
+static void that_its_client_has_finished_sending_is_told_again(void **state) {
+    (void)state;
+    is_told_again(nb_dispatch_tell_left, NB_MESSAGE_LEFT);
 }
 
 static void that_it_is_cancelled_is_told_again(void **state) {
     (void)state;
-    ask(0, 5);
-    nb_exchange *e = simple(0);
-    nb_dispatch_tell_cancel(&f.dispatch, e);
-    look_after(LONG);
-    ask(1, 5);
-    look_after(1);
-    expect_request(1, e);
-    nb_message *cancel = next(1);
-    assert_int_equal(NB_MESSAGE_CANCEL, cancel->type);
-    assert_true(cancel->exchange == nb_exchange_id_of(e));
+    is_told_again(nb_dispatch_tell_cancel, NB_MESSAGE_CANCEL);
     assert_null(next(1));
 }
 

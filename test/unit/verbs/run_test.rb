@@ -202,37 +202,13 @@ class RunTest < VerbsCase
   def test_thread_raise_leaves_it_and_the_block_is_ended
     [KeyError, NotImplementedError, SecurityError].each do |error|
       ended = Queue.new
-      inside = Queue.new
-      thread = Thread.new do
-        Thread.current.report_on_exception = false
-        NB.run do
-          inside << true
-          sleep
-        ensure
-          ended << true
-        end
-      end
-      inside.pop
-      thread.raise(error, "from outside")
-      assert_raises(error) { bounded { thread.value } }
+      assert_raised_from_outside(error) { ended << true }
       assert_equal 1, ended.size
     end
   end
 
   def test_what_the_block_raises_while_it_is_ended_does_not_hide_why
-    inside = Queue.new
-    thread = Thread.new do
-      Thread.current.report_on_exception = false
-      NB.run do
-        inside << true
-        sleep
-      ensure
-        raise Failure
-      end
-    end
-    inside.pop
-    thread.raise(KeyError)
-    assert_raises(KeyError) { bounded { thread.value } }
+    assert_raised_from_outside(KeyError) { raise Failure }
   end
 
   def test_thread_kill_ends_the_block_and_everything_it_spawned
@@ -411,6 +387,23 @@ class RunTest < VerbsCase
   end
 
   private
+
+  # The block is called while NB.run ends what it has run.
+  def assert_raised_from_outside(error, &ending)
+    inside = Queue.new
+    thread = Thread.new do
+      Thread.current.report_on_exception = false
+      NB.run do
+        inside << true
+        sleep
+      ensure
+        ending.call
+      end
+    end
+    inside.pop
+    thread.raise(error, "from outside")
+    assert_raises(error) { bounded { thread.value } }
+  end
 
   def orphan
     proc { break 1 }
