@@ -84,9 +84,16 @@ class CLIProcessTest < Minitest::Test
     assert_match(/config\.ru:1:in `?.*boot.*\n.*config\.ru:2/, err)
   end
 
-  def test_a_file_that_ends_the_process_ends_it_with_its_own_status
-    status, _, err = invoke(app: "warn 'not today'\nexit 3\n")
-    assert_equal [3, "not today\n"], [status, err]
+  def test_a_file_that_ends_the_process_ends_it_with_its_own_status_and_is_named
+    status, _, err = invoke(app: "\nexit\n")
+    assert_equal 0, status
+    assert_equal "neverblock: exit(0) was called at config.ru:2 while the application was " \
+                 "loaded\n", err
+  end
+
+  def test_a_file_that_says_why_it_ends_the_process_has_the_last_word
+    status, _, err = invoke(app: "abort 'not today'\n")
+    assert_equal [1, "not today\n"], [status, err]
   end
 
   def test_more_fibers_than_the_system_has_maps_for_are_refused

@@ -87,6 +87,8 @@ class StallCasesTest < StallsCase
     "c_call" => "a C call that holds Ruby's lock",
     "blocking_call" => "a blocking call"
   }.freeze
+  # An entry ends with it where the thread was without a processor for half of the time.
+  BUSY = "(?:; the machine was busy: its thread waited for a processor for \\d+ ms of that)"
 
   def self.options
     %w[--cooperative]
@@ -118,7 +120,7 @@ class StallCasesTest < StallsCase
       else
         "[^,]+"
       end
-    blame = "#{WORDS.fetch(kind)}, in #{method}, by #{Regexp.escape(culprit)}$"
+    blame = "#{WORDS.fetch(kind)}, in #{method}, by #{Regexp.escape(culprit)}#{BUSY}?$"
     path = hold(place, kind) do |held|
       entry = server.await_stderr(/ warning: GET #{held} .*\n(?:    .*\n)+/)[0]
       so_far = /has kept its executor for \d+ ms so far: #{blame}/
@@ -152,6 +154,29 @@ class StallsInRubyTest < StallCasesTest
   def test_an_application_that_takes_long_to_load_is_no_stall
     server.await_stderr(/process \d+/)
     refute_match(/a fiber of no request/, server.stderr)
+  end
+end
+
+class StallsOnABusyMachineTest < StallCasesTest
+  # Its processor is shared with four processes that compute.
+  def test_a_stall_on_a_busy_machine_says_so
+    allowed = File.read("/proc/self/status")[/^Cpus_allowed_list:\s*(\S+)/, 1]
+    processor = allowed[/\d+/]
+    run_on(processor)
+    words = ["taskset", "-c", processor, RbConfig.ruby, "-e", "loop {}"]
+    others = Array.new(4) { Process.spawn(*words) }
+    path = hold("application", "ruby") { |held| server.await_stderr(/ warning: GET #{held} /) }
+    assert_match(/, by \S+#{BUSY}$/, server.await_stderr(/ info: .*GET #{path} .*$/)[0])
+  ensure
+    others&.each { |pid| Process.kill(:KILL, pid) && Process.wait(pid) }
+    run_on(allowed)
+  end
+
+  private
+
+  # All threads of the server.
+  def run_on(processors)
+    assert system("taskset", "-acp", processors, server.pid.to_s, out: File::NULL)
   end
 end
 

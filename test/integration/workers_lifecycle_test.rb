@@ -217,7 +217,7 @@ class WorkersLifecycleTest < WorkersCase
 
   def test_an_application_that_cannot_be_loaded_is_a_failed_start
     { "raise 'no such thing'\n" => /\Aneverblock: config\.ru:1: no such thing \(RuntimeError\)\n\z/,
-      "exit 3\n" => /\Aneverblock: the application called exit\(3\) while it was loaded\n\z/,
+      "exit 3\n" => /\Aneverblock: exit\(3\) was called at config\.ru:1 while .* was loaded\n\z/,
       "run(\n" => /\Aneverblock: config\.ru:\d: syntax error.*\n\z/ }.each do |app, line|
       [[], ["-C", config("preload_app false")]].each do |options|
         server = ServerProcess.new(app, options: ["-w", "2", *options])

@@ -70,11 +70,14 @@ class ContainerImageTest < Minitest::Test
     lock(folder)
   end
 
+  # Without the gems of this machine, which may have versions that the source has not.
   def self.lock(folder)
-    env = { "BUNDLE_GEMFILE" => File.join(folder, "Gemfile"), "BUNDLE_LOCKFILE" => nil,
-            "RUBYOPT" => nil, "RUBYLIB" => nil }
-    said, status = Open3.capture2e(env, "bundle", "lock", chdir: folder)
-    raise "no lock file: #{said}" unless status.success?
+    Dir.mktmpdir do |none|
+      env = { "BUNDLE_GEMFILE" => File.join(folder, "Gemfile"), "BUNDLE_LOCKFILE" => nil,
+              "RUBYOPT" => nil, "RUBYLIB" => nil, "GEM_HOME" => none, "GEM_PATH" => none }
+      said, status = Open3.capture2e(env, "bundle", "lock", chdir: folder)
+      raise "no lock file: #{said}" unless status.success?
+    end
   end
 
   def setup

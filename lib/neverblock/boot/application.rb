@@ -28,6 +28,14 @@ module NeverBlock
                               "which does not respond to call"
     end
 
+    # @param error [SystemExit] which has ended #load
+    # @return [String] who has called exit
+    def exit_told(error)
+      place = error.backtrace&.first.to_s[/\A.+?:\d+/]
+      at = " at #{SourceError.short(place)}" if place
+      "exit(#{error.status}) was called#{at} while the application was loaded"
+    end
+
     # Facts about the loaded application that its operator should know.
     # @return [Array<String>] lines for the log
     def notices

@@ -52,7 +52,15 @@ module NeverBlock
         @contained = ::Process.pid == Boot::Init::FIRST
         Boot::Init.new.become if Boot::Init.needed?(workers)
         Boot::ExitLimit.prepare
-        launch(settings).run { Application.load(rackup) }
+        launch(settings).run { load_application(rackup) }
+      end
+
+      # `abort` with a message has told why already.
+      def load_application(rackup)
+        Application.load(rackup)
+      rescue SystemExit => e
+        warn "neverblock: #{Application.exit_told(e)}" if e.message == "exit"
+        raise
       end
 
       # --public is for files beside an application.

@@ -16,6 +16,7 @@
 require "neverblock/errors/backtrace"
 require "neverblock/library"
 require "neverblock/server"
+require "neverblock/boot/application"
 require "neverblock/boot/heap"
 require "neverblock/boot/hooks"
 require "neverblock/boot/advice"
@@ -57,7 +58,7 @@ module NeverBlock
       rescue Error => e
         fail_with(e.message, e)
       rescue SystemExit => e
-        fail_with("the application called exit(#{e.status}) while it was loaded", e)
+        fail_with(Application.exit_told(e), e)
       rescue Exception => e # rubocop:disable Lint/RescueException -- the front is told about it
         place = " at #{e.backtrace.first}" if e.backtrace
         fail_with("unexpected #{e.class}: #{e.message}#{place}", e)

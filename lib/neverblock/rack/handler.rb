@@ -21,9 +21,10 @@ module NeverBlock
     RACKUP_HOSTS = [nil, "localhost", "0.0.0.0"].freeze
     # Options of rackup and Rails themselves, which they pass on.
     FOREIGN = %w[
-      accesslog app builder caching config daemonize debug environment eval heapfile host include
-      log_stdout log_to_stdout name path pid port profile_file profile_mode quiet require
-      restart_cmd server silent user_supplied_options using verbose warn
+      accesslog app builder caching config daemonize debug donotreverselookup early_hints
+      environment eval heapfile help host include log_stdout log_to_stdout name path pid port
+      profile_file profile_mode quiet require restart_cmd server silent user_supplied_options using
+      verbose version warn
     ].freeze
     # Options of ours that rackup has by other names, or that a handler cannot take.
     LEFT_OUT = %i[port host environment route].freeze
@@ -116,19 +117,21 @@ module NeverBlock
       Config::Settings.new(command: given, environment: environment, file: file)
     end
 
-    # @return [Array<String>] one line for each unknown option whose name is close to one of ours,
-    #   and one for a `directory` that is not followed
+    # @return [Array<String>] one line for each unknown option, and one for a `directory` that is
+    #   not followed
     def warnings
-      [*misspelt, *elsewhere]
+      [*unknown, *elsewhere]
     end
 
     private
 
-    def misspelt
+    # Whoever calls a handler may give it options of other servers, so they are no error.
+    def unknown
       strange = @options.keys.map(&:to_s) - self.class.rows.keys
-      strange.reject { |name| FOREIGN.include?(name.downcase) }.filter_map do |name|
+      strange.reject { |name| FOREIGN.include?(name.downcase) }.map do |name|
         hint = Suggestion.for(name.downcase.tr("-", "_"), self.class.rows.keys)
-        "unknown option #{name}#{hint}" unless hint.empty?
+        hint = " (`rackup -s neverblock --help` lists all options)" if hint.empty?
+        "unknown option #{name} is not followed#{hint}"
       end
     end
 

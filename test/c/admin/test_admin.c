@@ -100,11 +100,14 @@ static void a_server_whose_executors_have_not_asked_for_anything_is_not_ready(vo
 
 /* As an executor records them. */
 static uint32_t record_request(nb_fiber_memory *memory, uint64_t exchange, const char *path, int64_t arrived_ns) {
-    nb_fiber_request facts = {.exchange = exchange, .arrived_ns = arrived_ns, .fiber = exchange};
-    uint32_t record = nb_fiber_request_begin(memory, &facts, NB_SLICE("GET"), nb_slice_of(path, strlen(path)),
-                                             NB_SLICE("secret=1"));
-    nb_fiber_request_name(memory, record, "id");
-    return record;
+    nb_fiber_request_facts facts = {.exchange = exchange,
+                                    .arrived_ns = arrived_ns,
+                                    .fiber = exchange,
+                                    .method = NB_SLICE("GET"),
+                                    .path = nb_slice_of(path, strlen(path)),
+                                    .query = NB_SLICE("secret=1"),
+                                    .id = NB_SLICE("id")};
+    return nb_fiber_request_begin(memory, &facts);
 }
 
 static uint32_t record_wait(nb_fiber_memory *memory, uint32_t request, uint64_t exchange, nb_fiber_wait_kind kind,

@@ -24,6 +24,20 @@ static void an_account_begins_with_what_came_before(void **state) {
     assert_int_equal(0, account.waited_ns);
 }
 
+static void nothing_of_the_request_before_is_left(void **state) {
+    (void)state;
+    nb_account fresh = begun(), used = begun();
+    nb_account_facts facts = {.exchange = 7, .head_ns = 5, .body_ns = 6, .arrived_ns = 100, .taken_ns = 130};
+    nb_account_waited(&used, NB_FIBER_WAIT_sleep, 140, 150, 160);
+    nb_account_ran(&used, 4);
+    used.head_sent_ns = used.gc_ns = 9;
+    used.allocated = 9;
+    used.waiting = true;
+    used.observed = NB_ACCOUNT_OBSERVED;
+    nb_account_begin(&used, &facts);
+    assert_memory_equal(&fresh, &used, sizeof used);
+}
+
 static void a_clock_that_went_back_counts_as_nothing(void **state) {
     (void)state;
     nb_account account = {0};
@@ -81,6 +95,7 @@ static void waits_add_up_by_kind_and_never_exceed_what_has_passed(void **state) 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_account_begins_with_what_came_before),
+        cmocka_unit_test(nothing_of_the_request_before_is_left),
         cmocka_unit_test(a_clock_that_went_back_counts_as_nothing),
         cmocka_unit_test(it_is_one_requests),
         cmocka_unit_test(a_wait_is_its_kind_until_it_is_over_and_a_turn_from_then_on),

@@ -27,10 +27,21 @@ static int teardown(void **state) {
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static uint32_t begin_named(uint64_t exchange, const char *path, const char *query, const char *id) {
+    nb_fiber_request_facts facts = {.exchange = exchange,
+                                    .arrived_ns = 100,
+                                    .taken_ns = 200,
+                                    .fiber = 77,
+                                    .route = 3,
+                                    .method = NB_SLICE("GET"),
+                                    .path = nb_slice_of(path, strlen(path)),
+                                    .query = nb_slice_of(query, strlen(query)),
+                                    .id = nb_slice_of(id, strlen(id))};
+    return nb_fiber_request_begin(memory, &facts);
+}
+
 static uint32_t begin(uint64_t exchange, const char *path, const char *query) {
-    nb_fiber_request facts = {.exchange = exchange, .arrived_ns = 100, .taken_ns = 200, .fiber = 77, .route = 3};
-    return nb_fiber_request_begin(memory, &facts, NB_SLICE("GET"), nb_slice_of(path, strlen(path)),
-                                  nb_slice_of(query, strlen(query)));
+    return begin_named(exchange, path, query, "id");
 }
 
 static uint32_t wait_for(nb_fiber_wait_kind kind, uint32_t request, const char *text) {
@@ -49,7 +60,7 @@ static uint32_t wait_for(nb_fiber_wait_kind kind, uint32_t request, const char *
 static void a_request_is_read_as_it_was_recorded(void **state) {
     (void)state;
     nb_fiber_request read;
-    uint32_t record = begin(9, "/orders/1", "secret=1");
+    uint32_t record = begin_named(9, "/orders/1", "secret=1", "abc");
     assert_true(nb_fiber_request_read(memory, record, &read));
     assert_string_equal("GET /orders/1?secret=1", read.line);
     assert_int_equal(strlen("GET /orders/1"), read.path_bytes);
@@ -60,14 +71,12 @@ static void a_request_is_read_as_it_was_recorded(void **state) {
     assert_int_equal(3, read.route);
     assert_int_equal(0, read.ran_ns);
     assert_int_equal(NB_FIBER_NONE, read.wait);
-    assert_string_equal("", read.id);
+    assert_string_equal("abc", read.id);
 
-    nb_fiber_request_name(memory, record, "abc");
     nb_fiber_request_ran(memory, record, 5);
     nb_fiber_request_ran(memory, record, 7);
     nb_fiber_request_ran(memory, record, -7);
     assert_true(nb_fiber_request_read(memory, record, &read));
-    assert_string_equal("abc", read.id);
     assert_int_equal(12, read.ran_ns);
 
     nb_fiber_request_end(memory, record);
@@ -81,8 +90,7 @@ static void long_names_are_cut_off(void **state) {
     char longer[400];
     memset(longer, 'x', sizeof longer);
     longer[sizeof longer - 1] = '\0';
-    uint32_t record = begin(1, longer, longer);
-    nb_fiber_request_name(memory, record, longer);
+    uint32_t record = begin_named(1, longer, longer, longer);
     assert_true(nb_fiber_request_read(memory, record, &request));
     assert_int_equal(NB_FIBER_LINE_BYTES, strlen(request.line));
     assert_int_equal(NB_FIBER_LINE_BYTES, request.path_bytes);
@@ -134,7 +142,6 @@ static void records_are_used_again_and_bounded(void **state) {
     nb_fiber_request_end(memory, 17);
     assert_int_equal(17, begin(6, "/", ""));
     nb_fiber_request_end(memory, NB_FIBER_NONE);
-    nb_fiber_request_name(memory, NB_FIBER_NONE, "x");
     nb_fiber_request_ran(memory, NB_FIBER_NONE, 1);
 
     for (uint32_t i = 0; i < NB_FIBER_WAITS_MAX; i++)
@@ -262,9 +269,14 @@ static void *write_many(void *unused) {
     for (unsigned i = 1; i <= ROUNDS; i++) {
         char path[32];
         int size = snprintf(path, sizeof path, "/%u", i);
-        nb_fiber_request facts = {.exchange = i, .arrived_ns = i, .taken_ns = i, .fiber = i};
-        uint32_t request = nb_fiber_request_begin(memory, &facts, NB_SLICE("GET"), nb_slice_of(path, (size_t)size),
-                                                  NB_SLICE(""));
+        nb_fiber_request_facts facts = {.exchange = i,
+                                        .arrived_ns = i,
+                                        .taken_ns = i,
+                                        .fiber = i,
+                                        .method = NB_SLICE("GET"),
+                                        .path = nb_slice_of(path, (size_t)size),
+                                        .query = NB_SLICE("")};
+        uint32_t request = nb_fiber_request_begin(memory, &facts);
         nb_fiber_runs(memory, request);
         nb_fiber_wait waits = {
             .since_ns = i, .until_ns = i, .subject = i, .request = request, .number = (int32_t)i, .own = true};

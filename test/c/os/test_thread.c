@@ -222,7 +222,7 @@ static void a_thread_that_computes_has_nothing_to_be_cut_short(void **state) {
 }
 
 /* Both on one processor, which the kernel gives to each in turn. */
-static void a_thread_learns_how_often_its_processor_went_to_another(void **state) {
+static void a_thread_learns_how_often_its_processor_went_to_another_and_for_how_long(void **state) {
     (void)state;
     cpu_set_t all, one;
     assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
@@ -238,9 +238,12 @@ static void a_thread_learns_how_often_its_processor_went_to_another(void **state
     nb_test_gate_wait(&s.begun, 1);
     nb_thread_use before = nb_thread_used(), now;
     nb_test_gate_open(&s.end);
+    int64_t own_ns = nb_thread_starved_ns(nb_thread_number()), its_ns = nb_thread_starved_ns(s.number);
     do {
         now = nb_thread_used();
     } while (now.preempted == before.preempted || now.ran_ns == before.ran_ns);
+    while (nb_thread_starved_ns(nb_thread_number()) == own_ns || nb_thread_starved_ns(s.number) == its_ns) {
+    }
     assert_true(now.ran_ns > before.ran_ns);
     atomic_store(&s.spins, false);
     nb_test_gate_wait(&s.begun, 2);
@@ -262,7 +265,7 @@ int main(void) {
         cmocka_unit_test(a_thread_that_waits_sleeps_and_one_that_could_run_does_not),
         cmocka_unit_test(a_signal_would_cut_short_a_poll_and_a_read_with_a_time_limit_and_no_other_read),
         cmocka_unit_test(a_thread_that_computes_has_nothing_to_be_cut_short),
-        cmocka_unit_test(a_thread_learns_how_often_its_processor_went_to_another),
+        cmocka_unit_test(a_thread_learns_how_often_its_processor_went_to_another_and_for_how_long),
 #endif
         cmocka_unit_test(a_timed_wait_ends_at_its_deadline_or_when_signalled),
     };

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "os/clock.h"
 #include "support/test.h"
 
 static nb_stall stall;
@@ -64,6 +65,23 @@ static void a_worker_says_which_it_is_and_what_was_not_told(void **state) {
            "flock, by foo-1.0 lib/foo.rb:5 (and 12 such stalls since that was last told)\n");
 }
 
+static void a_thread_that_had_no_processor_for_half_of_it_says_so(void **state) {
+    (void)state;
+    stall.trace_bytes = 0;
+    memset(&stall.request, 0, sizeof stall.request);
+    voice.starved_ns = voice.lasted_ns / 2 - 1;
+    nb_stall_entry_over(&text, &voice, &stall, &culprit);
+    nb_text_add_bytes(&text, "", 1);
+    assert_null(strstr(text.bytes, "processor"));
+    nb_text_deinit(&text);
+    nb_text_init(&text, NB_STALL_ENTRY_BYTES_MAX);
+    voice.starved_ns++;
+    nb_stall_entry_over(&text, &voice, &stall, &culprit);
+    expect("neverblock: 2026-11-21T18:03:26.123Z info: a fiber of no request kept its executor for 104 ms, which "
+           "is over: a blocking call, in flock, by foo-1.0 lib/foo.rb:5; the machine was busy: its thread waited for a "
+           "processor for 52 ms of that\n");
+}
+
 static void its_end_is_a_line(void **state) {
     (void)state;
     culprit = (nb_stall_culprit){0};
@@ -117,8 +135,10 @@ static void programs_read_the_applications_lines_and_how_many_are_left_out(void 
     nb_stall_places *places;
     see_the_application(&places);
     voice.json = true;
+    voice.starved_ns = 60 * NB_NS_PER_MS;
     nb_stall_entry_begun(&text, &voice, &stall, &culprit);
     nb_text_add_bytes(&text, "", 1);
+    assert_non_null(strstr(text.bytes, ",\"stall_ms\":104,\"processor_wait_ms\":60,\"culprit\""));
     assert_non_null(strstr(text.bytes, ",\"backtrace\":[\"/srv/a.rb:1:in `a'\",\"/srv/a.rb:2:in `b'\","
                                        "\"/srv/a.rb:3:in `c'\",\"/srv/a.rb:4:in `d'\",\"/srv/a.rb:5:in `e'\"],"
                                        "\"lines_left_out\":4}\n"));
@@ -163,6 +183,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(people_read_a_line_and_the_trace, make, drop),
         cmocka_unit_test_setup_teardown(a_worker_says_which_it_is_and_what_was_not_told, make, drop),
+        cmocka_unit_test_setup_teardown(a_thread_that_had_no_processor_for_half_of_it_says_so, make, drop),
         cmocka_unit_test_setup_teardown(its_end_is_a_line, make, drop),
         cmocka_unit_test_setup_teardown(five_lines_of_the_application_are_shown_and_the_others_are_counted, make, drop),
         cmocka_unit_test_setup_teardown(programs_read_the_applications_lines_and_how_many_are_left_out, make, drop),

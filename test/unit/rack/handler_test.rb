@@ -60,9 +60,11 @@ class RackHandlerTest < Minitest::Test
     end
   end
 
-  def test_an_option_that_is_near_one_of_ours_is_named_and_those_of_rackup_and_rails_are_not
-    assert_equal ["unknown option Fibrs; did you mean fibers?"],
-                 handler(RACKUP.merge(RAILS, Fibrs: "3")).warnings
+  def test_an_unknown_option_is_told_and_those_of_rackup_and_rails_are_not
+    assert_equal ["unknown option Fibrs is not followed; did you mean fibers?",
+                  "unknown option Colour is not followed (`rackup -s neverblock --help` lists " \
+                  "all options)"],
+                 handler(RACKUP.merge(RAILS, Fibrs: "3", Colour: "red")).warnings
   end
 
   def test_a_directory_that_is_not_followed_is_told

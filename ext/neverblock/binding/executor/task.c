@@ -91,13 +91,16 @@ static void begin_account(nb_task *task, const nb_request_message *request) {
 /* Where there is an admin address the loops are told which request the fiber serves. */
 static void begin_record(nb_task *task, const nb_request_message *request) {
     nb_executor *executor = task->executor;
-    nb_fiber_request facts = {.exchange = task->exchange,
-                              .arrived_ns = request->arrived_ns,
-                              .taken_ns = task->taken_ns,
-                              .fiber = nb_fiber_name(task->fiber),
-                              .route = request->route};
-    task->record = nb_fiber_request_begin(executor->link->fibers, &facts, slice_of(request, request->method_text),
-                                          slice_of(request, request->path), slice_of(request, request->query));
+    nb_fiber_request_facts facts = {.exchange = task->exchange,
+                                    .arrived_ns = request->arrived_ns,
+                                    .taken_ns = task->taken_ns,
+                                    .fiber = nb_fiber_name(task->fiber),
+                                    .route = request->route,
+                                    .method = slice_of(request, request->method_text),
+                                    .path = slice_of(request, request->path),
+                                    .query = slice_of(request, request->query),
+                                    .id = nb_slice_of(task->words.id, strlen(task->words.id))};
+    task->record = nb_fiber_request_begin(executor->link->fibers, &facts);
 }
 
 static void tell_begun(nb_task *task, const nb_request_message *request) {
@@ -124,7 +127,6 @@ static void note(nb_task *task, const nb_request_message *request) {
     copy_words(words->method, sizeof(words->method), request, request->method_text);
     copy_words(words->path, sizeof(words->path), request, request->path);
     words->id[0] = '\0';
-    tell_begun(task, request);
 }
 
 /* The name of a header field that was dropped, or nil. */
@@ -157,9 +159,9 @@ static VALUE build_env(nb_task *task) {
     task->env = nb_env_build(task->executor->env, request, &rest);
     strcpy(task->words.id, task->executor->env->request_id);
     VALUE dropped = dropped_name(task->executor->env);
+    tell_begun(task, request);
     nb_request_begin(request);
     let_go_of_record(task);
-    if (task->executor->figures) nb_fiber_request_name(task->executor->link->fibers, task->record, task->words.id);
     nb_env_complete(task->executor->env, task->env, &rest);
     if (task->executor->accounts) nb_timing_begin(task);
     if (streams) {

@@ -101,11 +101,26 @@ static bool is_unmoved(const nb_watched *one) {
     return nb_watched_ran_ns(one) == one->answered_ran_ns;
 }
 
+static void note_starved(nb_watched *one) {
+    one->starved_ns = nb_thread_starved_ns(one->thread_number) - one->starved_from_ns;
+}
+
+/* The burst that has ended keeps its `starved_ns`, as it may still be told. A look that comes late
+   has been without a processor itself: the new burst is measured from the look before. */
+static void note_new_burst(nb_watched *one, const nb_stall_sight *sight) {
+    bool late = sight->switched_ns && sight->now_ns - sight->switched_ns > one->watch.stall_ns / 2;
+    note_starved(one);
+    int64_t seen_ns = one->starved_from_ns + one->starved_ns;
+    one->starved_from_ns = late ? one->starved_seen_ns : seen_ns;
+    one->starved_seen_ns = seen_ns;
+    one->ran_ns = nb_watched_ran_ns(one);
+    one->ran_at_ns = sight->now_ns;
+}
+
 static nb_stall_sight sight_of(nb_watched *one, int64_t now_ns) {
     nb_stall_sight sight = {.now_ns = now_ns, .switched_ns = nb_executor_switched_ns(one->executor)};
     if (sight.switched_ns != one->watch.burst_began_ns) {
-        one->ran_ns = nb_watched_ran_ns(one);
-        one->ran_at_ns = now_ns;
+        note_new_burst(one, &sight);
         return sight;
     }
     if (one->watch.phase < NB_STALL_COMPARED) return sight;
@@ -148,7 +163,10 @@ static int64_t look(void *owner, int64_t now_ns, int *fd) {
     }
     if (one->watch.phase == NB_STALL_ASKED || one->watch.phase == NB_STALL_SIGNALLED) renew_question(one);
     if (next.what & NB_STALL_SIGNAL) nb_stalls_signal_send(one);
-    if (next.what & NB_STALL_TELL) nb_stalls_tell(one, now_ns);
+    if (next.what & NB_STALL_TELL) {
+        note_starved(one);
+        nb_stalls_tell(one, now_ns);
+    }
     return next.again_ns;
 }
 

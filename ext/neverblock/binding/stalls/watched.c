@@ -75,6 +75,8 @@ void nb_watched_prepare(nb_watched *one, VALUE options) {
     one->thread = pthread_self();
     one->thread_number = nb_thread_number();
     one->clocked = nb_thread_clock(one->thread, &one->clock);
+    one->starved_seen_ns = one->starved_from_ns = nb_thread_starved_ns(one->thread_number);
+    one->starved_ns = 0;
 }
 
 void nb_watched_release(nb_watched *one) {

@@ -77,6 +77,9 @@ struct nb_watched {
     nb_stall_watch watch;
     /* at the first look at the burst: by the thread's clock, monotonic */
     int64_t ran_ns, ran_at_ns;
+    /* nb_thread_starved_ns: when this burst was first looked at, when it began, and of the last
+       burst in all */
+    int64_t starved_seen_ns, starved_from_ns, starved_ns;
     _Atomic int64_t asked_ran_ns; /* when it was first asked since its last job */
     int64_t heard_ran_ns;         /* served_ran_ns then */
     nb_stall_culprit culprit;

@@ -55,11 +55,16 @@ static inline size_t nb_seqlock_words(size_t bytes) { return (bytes + sizeof(uin
 
 /* Bytes to words. The last word is filled up with zeroes. */
 static inline void nb_seqlock_store(nb_seqlock_word *words, const void *from, size_t bytes) {
-    for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
-        uint64_t value = 0;
-        memcpy(&value, (const char *)from + i, bytes - i < sizeof(value) ? bytes - i : sizeof(value));
-        nb_seqlock_set(&words[i / sizeof(value)], value);
+    const char *at = from, *whole = at + bytes / sizeof(uint64_t) * sizeof(uint64_t);
+    uint64_t value;
+    for (; at < whole; at += sizeof(value), words++) {
+        memcpy(&value, at, sizeof(value));
+        nb_seqlock_set(words, value);
     }
+    if (bytes % sizeof(value) == 0) return;
+    value = 0;
+    memcpy(&value, at, bytes % sizeof(value));
+    nb_seqlock_set(words, value);
 }
 
 static inline void nb_seqlock_load(const nb_seqlock_word *words, void *to, size_t bytes) {

@@ -41,6 +41,7 @@ typedef struct nb_account {
     uint64_t allocated;   /* objects that its fibers have made */
     int64_t wait_ns[NB_FIBER_WAIT_KINDS];
     uint32_t waits[NB_FIBER_WAIT_KINDS]; /* how many; of `turn`: those that were for nothing else */
+    bool has_waited;                     /* the two arrays are not all 0 */
     int64_t waited_ns;                   /* all waits of its own fiber together */
     bool waiting;                        /* its own fiber is in a wait that counts */
     uint8_t observed;                    /* nb_account_observed */

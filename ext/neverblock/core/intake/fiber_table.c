@@ -55,20 +55,22 @@ static size_t append(char *line, size_t size, const char *bytes, size_t count) {
     return size + count;
 }
 
-uint32_t nb_fiber_request_begin(nb_fiber_memory *memory, const nb_fiber_request *facts, nb_slice method, nb_slice path,
-                                nb_slice query) {
+uint32_t nb_fiber_request_begin(nb_fiber_memory *memory, const nb_fiber_request_facts *facts) {
     uint32_t first = memory->request_free;
     uint32_t *next = first ? &memory->requests[first - 1].next_free : NULL;
     uint32_t number = take(&memory->request_free, &memory->requests_used, NB_FIBER_REQUESTS_MAX, next);
     if (number == NB_FIBER_NONE) return NB_FIBER_NONE;
 
-    char line[NB_FIBER_LINE_BYTES];
-    size_t size = append(line, 0, method.data, method.size);
+    char line[NB_FIBER_LINE_BYTES], id[NB_FIBER_ID_BYTES + 1];
+    size_t id_size = facts->id.size < NB_FIBER_ID_BYTES ? facts->id.size : NB_FIBER_ID_BYTES;
+    if (id_size) memcpy(id, facts->id.data, id_size);
+    id[id_size] = '\0';
+    size_t size = append(line, 0, facts->method.data, facts->method.size);
     size = append(line, size, " ", 1);
-    size = append(line, size, path.data, path.size);
+    size = append(line, size, facts->path.data, facts->path.size);
     size_t path_bytes = size;
-    if (query.size) size = append(line, size, "?", 1);
-    size = append(line, size, query.data, query.size);
+    if (facts->query.size) size = append(line, size, "?", 1);
+    size = append(line, size, facts->query.data, facts->query.size);
 
     nb_fiber_request_record *record = &memory->requests[number];
     nb_seqlock_write_begin(&record->sequence);
@@ -78,21 +80,12 @@ uint32_t nb_fiber_request_begin(nb_fiber_memory *memory, const nb_fiber_request 
     nb_seqlock_set(&record->words[REQUEST_FIBER], facts->fiber);
     nb_seqlock_set(&record->words[REQUEST_SIZES], facts->route | (uint64_t)path_bytes << 16 | (uint64_t)size << 32);
     nb_seqlock_store(&record->words[REQUEST_LINE], line, size);
-    nb_seqlock_set(&record->words[REQUEST_ID], 0);
+    nb_seqlock_store(&record->words[REQUEST_ID], id, id_size < NB_FIBER_ID_BYTES ? id_size + 1 : NB_FIBER_ID_BYTES);
     atomic_store_explicit(&record->ran_ns, 0, memory_order_relaxed);
     atomic_store_explicit(&record->wait, 0, memory_order_relaxed);
     atomic_store_explicit(&record->trace, 0, memory_order_relaxed);
     nb_seqlock_write_end(&record->sequence);
     return number;
-}
-
-void nb_fiber_request_name(nb_fiber_memory *memory, uint32_t number, const char *id) {
-    if (number == NB_FIBER_NONE) return;
-    nb_fiber_request_record *record = &memory->requests[number];
-    size_t size = strlen(id);
-    nb_seqlock_write_begin(&record->sequence);
-    nb_seqlock_store(&record->words[REQUEST_ID], id, size < NB_FIBER_ID_BYTES ? size + 1 : NB_FIBER_ID_BYTES);
-    nb_seqlock_write_end(&record->sequence);
 }
 
 void nb_fiber_request_end(nb_fiber_memory *memory, uint32_t number) {

@@ -166,12 +166,18 @@ typedef struct nb_fiber_trace {
 
 /* --- for the executor --- */
 
-/* Records a request. The line is "METHOD PATH?QUERY", cut off. NB_FIBER_NONE: there is no free
-   record. facts: line and id are not read. */
-uint32_t nb_fiber_request_begin(nb_fiber_memory *memory, const nb_fiber_request *facts, nb_slice method, nb_slice path,
-                                nb_slice query);
-/* Its id is known. NB_FIBER_NONE is fine, also below. */
-void nb_fiber_request_name(nb_fiber_memory *memory, uint32_t record, const char *id);
+typedef struct nb_fiber_request_facts {
+    uint64_t exchange;
+    int64_t arrived_ns, taken_ns;
+    uint64_t fiber;
+    uint16_t route;
+    nb_slice method, path, query, id;
+} nb_fiber_request_facts;
+
+/* Records a request. The line is "METHOD PATH?QUERY"; line and id are cut off. NB_FIBER_NONE: there
+   is no free record. */
+uint32_t nb_fiber_request_begin(nb_fiber_memory *memory, const nb_fiber_request_facts *facts);
+/* NB_FIBER_NONE is fine, also below. */
 void nb_fiber_request_end(nb_fiber_memory *memory, uint32_t record);
 void nb_fiber_request_ran(nb_fiber_memory *memory, uint32_t record, int64_t ns);
 

@@ -111,6 +111,14 @@ bool nb_thread_sleeps(long number) {
     return state == 'S' || state == 'D';
 }
 
+/* The text is "RAN DELAY SLICES", in nanoseconds. */
+int64_t nb_thread_starved_ns(long number) {
+    char text[96], *rest;
+    if (!read_task(number, "schedstat", text, sizeof text)) return 0;
+    (void)strtoll(text, &rest, 10);
+    return (int64_t)strtoll(rest, NULL, 10);
+}
+
 /* Transfers are not restarted where the socket has a timeout (signal(7)). */
 static bool has_time_limit(int fd) {
     struct timeval receives = {0}, sends = {0};
@@ -220,6 +228,11 @@ long nb_thread_number(void) { return 0; }
 bool nb_thread_sleeps(long number) {
     (void)number;
     return false;
+}
+
+int64_t nb_thread_starved_ns(long number) {
+    (void)number;
+    return 0;
 }
 
 bool nb_thread_restarts(long number) {

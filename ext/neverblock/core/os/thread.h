@@ -28,6 +28,10 @@ bool nb_thread_sleeps(long number);
 /* True: a thread of this process other than the calling one runs or could run. */
 bool nb_thread_others_run(void);
 
+/* For how long in all, in nanoseconds, the thread could have run and was not given a processor
+   (run_delay; Linux, Documentation/scheduler/sched-stats). 0 where it cannot be found out. */
+int64_t nb_thread_starved_ns(long number);
+
 /* True: a signal with an SA_RESTART handler would not disturb the thread, as it computes or is in a
    system call that is restarted (signal(7)). False also where it cannot be found out: poll(2),
    nanosleep(2) and similar calls would end with EINTR. */

@@ -29,6 +29,10 @@ static void add_words(nb_text *text, const char *words) { add_plain(text, words,
 
 static long long milliseconds(const nb_stall_voice *voice) { return voice->lasted_ns / NB_NS_PER_MS; }
 
+static long long starved_ms(const nb_stall_voice *voice) {
+    return voice->starved_ns * 2 < voice->lasted_ns ? 0 : voice->starved_ns / NB_NS_PER_MS;
+}
+
 static void add_who(nb_text *text, const nb_stall_voice *voice, const nb_stall *stall) {
     const nb_stall_request *request = &stall->request;
     if (!*request->method) {
@@ -47,22 +51,27 @@ static void add_who(nb_text *text, const nb_stall_voice *voice, const nb_stall *
     nb_text_add(text, ")");
 }
 
-static void add_blame(nb_text *text, const nb_stall *stall, const nb_stall_culprit *culprit) {
+static void add_blame(nb_text *text, const nb_stall_voice *voice, const nb_stall *stall,
+                      const nb_stall_culprit *culprit) {
     nb_text_add(text, nb_stall_kind_words(stall->kind));
     if (*culprit->in) {
         nb_text_add(text, ", in ");
         add_words(text, culprit->in);
     }
-    if (!*culprit->at) return;
-    nb_text_add(text, ", by ");
-    add_words(text, culprit->at);
+    if (*culprit->at) {
+        nb_text_add(text, ", by ");
+        add_words(text, culprit->at);
+    }
+    if (starved_ms(voice))
+        nb_text_format(text, "; the machine was busy: its thread waited for a processor for %lld ms of that",
+                       starved_ms(voice));
 }
 
 static void add_begun(nb_text *text, const nb_stall_voice *voice, const nb_stall *stall,
                       const nb_stall_culprit *culprit) {
     add_who(text, voice, stall);
     nb_text_format(text, " has kept its executor for %lld ms so far: ", milliseconds(voice));
-    add_blame(text, stall, culprit);
+    add_blame(text, voice, stall, culprit);
     if (voice->untold) nb_text_format(text, " (and %" PRIu64 " such stalls since that was last told)", voice->untold);
 }
 
@@ -70,7 +79,7 @@ static void add_over(nb_text *text, const nb_stall_voice *voice, const nb_stall 
                      const nb_stall_culprit *culprit) {
     add_who(text, voice, stall);
     nb_text_format(text, " kept its executor for %lld ms, which is over: ", milliseconds(voice));
-    add_blame(text, stall, culprit);
+    add_blame(text, voice, stall, culprit);
 }
 
 /* --- which lines of the trace are shown --- */
@@ -169,6 +178,7 @@ static void add_json(nb_text *text, const nb_stall_voice *voice, const char *lev
     nb_text_add(text, ",\"message\":");
     add_message(text, message);
     nb_text_format(text, ",\"stall\":\"%s\",\"stall_ms\":%lld", nb_stall_kind_name(stall->kind), milliseconds(voice));
+    if (starved_ms(voice)) nb_text_format(text, ",\"processor_wait_ms\":%lld", starved_ms(voice));
     add_string(text, "culprit", culprit->at);
     add_string(text, "in", culprit->in);
     add_string(text, "method", stall->request.method);

@@ -24,6 +24,8 @@ typedef struct nb_stall_voice {
     int64_t wall_ns;   /* now */
     const char *route; /* the pattern; NULL: none */
     int64_t lasted_ns; /* so far, or in all */
+    /* of that, for how long the thread had no processor; told where it is half or more */
+    int64_t starved_ns;
     /* whose lines are the application's, which alone are shown; NULL: the whole trace is shown */
     const nb_stall_places *places;
     uint64_t untold; /* stalls of this culprit without an entry, since its last entry */
