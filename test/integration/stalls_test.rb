@@ -165,7 +165,11 @@ class StallsOnABusyMachineTest < StallCasesTest
     run_on(processor)
     words = ["taskset", "-c", processor, RbConfig.ruby, "-e", "loop {}"]
     others = Array.new(4) { Process.spawn(*words) }
-    path = hold("application", "ruby") { |held| server.await_stderr(/ warning: GET #{held} /) }
+    path = hold("application", "ruby") do |held|
+      server.await_stderr(/ warning: GET #{held} /)
+      before = starved_ns
+      Patience.await("a second without a processor") { starved_ns > before + 1_000_000_000 }
+    end
     assert_match(/, by \S+#{BUSY}$/, server.await_stderr(/ info: .*GET #{path} .*$/)[0])
   ensure
     others&.each { |pid| Process.kill(:KILL, pid) && Process.wait(pid) }
@@ -173,6 +177,11 @@ class StallsOnABusyMachineTest < StallCasesTest
   end
 
   private
+
+  # Of the thread that was without a processor for longest.
+  def starved_ns
+    Dir["/proc/#{server.pid}/task/*/schedstat"].map { |file| File.read(file).split[1].to_i }.max
+  end
 
   # All threads of the server.
   def run_on(processors)
