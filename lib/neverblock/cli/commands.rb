@@ -14,6 +14,8 @@ require "neverblock/config/suggestion"
 module NeverBlock
   module CLI
     COMMANDS = %w[serve init check files stop reload upgrade status fibers advise top bench].freeze
+    # Those that read variables of the environment themselves.
+    READ_ENVIRONMENT = %w[check stop reload upgrade top].freeze
     OK = 0
     FAILED = 1
     INTERRUPTED = 130 # 128 + SIGINT, as shells report it
@@ -57,19 +59,9 @@ module NeverBlock
       check_surroundings(argv)
       argv[0] = "--help" if argv.first == "help"
       command = COMMANDS.include?(argv.first) ? argv.shift : "serve"
-      case command
-      when "init" then return init(argv, out)
-      when "check" then return check(argv, env, out)
-      when "files" then return files(argv, out)
-      when "bench" then return bench(argv)
-      when "stop" then return stop(argv, env, out)
-      when "reload" then return reload(argv, env, out)
-      when "upgrade" then return upgrade(argv, env, out)
-      when "status" then return status(argv, out)
-      when "fibers" then return fibers(argv, out)
-      when "advise" then return advise(argv, out)
-      when "top" then return top(argv, env, out)
-      end
+      return bench(argv) if command == "bench"
+      return subcommand(command, argv, env, out) unless command == "serve"
+
       name_folder
       options = Options.parse(argv, env)
       case options.action
@@ -101,19 +93,10 @@ module NeverBlock
       Serve.new(options, env: env, out: out).run
     end
 
-    def init(argv, out)
-      require "neverblock/cli/init"
-      Init.new(argv, out: out).run
-    end
-
-    def check(argv, env, out)
-      require "neverblock/cli/check"
-      Check.new(argv, env: env, out: out).run
-    end
-
-    def files(argv, out)
-      require "neverblock/cli/files"
-      Files.new(argv, out: out).run
+    def subcommand(name, argv, env, out)
+      require "neverblock/cli/#{name}"
+      keywords = READ_ENVIRONMENT.include?(name) ? { env: env, out: out } : { out: out }
+      const_get(name.capitalize).new(argv, **keywords).run
     end
 
     # In the gem neverblock-bench.
@@ -127,41 +110,6 @@ module NeverBlock
       end
       status = Bench::CLI.run(argv)
       status.is_a?(Integer) ? status : OK
-    end
-
-    def stop(argv, env, out)
-      require "neverblock/cli/stop"
-      Stop.new(argv, env: env, out: out).run
-    end
-
-    def reload(argv, env, out)
-      require "neverblock/cli/reload"
-      Reload.new(argv, env: env, out: out).run
-    end
-
-    def upgrade(argv, env, out)
-      require "neverblock/cli/upgrade"
-      Upgrade.new(argv, env: env, out: out).run
-    end
-
-    def fibers(argv, out)
-      require "neverblock/cli/fibers"
-      Fibers.new(argv, out: out).run
-    end
-
-    def advise(argv, out)
-      require "neverblock/cli/advise"
-      Advise.new(argv, out: out).run
-    end
-
-    def status(argv, out)
-      require "neverblock/cli/status"
-      Status.new(argv, out: out).run
-    end
-
-    def top(argv, env, out)
-      require "neverblock/cli/top"
-      Top.new(argv, env: env, out: out).run
     end
 
     def complain(err, message, error, env)
@@ -181,7 +129,7 @@ module NeverBlock
       Backtrace.whole?(env)
     end
 
-    private_class_method :dispatch, :check_surroundings, :serve, :check, :files, :bench, :stop,
-                         :reload, :upgrade, :status, :advise, :top, :complain, :one_line
+    private_class_method :dispatch, :check_surroundings, :name_folder, :serve, :subcommand, :bench,
+                         :complain, :one_line
   end
 end

@@ -213,6 +213,11 @@ static void an_ipv6_client_is_its_network_and_a_unix_socket_has_no_limit(void **
     assert_int_equal(nb_address_pace_key("2001:db8::1"), nb_address_pace_key("2001:db8::ffff:1"));
     assert_int_not_equal(nb_address_pace_key("2001:db8:0:1::1"), nb_address_pace_key("2001:db8:0:2::1"));
     assert_int_equal(0, nb_address_pace_key(""));
+    assert_int_not_equal(0, nb_address_pace_key("fe80::1%3"));
+    assert_int_equal(nb_address_pace_key("fe80::1"), nb_address_pace_key("fe80::1%3"));
+    assert_int_not_equal(nb_address_pace_key("fe80::1%3"), nb_address_pace_key("fe80::2%3"));
+    assert_int_not_equal(nb_address_pace_key("192.0.2.1"), nb_address_pace_key("192.0.2.1%3"));
+    assert_int_equal(0, nb_address_pace_key("%3"));
     assert_int_equal(UINT64_MAX, allows(paces, 0, START));
     nb_address_pace_take(paces, 0, 1 << 20, START);
     assert_int_equal(UINT64_MAX, allows(NULL, 1, START));

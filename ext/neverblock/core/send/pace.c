@@ -4,6 +4,7 @@
 #include "send/pace.h"
 
 #include <arpa/inet.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -47,11 +48,26 @@ void nb_address_paces_destroy(nb_address_paces *paces) {
     nb_free(paces);
 }
 
+/* All hosts of a link share the first half of a link-local address (RFC 4291 section 2.5.6). */
+static bool is_link_local(const unsigned char bytes[16]) { return bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80; }
+
+/* False: it is no IPv6 address. Its zone, behind a percent sign (RFC 4007 section 11), is left
+   out. */
+static bool read_ipv6(const char *address, unsigned char bytes[16]) {
+    char plain[INET6_ADDRSTRLEN];
+    size_t size = strcspn(address, "%");
+    if (size >= sizeof plain) return false;
+    memcpy(plain, address, size);
+    plain[size] = '\0';
+    return inet_pton(AF_INET6, plain, bytes) == 1;
+}
+
 uint64_t nb_address_pace_key(const char *address) {
     unsigned char bytes[16] = {0};
     uint64_t number = 0;
-    if (inet_pton(AF_INET6, address, bytes) != 1 && inet_pton(AF_INET, address, bytes) != 1) return 0;
-    memcpy(&number, bytes, sizeof(number));
+    bool ipv6 = read_ipv6(address, bytes);
+    if (!ipv6 && inet_pton(AF_INET, address, bytes) != 1) return 0;
+    memcpy(&number, ipv6 && is_link_local(bytes) ? bytes + sizeof(number) : bytes, sizeof(number));
     /* Mixed, so that neighbouring addresses lie in different sets (the finalizer of
      * MurmurHash3). */
     number ^= number >> 33;

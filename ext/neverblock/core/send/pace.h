@@ -59,7 +59,7 @@ nb_status nb_address_paces_create(uint64_t rate, nb_address_paces **paces);
 /* NULL is fine. */
 void nb_address_paces_destroy(nb_address_paces *paces);
 /* The key of an address. Of an IPv6 address only the first 64 bits count: one client has them all.
- * 0: `address` is not an IP address, and has no limit. */
+ * Of a link-local one the last 64 do. 0: `address` is not an IP address, and has no limit. */
 uint64_t nb_address_pace_key(const char *address);
 /* Takes the bytes that may be sent now, at most `most` (> 0), and returns their number. No other
  * loop gets the same bytes. */
