@@ -14,7 +14,9 @@ class CallbacksTest < ServerProcessCase
   ROUNDS = 3
   HOGS = 4
 
-  NAMES = %w[file gzip input streamed socket sax reader xpath sorted sqlite].freeze
+  NAMES = %w[
+    file gzip input streamed socket fed fed_reader sax reader xpath sorted sorted_by_queue sqlite
+  ].freeze
   # They post their document.
   POSTED = %w[input streamed].freeze
 

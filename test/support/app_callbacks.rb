@@ -40,6 +40,24 @@ class Callbacks
     def error(text) = @errors << text
   end
 
+  # No IO: a thread gives its parts.
+  class Fed
+    def initialize(text)
+      @parts = Queue.new
+      Thread.new do
+        text.scan(/.{1,2000}/m) { |part| @parts << part && sleep(0.0002) }
+        @parts.close
+      end
+    end
+
+    def read(bytes)
+      @left = @parts.pop if @left.nil? || @left.empty?
+      @left&.slice!(0, bytes)
+    end
+
+    def close; end
+  end
+
   class << self
     # @return [String] a document with `errors` mismatched tags
     def document(me, errors)
@@ -75,9 +93,18 @@ class Callbacks
     end
   end
 
+  def fed(me, _env) = found(Nokogiri::XML(Fed.new(document_of(me))))
+
+  def fed_reader(me, _env)
+    reader = Nokogiri::XML::Reader.from_io(Fed.new(document_of(me)))
+    [reader.count { |node| node.name == "e#{me}" }, reader.errors.size]
+  rescue Nokogiri::XML::SyntaxError => e
+    e.message[/wrong|rong/]
+  end
+
   def sax(me, _env)
     elements = Elements.new { wait }
-    document = self.class.document(me, errors_of(me)).sub(/<e#{me}>.*(?=<e#{me}>)/, "")
+    document = document_of(me).sub(/<e#{me}>.*(?=<e#{me}>)/, "")
     Nokogiri::XML::SAX::Parser.new(elements).parse(document)
     [elements.names.uniq.size, elements.errors.size]
   end
@@ -105,13 +132,15 @@ class Callbacks
 
   # --- ffi: the frames of its callbacks are the thread's ---
 
-  def sorted(me, _env)
-    numbers = Array.new(12) { |number| (number * 7 + me) % 12 }
-    memory = FFI::MemoryPointer.new(:int, 12).write_array_of_int(numbers)
-    Library.qsort(memory, 12, 4, compare(me.odd?))
-    memory.read_array_of_int(12)
-  rescue Failed => e
-    "failed #{e.message}"
+  def sorted(me, _env) = sort(me) { wait }
+
+  # A wait for a Queue parks the fiber also here.
+  def sorted_by_queue(me, _env)
+    turns = Queue.new
+    thread = Thread.new { 100.times { turns << sleep(0.0002) } }
+    sort(me) { turns.pop }
+  ensure
+    thread.join
   end
 
   # --- SQLite: the connection is locked by the thread that runs a statement ---
@@ -143,7 +172,7 @@ class Callbacks
     File.join(@folder, me.odd? ? "bad#{me}.xml" : "good#{me}.xml").tap do |path|
       next if File.exist?("#{path}.gz")
 
-      File.write(path, self.class.document(me, errors_of(me)))
+      File.write(path, document_of(me))
       Zlib::GzipWriter.open("#{path}.gz") { |io| io.write(File.read(path)) }
     end
   end
@@ -151,8 +180,7 @@ class Callbacks
   def send_document(client)
     Thread.new do
       me = Integer(client.gets)
-      document = self.class.document(me, errors_of(me))
-      document.scan(/.{1,8192}/m) { |piece| client.write(piece) && sleep(0.001) }
+      document_of(me).scan(/.{1,8192}/m) { |piece| client.write(piece) && sleep(0.001) }
     ensure
       client.close
     end
@@ -162,9 +190,20 @@ class Callbacks
     document.errors.map(&:message).grep(/wrong/).size
   end
 
-  def compare(fails)
+  def document_of(me) = self.class.document(me, errors_of(me))
+
+  def sort(me, &wait)
+    numbers = Array.new(12) { |number| (number * 7 + me) % 12 }
+    memory = FFI::MemoryPointer.new(:int, 12).write_array_of_int(numbers)
+    Library.qsort(memory, 12, 4, compare(me.odd?, wait))
+    memory.read_array_of_int(12)
+  rescue Failed => e
+    "failed #{e.message}"
+  end
+
+  def compare(fails, wait)
     lambda do |one, other|
-      wait
+      wait.call
       raise Failed, one.read_int.to_s if fails && one.read_int == 5
 
       one.read_int <=> other.read_int

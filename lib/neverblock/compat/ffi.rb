@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 # FFI.errno is what the last call of the thread has left (ffi_c/LastError.c). All requests of an
-# executor share its thread: after a wait or a time slice it was another request's. Here it is the
-# request's own, over both (ext/neverblock/binding/fibers/ffi_errno.c). Fiddle.last_error needs
-# nothing: it is a fiber-local.
+# executor share its thread: after a wait or a time slice it was another request's. So was the call
+# that a callback's exception is handed to. Here both are the request's own, over both
+# (ext/neverblock/binding/fibers/ffi_state.c). Fiddle.last_error needs nothing: it is a fiber-local.
 
 module NeverBlock
   module Compat

@@ -3,7 +3,7 @@
  */
 #include "binding/hooks/hooks.h"
 
-#include "binding/fibers/ffi_errno.h"
+#include "binding/fibers/ffi_state.h"
 #include "binding/fibers/frames.h"
 #include "binding/fibers/pin.h"
 #include "binding/fibers/resume.h"
@@ -45,6 +45,6 @@ void nb_hooks_define(VALUE module) {
     nb_process_define(klass);
     nb_timeout_define(klass);
     nb_root_define(klass);
-    nb_ffi_errno_define(klass);
+    nb_ffi_state_define(klass);
     nb_interrupt_define();
 }

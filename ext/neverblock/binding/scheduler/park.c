@@ -4,7 +4,7 @@
 #include "binding/base/protect.h"
 #include "binding/scheduler/park.h"
 
-#include "binding/fibers/ffi_errno.h"
+#include "binding/fibers/ffi_state.h"
 #include "binding/fibers/pin.h"
 #include "binding/fibers/root.h"
 #include "binding/scheduler/event_loop.h"
@@ -94,7 +94,7 @@ static VALUE park_end(VALUE argument) {
     if (wait->spawned) wait->scheduler->root = wait->root;
     wait->state = NB_RESUMED;
     if (rb_last_status_get() != wait->status) nb_root_set_status(wait->status);
-    nb_ffi_errno_give(wait->ffi_errno);
+    nb_ffi_state_give(wait->ffi);
     return Qnil;
 }
 
@@ -150,7 +150,7 @@ bool nb_shield_now(nb_scheduler *scheduler) {
 
 nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
     int tag;
-    wait->ffi_errno = nb_ffi_errno_take(&tag);
+    wait->ffi = nb_ffi_state_take(&tag);
     if (tag) {
         park_end((VALUE)wait);
         rb_jump_tag(tag);
@@ -183,8 +183,8 @@ nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
 void nb_wait_preempt(nb_scheduler *scheduler, int ffi_errno) {
     nb_wait wait;
     nb_wait_init(&wait, scheduler, NB_WAIT_PREEMPTED);
-    wait.ffi_errno = ffi_errno;
     if (!nb_parked_push(&scheduler->parked, wait.fiber, &wait, &wait.outer)) return;
+    wait.ffi = nb_ffi_state_leave(ffi_errno);
     wait.state = NB_READY;
     wait.counted = true;
     nb_list_append(&scheduler->preempted, &wait.link);
@@ -206,7 +206,7 @@ typedef struct spawn_call {
     VALUE fiber, outer_loop;
     nb_wait *target;
     unsigned preempt_disabled;
-    int ffi_errno;
+    nb_ffi_state ffi;
     bool masked, root_shielded;
 } spawn_call;
 
@@ -223,20 +223,21 @@ static VALUE spawn_end(VALUE argument) {
     call->scheduler->preempt_disabled = call->preempt_disabled;
     call->scheduler->masked = call->masked;
     call->scheduler->root_shielded = call->root_shielded;
-    nb_ffi_errno_give(call->ffi_errno);
+    nb_ffi_state_give(call->ffi);
     return Qnil;
 }
 
 void nb_wait_go_to(nb_scheduler *scheduler, VALUE fiber, nb_wait *target) {
     if (!scheduler->switched) {
-        int tag, ffi_errno = nb_ffi_errno_take(&tag);
+        int tag;
+        nb_ffi_state ffi = nb_ffi_state_take(&tag);
         if (tag) rb_jump_tag(tag);
         spawn_call call = {.scheduler = scheduler,
                            .fiber = fiber,
                            .outer_loop = scheduler->loop_fiber,
                            .target = target,
                            .preempt_disabled = scheduler->preempt_disabled,
-                           .ffi_errno = ffi_errno,
+                           .ffi = ffi,
                            .masked = scheduler->masked,
                            .root_shielded = scheduler->root_shielded};
         scheduler->loop_fiber = rb_fiber_current();

@@ -23,7 +23,7 @@ void nb_wait_go_to(nb_scheduler *scheduler, VALUE fiber, nb_wait *target);
 /* Lets the current fiber wait while `fiber`, which is new, runs until it first parks. */
 void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber);
 /* Preempts the current fiber: it waits until its turn comes again, for nothing else. What is raised
-   into it is raised in its next wait. ffi_errno: the fiber's (fibers/ffi_errno.h). Does not
+   into it is raised in its next wait. ffi_errno: the fiber's (fibers/ffi_state.h). Does not
    raise. */
 void nb_wait_preempt(nb_scheduler *scheduler, int ffi_errno);
 

@@ -33,6 +33,12 @@ typedef enum nb_wait_state {
 
 typedef enum nb_wait_outcome { NB_WOKEN, NB_TIMED_OUT, NB_RAISES } nb_wait_outcome;
 
+/* What the gem ffi keeps for the thread (fibers/ffi_state.h). */
+typedef struct nb_ffi_state {
+    int error;
+    void *call; /* the innermost, on the fiber's stack; NULL: none is under way */
+} nb_ffi_state;
+
 typedef struct nb_wait nb_wait;
 struct nb_wait {
     nb_list link; /* ready queue or spawners; linked to itself when in neither */
@@ -40,9 +46,9 @@ struct nb_wait {
     nb_scheduler *scheduler;
     VALUE self; /* the scheduler's object: seen on this stack, it keeps `scheduler` alive */
     VALUE fiber;
-    VALUE root;    /* its root fiber (fibers/root.h), or nil */
-    VALUE status;  /* $? of the root fiber: Ruby keeps one for the thread */
-    int ffi_errno; /* its FFI.errno (fibers/ffi_errno.h), from when it is left */
+    VALUE root;       /* its root fiber (fibers/root.h), or nil */
+    VALUE status;     /* $? of the root fiber: Ruby keeps one for the thread */
+    nb_ffi_state ffi; /* the fiber's, from when it is left */
     /* NB_RAISES: what nb_wait_park raises, or an array of raise's arguments */
     VALUE exception;
     nb_list *late_link;           /* NB_RAISES: the link of the nb_late that raises, or NULL */

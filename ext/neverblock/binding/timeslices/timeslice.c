@@ -10,7 +10,7 @@
 
 #include "binding/base/module.h"
 #include "binding/base/process_watchdog.h"
-#include "binding/fibers/ffi_errno.h"
+#include "binding/fibers/ffi_state.h"
 #include "binding/fibers/frames.h"
 #include "binding/fibers/pin.h"
 #include "binding/fibers/resume.h"
@@ -136,7 +136,7 @@ static bool may_preempt(nb_scheduler *scheduler, VALUE switched_to) {
 
 /* An interrupt that comes meanwhile is for this fiber, which stays then. */
 static void preempt(nb_scheduler *scheduler) {
-    VALUE unsent, ffi_errno = nb_interrupt_call(nb_ffi_errno_ask, Qnil, &unsent);
+    VALUE unsent, ffi_errno = nb_interrupt_call(nb_ffi_state_error, Qnil, &unsent);
     if (!NIL_P(unsent)) nb_wait_defer(scheduler, rb_fiber_current(), unsent);
     if (ffi_errno == Qundef) return;
     nb_timeslices_end_quiet(scheduler->timeslices);
