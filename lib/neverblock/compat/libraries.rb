@@ -36,6 +36,7 @@ require "neverblock/compat/thread_names"
 require "neverblock/compat/tilt"
 require "neverblock/compat/typhoeus"
 require "neverblock/compat/vcr"
+require "neverblock/compat/wasmtime"
 require "neverblock/db/active_record"
 
 module NeverBlock
@@ -99,6 +100,7 @@ module NeverBlock
         Typhoeus.apply
         Curb.apply
         Vcr.apply
+        Wasmtime.apply
         Blockers.apply
         Blockers::Zlib.apply
       end

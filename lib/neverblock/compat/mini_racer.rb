@@ -11,8 +11,7 @@
 # the call, since V8 itself cannot be ended half way. mini_racer before 0.18: from there on V8 has a
 # native thread of its own.
 
-require "neverblock/verbs/offload"
-require "neverblock/verbs/offload/plain_job"
+require "neverblock/compat/apart"
 
 module NeverBlock
   module Compat
@@ -33,26 +32,26 @@ module NeverBlock
 
           ENTERING.each do |name, methods|
             klass = ::MiniRacer.const_get(name)
-            klass.prepend(wrapper(methods)) unless klass.include?(Apart)
+            klass.prepend(wrapper(methods)) unless klass.include?(Entering)
           end
         end
 
         # Runs the block on a thread's own stack. Fibers that use the same object do so in turn, so
         # that they do not take a thread each to wait for its lock.
         def apart(object, &block)
-          return yield unless apart?
-          return run(block) unless Compat.scheduler # it may not park
+          return yield unless Apart.needed?
+          return Apart.run(block) unless Compat.scheduler # it may not park
 
           turn = object.instance_variable_get(:@neverblock_turn) ||
                  object.instance_variable_set(:@neverblock_turn, Thread::Mutex.new)
-          turn.synchronize { run(block) }
+          turn.synchronize { Apart.run(block) }
         end
 
         private
 
         def wrapper(methods)
           Module.new do
-            include Apart
+            include Entering
 
             methods.each do |name|
               define_method(name) do |*arguments, **options, &block|
@@ -61,27 +60,10 @@ module NeverBlock
             end
           end
         end
-
-        # @return [Boolean] whether the caller may be in a fiber with a stack of its own
-        def apart?
-          (Fiber.scheduler || Offload.worker?) && !Offload::PlainJob.here?
-        end
-
-        # A call that waits for a thread could hold what the others wait for. There are no more
-        # threads than objects in use.
-        def run(block)
-          root = Scheduler.root
-          job = Offload::PlainJob.new(block, root: (root if root.is_a?(Fiber)))
-          begin
-            Offload.unbounded.call(job, :wait)
-          ensure
-            job.hand_back
-          end
-        end
       end
 
       # Marks a class whose methods are wrapped.
-      module Apart
+      module Entering
       end
     end
   end

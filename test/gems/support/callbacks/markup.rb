@@ -87,6 +87,20 @@ class GemCallbacks
       Array.new(3) { instance.invoke("run", me) rescue "#{$!.class}: #{$!.message.lines.first}" }
     end
 
+    # Waits for a Queue park, and others call meanwhile.
+    def wasmtime_queue(me, turn)
+      queue = Queue.new
+      thread = Thread.new { 20.times { queue << sleep(0.001) } }
+      waiting = Turns.new { |number| queue.pop && turn.call(number) }
+      wasmtime(me, waiting).tap { thread.join }
+    end
+
+    # Called as a turn is.
+    Turns = Struct.new(:block) do
+      def initialize(&block) = super(block)
+      def call(number) = block.call(number)
+    end
+
     def shared_context
       SHARED.synchronize do
         @@shared_context ||= MiniRacer::Context.new.tap do |context|
