@@ -162,7 +162,7 @@ static VALUE without_chunks(VALUE body) {
 static void send_array(nb_task *task, nb_response_head *gathered, VALUE body) {
     body = strings_of(body);
     uint64_t bytes = array_bytes(body);
-    VALUE content = gathered->encoded && bytes > 0 ? without_chunks(body) : Qnil;
+    VALUE content = gathered->chunked && bytes > 0 ? without_chunks(body) : Qnil;
     if (!NIL_P(content)) {
         body = content;
         bytes = array_bytes(body);
