@@ -84,8 +84,8 @@ SOURCES = {
   ],
   "binding/ports" => %w[port running writing],
   "binding/rack" => %w[
-    body_writer env env_keys hijack hints input response response_file response_head response_parts
-    timing upgrade
+    body_writer env env_keys hijack hints input own_chunks response response_file response_head
+    response_parts timing upgrade
   ],
   "binding/stalls" => %w[
     blockers places stalls stalls_answer stalls_reporter stalls_signal stalls_tell stalls_trace

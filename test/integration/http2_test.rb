@@ -46,6 +46,8 @@ class Http2Test < ServerProcessCase
         [200, {}, [digest.hexdigest]]
       when "/parts"
         [200, {}, Enumerator.new { |parts| 3.times { |i| parts << "part \#{i}\\n" and sleep 0.01 } }]
+      when "/chunks" # which the application has made itself
+        [200, { "transfer-encoding" => "chunked" }, "3\\r\\none\\r\\n0\\r\\n\\r\\n".each_char]
       when "/wait" then sleep(0.5) && [200, {}, ["waited"]]
       when "/held"
         [200, {}, Enumerator.new { |parts|
@@ -146,6 +148,7 @@ class Http2Test < ServerProcessCase
   def test_responses
     assert_equal ["part 0\npart 1\npart 2\n", 0], curl("/parts")
     assert_equal ["x" * 3_000_000, 0], curl("/large")
+    assert_equal ["one", 0], curl("/chunks")
     file, = curl("/file")
     assert_equal Digest::SHA256.hexdigest(LARGE), Digest::SHA256.hexdigest(file)
   end

@@ -176,9 +176,9 @@ module RackHandlerTests
     end
   end
 
-  def serve(*words, env: {}, urls: 1)
+  def serve(*words, app: APP, env: {}, urls: 1)
     server = RackupProcess.new(
-      APP, bundle: bundle, gem: gem_of_rackup, words: words, env: env, urls: urls
+      app, bundle: bundle, gem: gem_of_rackup, words: words, env: env, urls: urls
     ).start
     yield server
   ensure
@@ -220,4 +220,22 @@ class Rack22HandlerTest < Minitest::Test
   def handlers = "Rack::Handler"
   def handler_variable = "RACK_HANDLER"
   def rack_version = /2\.2\./
+
+  CHUNKED = <<~RUBY
+    require "rack/chunked"
+    use Rack::Chunked
+    run(lambda do |env|
+      rows = ["one, ", "two"]
+      body = env["PATH_INFO"] == "/array" ? rows : rows.each
+      [200, { "content-type" => "text/plain" }, body]
+    end)
+  RUBY
+
+  def test_what_its_rack_chunked_puts_into_chunks_arrives_without_them
+    serve("-s", "neverblock", *ANY, app: CHUNKED) do |server|
+      %w[/array /each].each do |path|
+        assert_equal "one, two", HTTPClient.get(URI("#{server.url}#{path}")), path
+      end
+    end
+  end
 end

@@ -276,6 +276,37 @@ static void test_data_that_stands_at_the_front_is_not_moved_and_nothing_behind_t
     assert_int_equal(decoded, 0);
 }
 
+/* Whether a text is in chunks at all is seen by its first line, however that is cut. */
+static void test_the_head_of_the_first_chunk_is_known_when_it_has_been_read(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t begun_at; /* bytes after which it is begun; 0: never */
+    } cases[] = {
+        {"5\r\nhello\r\n0\r\n\r\n", 3},
+        {"a;b=c\r\n0123456789\r\n0\r\n\r\n", 7},
+        {"0\r\n\r\n", 3},
+        {"5\r", 0},
+        {"5\rhello", 0},
+        {"fade away", 0},
+        {"a;b c", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        nb_chunked chunked;
+        nb_refusal refusal;
+        nb_status status = NB_INCOMPLETE;
+        nb_chunked_init(&chunked, UINT64_MAX);
+        assert_false(nb_chunked_is_begun(&chunked));
+        for (size_t at = 0; at < strlen(cases[i].text) && status == NB_INCOMPLETE; at++) {
+            char byte = cases[i].text[at];
+            size_t used, decoded;
+            status = nb_chunked_decode(&chunked, &byte, 1, &used, &decoded, &refusal);
+            bool begun = cases[i].begun_at && at + 1 >= cases[i].begun_at;
+            assert_int_equal(nb_chunked_is_begun(&chunked), begun);
+        }
+    }
+}
+
 int main(void) {
     nb_test_alarm(150);
     memory = guarded_create(LARGEST);
@@ -289,6 +320,7 @@ int main(void) {
         cmocka_unit_test(test_trailers_of_a_message_are_bounded_together),
         cmocka_unit_test(test_framing_may_not_outweigh_the_data),
         cmocka_unit_test(test_a_body_of_one_byte_chunks_is_served),
+        cmocka_unit_test(test_the_head_of_the_first_chunk_is_known_when_it_has_been_read),
         cmocka_unit_test(test_data_that_stands_at_the_front_is_not_moved_and_nothing_behind_the_body_is_touched),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

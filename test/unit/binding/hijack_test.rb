@@ -264,6 +264,16 @@ class HijackTest < BindingCase
     within { Thread.pass until @server.stats[:connections].zero? }
   end
 
+  # RFC 9112 section 6.1: chunks are for HTTP/1.1.
+  def test_the_chunks_of_a_partial_hijack_are_announced_as_the_application_did
+    partial(200, { "transfer-encoding" => "chunked" }) do |io|
+      io.write("3\r\nall\r\n0\r\n\r\n") && io.close
+    end
+    assert_equal "all", ask.body
+    head = client { |wire| wire.get("/", version: "1.0") && wire.take_to_end.first }
+    refute_match(/transfer-encoding/i, head)
+  end
+
   def test_a_partial_hijack_may_switch_protocols
     partial(101, { "upgrade" => "any", "connection" => "Upgrade" }) do |io|
       io.write(io.read(5)) && io.close

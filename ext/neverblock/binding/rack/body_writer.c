@@ -17,6 +17,7 @@ static void writer_mark(void *pointer) {
     const nb_body_writer *marked = pointer;
     rb_gc_mark(marked->input);
     rb_gc_mark(marked->executor);
+    if (marked->own.held) rb_gc_mark(marked->own.held);
 }
 
 static const rb_data_type_t writer_type = {
@@ -46,6 +47,7 @@ nb_body_writer *nb_body_writer_enter(VALUE block) {
         rb_raise(nb_error_class, "a response is written on the thread its request runs on");
     }
     if (entered->task->gone) nb_executor_raise_gone(entered->task);
+    if (entered->own.state == NB_OWN_CHUNKS_BROKEN) nb_own_chunks_refuse(&entered->own);
     if (entered->busy) rb_raise(nb_error_class, "a response is written by one fiber, which nothing interrupts");
     entered->busy = true;
     return entered;
@@ -53,9 +55,8 @@ nb_body_writer *nb_body_writer_enter(VALUE block) {
 
 /* --- each --- */
 
-static void send_chunk(nb_body_writer *writing, VALUE chunk) {
+static void send_content(nb_body_writer *writing, VALUE owner, nb_slice bytes) {
     nb_task *task = writing->task;
-    nb_slice bytes = nb_string_slice(chunk);
     if (bytes.size == 0) return;
     writing->sent += bytes.size;
     if (!task->head_sent) {
@@ -65,26 +66,53 @@ static void send_chunk(nb_body_writer *writing, VALUE chunk) {
         nb_response_send_head(task, writing->gathered, (nb_slice){bytes.data, first}, 0);
         bytes = (nb_slice){bytes.data + first, bytes.size - first};
     }
-    nb_response_send_body(task, chunk, bytes, 0);
+    nb_response_send_body(task, owner, bytes, 0);
+}
+
+static void send_string(nb_body_writer *writing, VALUE string) {
+    if (!NIL_P(string)) send_content(writing, string, nb_string_slice(string));
+}
+
+/* Sends what the application has written. Its own chunks are undone by the slice, so that a long
+   string is not in memory twice. */
+static void send_chunk(VALUE block, nb_body_writer *writing, VALUE chunk) {
+    nb_slice text = nb_string_slice(chunk);
+    while (writing->own.state != NB_OWN_CHUNKS_NONE && text.size > 0) {
+        size_t step = text.size < NB_RESPONSE_SLICE_BYTES ? text.size : NB_RESPONSE_SLICE_BYTES;
+        VALUE content = nb_own_chunks_content(block, &writing->own, (nb_slice){text.data, step});
+        send_string(writing, content);
+        rb_str_resize(content, 0);
+        text = (nb_slice){text.data + step, text.size - step};
+    }
+    send_content(writing, chunk, text);
 }
 
 static VALUE each_chunk(RB_BLOCK_CALL_FUNC_ARGLIST(chunk, argument)) {
     chunk = nb_response_frozen_chunk(chunk);
     nb_body_writer *entered = nb_body_writer_enter(argument);
-    send_chunk(entered, chunk);
+    send_chunk(argument, entered, chunk);
     entered->busy = false;
     RB_GC_GUARD(argument);
     return Qnil;
 }
 
-/* Sends all that `each` yields, and returns how many bytes that was. A block that has not come to
-   its end has left a part half sent, even if the application has rescued what ended it. */
+/* The application has written all. A write that has not come to its end has left a part half sent,
+   even if the application has rescued what ended it. */
+static void end_writing(nb_task *task, nb_body_writer *writer, const char *method) {
+    bool whole = nb_own_chunks_whole(&writer->own);
+    if ((writer->busy || !whole) && (task->gone || (!whole && task->left))) nb_executor_raise_gone(task);
+    if (!whole) nb_own_chunks_refuse(&writer->own);
+    if (writer->busy) rb_raise(nb_error_class, "the body's %s was interrupted while it wrote", method);
+    send_string(writer, nb_own_chunks_rest(&writer->own));
+}
+
+/* Sends all that `each` yields, and returns how many bytes that was. */
 static uint64_t send_yielded(nb_task *task, nb_response_head *gathered, VALUE body) {
     nb_body_writer *opened = nb_body_writer_open(task, gathered, rb_cObject);
     VALUE block = gathered->block;
+    if (gathered->chunked) nb_own_chunks_open(&opened->own);
     rb_block_call(body, id_each, 0, NULL, each_chunk, block);
-    if (opened->busy && task->gone) nb_executor_raise_gone(task);
-    if (opened->busy) rb_raise(nb_error_class, "the body's each was interrupted while it wrote");
+    end_writing(task, opened, "each");
     uint64_t sent = opened->sent;
     nb_body_writer_close(gathered);
     RB_GC_GUARD(block);
@@ -141,7 +169,7 @@ static VALUE stream_write(int argc, VALUE *argv, VALUE self) {
         VALUE chunk = nb_response_frozen_chunk(argv[i]);
         stream_open(self);
         nb_body_writer *entered = nb_body_writer_enter(self);
-        send_chunk(entered, chunk);
+        send_chunk(self, entered, chunk);
         entered->busy = false;
         bytes += (size_t)RSTRING_LEN(chunk);
     }
@@ -167,9 +195,10 @@ static VALUE stream_flush(VALUE self) {
 static VALUE stream_close_write(VALUE self) {
     nb_body_writer *stream = stream_of(self);
     if (!stream->task || stream->write_closed) return Qnil;
-    bool whole = !stream->busy && !stream->task->gone;
+    bool whole = !stream->busy && !stream->task->gone && nb_own_chunks_whole(&stream->own);
     if (whole) nb_body_writer_enter(self);
     stream->write_closed = true;
+    if (whole) send_string(stream, nb_own_chunks_rest(&stream->own));
     uint64_t announced = stream->gathered->content_length;
     if (whole && (announced == NB_CONTENT_LENGTH_UNKNOWN || announced == stream->sent))
         nb_response_send_body(stream->task, Qnil, (nb_slice){NULL, 0}, NB_PART_LAST);
@@ -204,10 +233,10 @@ void nb_response_send_called(nb_task *task, nb_response_head *gathered, VALUE bo
     send_head_alone(task, gathered);
     nb_body_writer *opened = nb_body_writer_open(task, gathered, stream_class);
     VALUE stream = gathered->block;
+    if (gathered->chunked) nb_own_chunks_open(&opened->own);
     RB_OBJ_WRITE(stream, &opened->input, rb_hash_lookup(task->env, nb_env_keys.rack_input));
     rb_funcallv(body, id_call, 1, &stream);
-    if (opened->busy && task->gone) nb_executor_raise_gone(task);
-    if (opened->busy) rb_raise(nb_error_class, "the body's call was interrupted while it wrote");
+    end_writing(task, opened, "call");
     end_body(task, gathered, opened->sent);
     RB_GC_GUARD(stream);
 }

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "binding/rack/own_chunks.h"
 #include "binding/rack/response_head.h"
 
 typedef struct nb_body_writer {
@@ -23,6 +24,7 @@ typedef struct nb_body_writer {
     bool busy;                      /* inside a write */
     bool write_closed, read_closed; /* the halves of a Stream */
     VALUE input;                    /* of a Stream: rack.input */
+    nb_own_chunks own;              /* the body's own chunks */
 } nb_body_writer;
 
 /* Makes a writer, an object of this class, for the head's response: gathered->block. */

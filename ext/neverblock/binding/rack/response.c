@@ -9,6 +9,7 @@
 #include "binding/base/module.h"
 #include "binding/ports/executor_state.h"
 #include "binding/ports/writing.h"
+#include "binding/rack/env_keys.h"
 #include "binding/rack/hijack.h"
 #include "binding/rack/response_file.h"
 #include "binding/rack/response_head.h"
@@ -162,7 +163,7 @@ static VALUE without_chunks(VALUE body) {
 static void send_array(nb_task *task, nb_response_head *gathered, VALUE body) {
     body = strings_of(body);
     uint64_t bytes = array_bytes(body);
-    VALUE content = gathered->encoded && bytes > 0 ? without_chunks(body) : Qnil;
+    VALUE content = gathered->chunked && bytes > 0 ? without_chunks(body) : Qnil;
     if (!NIL_P(content)) {
         body = content;
         bytes = array_bytes(body);
@@ -211,11 +212,23 @@ static VALUE close_hijacked(VALUE argument, VALUE error) {
     rb_exc_raise(error);
 }
 
+/* Nothing that is written to the socket passes through the server: chunks reach the client as such,
+   so it is told (not in HTTP/1.0, which has none; RFC 9112 section 6.1). */
+static void add_framing(send_call *call) {
+    nb_response_head *gathered = &call->gathered;
+    if (!gathered->chunked || (gathered->flags & NB_RESPONSE_HAS_LENGTH) || gathered->status == 101) return;
+    VALUE protocol = rb_hash_lookup(call->task->env, nb_env_keys.server_protocol);
+    if (!RB_TYPE_P(protocol, T_STRING) || !nb_slice_equal(nb_string_slice(protocol), NB_SLICE("HTTP/1.1"))) return;
+    nb_slice line = NB_SLICE("Transfer-Encoding: chunked\r\n");
+    nb_response_head_add(gathered, line.data, line.size);
+}
+
 /* Sends the head; then the connection is the application's, and the body is ignored. */
 static void send_hijacked(send_call *call) {
     if (call->task->http2)
         rb_raise(nb_error_class, "a response with rack.hijack takes its connection, which requests of HTTP/2 share: "
                                  "a body that responds to call can be streamed instead");
+    add_framing(call);
     nb_response_send_head(call->task, &call->gathered, (nb_slice){NULL, 0}, NB_RESPONSE_HANDOVER);
     nb_hijack_take(call->task);
     rb_rescue2(call_hijack, (VALUE)call, close_hijacked, (VALUE)call, rb_eException, (VALUE)0);

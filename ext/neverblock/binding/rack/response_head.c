@@ -66,9 +66,9 @@ static bool begins_with(nb_slice value, nb_slice lower) {
     return value.size >= lower.size && nb_slice_equal_lower((nb_slice){value.data, lower.size}, lower);
 }
 
-static bool names_close(nb_slice value) {
-    for (size_t i = 0; i + 5 <= value.size; i++) {
-        if (nb_slice_equal_lower((nb_slice){value.data + i, 5}, NB_SLICE("close"))) return true;
+static bool names(nb_slice value, nb_slice lower) {
+    for (size_t i = 0; i + lower.size <= value.size; i++) {
+        if (nb_slice_equal_lower((nb_slice){value.data + i, lower.size}, lower)) return true;
     }
     return false;
 }
@@ -105,7 +105,7 @@ static bool take_own(nb_response_head *gathered, nb_slice name, nb_slice value) 
             return true;
         }
         if (!nb_slice_equal_lower(name, NB_SLICE("connection"))) return false;
-        if (names_close(value)) gathered->flags |= NB_RESPONSE_CLOSE;
+        if (names(value, NB_SLICE("close"))) gathered->flags |= NB_RESPONSE_CLOSE;
         return true;
     case 12:
         if (nb_slice_equal_lower(name, NB_SLICE("content-type")))
@@ -130,6 +130,7 @@ static bool take_own(nb_response_head *gathered, nb_slice name, nb_slice value) 
     case 17:
         if (!nb_slice_equal_lower(name, NB_SLICE("transfer-encoding"))) return false;
         gathered->encoded = true;
+        if (names(value, NB_SLICE("chunked"))) gathered->chunked = true;
         return true;
     default:
         return false;

@@ -33,6 +33,7 @@ typedef struct nb_response_head {
     bool named;         /* X-Sendfile is the server's */
     bool accelerated;   /* X-Accel-Redirect is the server's */
     bool encoded;       /* the application gave Transfer-Encoding */
+    bool chunked;       /* ... which names chunked */
     bool ranged;        /* the application gave Content-Range */
     bool unranged;      /* the application gave Accept-Ranges: none */
     bool upgrade_named; /* the application gave Upgrade */

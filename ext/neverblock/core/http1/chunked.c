@@ -257,3 +257,6 @@ nb_status nb_chunked_decode(nb_chunked *chunked, char *bytes, size_t size, size_
     *decoded = (size_t)(w.out - bytes);
     return chunked->state == DONE ? NB_OK : NB_INCOMPLETE;
 }
+
+/* A later chunk follows one that had data: one without is the last. */
+bool nb_chunked_is_begun(const nb_chunked *chunked) { return chunked->body_bytes > 0 || chunked->state > SIZE_LF; }

@@ -15,6 +15,7 @@
 #ifndef NB_HTTP1_CHUNKED_H
 #define NB_HTTP1_CHUNKED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,5 +43,8 @@ void nb_chunked_init(nb_chunked *chunked, uint64_t body_bytes_max);
  */
 nb_status nb_chunked_decode(nb_chunked *chunked, char *bytes, size_t size, size_t *used, size_t *decoded,
                             nb_refusal *refusal);
+/* Has the head of the first chunk been read, with its CRLF? Before that, no call has moved a
+   byte. */
+bool nb_chunked_is_begun(const nb_chunked *chunked);
 
 #endif
