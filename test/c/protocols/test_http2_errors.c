@@ -308,6 +308,25 @@ static void an_error_of_the_connection_ends_it(void **state) {
     nb_test_world_close(w);
 }
 
+/* nghttp2 sends no more of the streams that run, whose requests would keep the connection. */
+static void an_error_before_the_client_finishes_ends_what_runs(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_test_client *client = raw_client(w);
+    nb_raw_headers(&raw, NB_RAW_WHOLE, 1, (const char *const[]){NB_RAW_GET("/never"), NULL});
+    nb_raw_headers(&raw, NB_RAW_WHOLE, 3, (const char *const[]){NB_RAW_GET("/hold"), NULL});
+    send_raw(client);
+    nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, 2);
+    nb_raw_add(&raw, NB_RAW_HEADERS, NB_RAW_WHOLE, 99, "\xff\xff\xff\xff\xff\xff\xff", 7);
+    send_raw(client);
+    nb_test_client_finish(client);
+    assert_true(nb_raw_await(client, NB_RAW_GOAWAY, &frame));
+    assert_int_equal(NGHTTP2_COMPRESSION_ERROR, nb_raw_code(&frame));
+    nb_test_executor_await(w->executors[0], NB_TEST_GONE, 2);
+    assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(client, NULL));
+    nb_test_world_close(w);
+}
+
 static void the_preface_may_come_in_pieces(void **state) {
     nb_test_world *w = *state;
     nb_test_world_open(w, 1);
@@ -564,6 +583,7 @@ int main(void) {
         CASE(an_answer_of_the_servers_own_resets_no_stream_that_both_sides_have_ended),
         CASE(heads_over_the_limits_are_refused),
         CASE(an_error_of_the_connection_ends_it),
+        CASE(an_error_before_the_client_finishes_ends_what_runs),
         CASE(the_preface_may_come_in_pieces),
         CASE(a_client_that_floods_and_does_not_read_is_held_back),
         CASE(a_drain_says_so_and_ends_what_has_begun),
