@@ -80,6 +80,24 @@ static void a_response_that_breaks_off_resets_its_stream(void **state) {
     close_world(w);
 }
 
+/* Its last byte is missing. What was sent before is of the file. */
+static void a_file_that_becomes_shorter_resets_its_stream(void **state) {
+    nb_test_world *w = *state;
+    open_world(w, no_routes);
+    int32_t held = nb_test_h2_get(&h2, "/hold"), small = nb_test_h2_get(&h2, "/fileshort/100");
+    int32_t large = nb_test_h2_get(&h2, "/fileshort/300000");
+    nb_test_h2_expect_reset(&h2, small, NGHTTP2_INTERNAL_ERROR);
+    assert_int_equal(0, nb_test_h2_of(&h2, small)->bytes);
+    nb_test_h2_expect_reset(&h2, large, NGHTTP2_INTERNAL_ERROR);
+    assert_in_range(nb_test_h2_of(&h2, large)->bytes, 200000, 299999);
+    for (size_t i = 0; i < nb_test_h2_of(&h2, large)->bytes; i++)
+        assert_int_equal(nb_test_pattern(i), nb_test_h2_of(&h2, large)->body[i]);
+    nb_test_executor_release(w->executors[0]);
+    nb_test_h2_expect(&h2, held, 200, "held");
+    nb_test_h2_expect_pattern(&h2, nb_test_h2_get(&h2, "/file/300000"), 300000);
+    close_world(w);
+}
+
 static void a_connection_cannot_be_hijacked(void **state) {
     nb_test_world *w = *state;
     open_world(w, no_routes);
@@ -574,6 +592,7 @@ int main(void) {
         CASE(a_stream_that_the_client_resets_ends_alone),
         CASE(a_download_and_an_upload_that_are_reset_leave_nothing),
         CASE(a_response_that_breaks_off_resets_its_stream),
+        CASE(a_file_that_becomes_shorter_resets_its_stream),
         CASE(a_connection_cannot_be_hijacked),
         CASE(a_flood_of_resets_ends_the_connection),
         CASE(a_malformed_request_resets_its_stream),
