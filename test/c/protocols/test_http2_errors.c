@@ -80,6 +80,24 @@ static void a_response_that_breaks_off_resets_its_stream(void **state) {
     close_world(w);
 }
 
+/* Its last byte is missing. What was sent before is of the file. */
+static void a_file_that_becomes_shorter_resets_its_stream(void **state) {
+    nb_test_world *w = *state;
+    open_world(w, no_routes);
+    int32_t held = nb_test_h2_get(&h2, "/hold"), small = nb_test_h2_get(&h2, "/fileshort/100");
+    int32_t large = nb_test_h2_get(&h2, "/fileshort/300000");
+    nb_test_h2_expect_reset(&h2, small, NGHTTP2_INTERNAL_ERROR);
+    assert_int_equal(0, nb_test_h2_of(&h2, small)->bytes);
+    nb_test_h2_expect_reset(&h2, large, NGHTTP2_INTERNAL_ERROR);
+    assert_in_range(nb_test_h2_of(&h2, large)->bytes, 200000, 299999);
+    for (size_t i = 0; i < nb_test_h2_of(&h2, large)->bytes; i++)
+        assert_int_equal(nb_test_pattern(i), nb_test_h2_of(&h2, large)->body[i]);
+    nb_test_executor_release(w->executors[0]);
+    nb_test_h2_expect(&h2, held, 200, "held");
+    nb_test_h2_expect_pattern(&h2, nb_test_h2_get(&h2, "/file/300000"), 300000);
+    close_world(w);
+}
+
 static void a_connection_cannot_be_hijacked(void **state) {
     nb_test_world *w = *state;
     open_world(w, no_routes);
@@ -305,6 +323,25 @@ static void an_error_of_the_connection_ends_it(void **state) {
         nb_test_client_finish(client);
         assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(client, NULL));
     }
+    nb_test_world_close(w);
+}
+
+/* nghttp2 sends no more of the streams that run, whose requests would keep the connection. */
+static void an_error_before_the_client_finishes_ends_what_runs(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    nb_test_client *client = raw_client(w);
+    nb_raw_headers(&raw, NB_RAW_WHOLE, 1, (const char *const[]){NB_RAW_GET("/never"), NULL});
+    nb_raw_headers(&raw, NB_RAW_WHOLE, 3, (const char *const[]){NB_RAW_GET("/hold"), NULL});
+    send_raw(client);
+    nb_test_executor_await(w->executors[0], NB_TEST_RECEIVED, 2);
+    nb_raw_add(&raw, NB_RAW_HEADERS, NB_RAW_WHOLE, 99, "\xff\xff\xff\xff\xff\xff\xff", 7);
+    send_raw(client);
+    nb_test_client_finish(client);
+    assert_true(nb_raw_await(client, NB_RAW_GOAWAY, &frame));
+    assert_int_equal(NGHTTP2_COMPRESSION_ERROR, nb_raw_code(&frame));
+    nb_test_executor_await(w->executors[0], NB_TEST_GONE, 2);
+    assert_int_equal(NB_TEST_END_FIN, nb_test_read_end(client, NULL));
     nb_test_world_close(w);
 }
 
@@ -555,6 +592,7 @@ int main(void) {
         CASE(a_stream_that_the_client_resets_ends_alone),
         CASE(a_download_and_an_upload_that_are_reset_leave_nothing),
         CASE(a_response_that_breaks_off_resets_its_stream),
+        CASE(a_file_that_becomes_shorter_resets_its_stream),
         CASE(a_connection_cannot_be_hijacked),
         CASE(a_flood_of_resets_ends_the_connection),
         CASE(a_malformed_request_resets_its_stream),
@@ -564,6 +602,7 @@ int main(void) {
         CASE(an_answer_of_the_servers_own_resets_no_stream_that_both_sides_have_ended),
         CASE(heads_over_the_limits_are_refused),
         CASE(an_error_of_the_connection_ends_it),
+        CASE(an_error_before_the_client_finishes_ends_what_runs),
         CASE(the_preface_may_come_in_pieces),
         CASE(a_client_that_floods_and_does_not_read_is_held_back),
         CASE(a_drain_says_so_and_ends_what_has_begun),

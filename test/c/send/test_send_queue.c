@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "support/leaks.h"
@@ -158,6 +159,33 @@ static void a_file_that_shrank_ends_the_send_queue_with_eof(void **state) {
     nb_test_sink_free(s);
 }
 
+/* Memory, a file that is whole, and one that has 500 of its 1000 bytes. */
+static void a_file_that_shrank_is_told_once_the_bytes_reach_it(void **state) {
+    fixture *f = *state;
+    assert_null(nb_send_queue_shrunk(&f->send_queue, 10));
+    add_memory(f, 0, 10);
+    add_file(f, 110, 10, 100);
+    add_file(f, 610, 110, 1000);
+    nb_file *whole = nb_send_queue_file(&f->send_queue);
+    for (uint64_t bytes = 0; bytes <= 610; bytes += 10)
+        assert_null(nb_send_queue_shrunk(&f->send_queue, bytes));
+    const nb_file *shrunk = nb_send_queue_shrunk(&f->send_queue, 611);
+    assert_non_null(shrunk);
+    assert_ptr_not_equal(whole, shrunk);
+    assert_int_equal(0, ftruncate(whole->fd, 50));
+    assert_null(nb_send_queue_shrunk(&f->send_queue, 50));
+    assert_ptr_equal(whole, nb_send_queue_shrunk(&f->send_queue, 1110));
+}
+
+/* Of what is no regular file the size does not tell. */
+static void a_device_has_not_shrunk(void **state) {
+    fixture *f = *state;
+    nb_file *file;
+    assert_status(NB_OK, nb_file_wrap(open("/dev/zero", O_RDONLY), &file));
+    nb_test_queue_file(&f->send_queue, file, 0, 100);
+    assert_null(nb_send_queue_shrunk(&f->send_queue, 100));
+}
+
 static void a_transport_that_fails_is_told_with_what_went(void **state) {
     fixture *f = *state;
     uint64_t sent = 99;
@@ -292,6 +320,8 @@ int main(void) {
         CASE(a_budget_ends_a_turn_soon_after_it_is_spent),
         CASE(a_budget_spent_with_the_last_byte_is_no_reason_to_come_again),
         CASE(a_file_that_shrank_ends_the_send_queue_with_eof),
+        CASE(a_file_that_shrank_is_told_once_the_bytes_reach_it),
+        CASE(a_device_has_not_shrunk),
         CASE(a_transport_that_fails_is_told_with_what_went),
         CASE(joined_send_queues_are_one_in_order),
         CASE(a_reservation_that_was_not_filled_leaves_nothing),

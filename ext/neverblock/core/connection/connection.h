@@ -203,6 +203,8 @@ uint64_t nb_connection_reserve(nb_connections *connections, nb_connection *conne
 /* Tells the writer of the exchange to go on if it waits, and `owed` bytes are few enough of the
  * response window. */
 void nb_connection_tell_drained(nb_connections *connections, nb_exchange *exchange, uint64_t owed);
+/* Logs why a download breaks off: somebody writes its file in place. NULL: it is not known. */
+void nb_connection_tell_shrunk(nb_connections *connections, const nb_file *file);
 /* The exchange's executor takes the connection (hijack): descriptor and unconsumed bytes become the
  * exchange's handover. Other requests are aborted. A connection of TLS becomes a tunnel, and the
  * executor takes its other end. */

@@ -251,10 +251,7 @@ static void all_has_left(nb_connections *connections, nb_connection *connection)
     if (nb_connection_client_left(connection)) nb_connection_end(connections, connection, false);
 }
 
-/* Logs why the download breaks off: somebody writes the file in place. */
-static void tell_shrunk(nb_connections *connections, const nb_connection *connection) {
-    const nb_file *file = nb_send_queue_file(connection->sending ? &connection->sending->send_queue
-                                                                 : &connection->send_queue);
+void nb_connection_tell_shrunk(nb_connections *connections, const nb_file *file) {
     if (!file || !nb_log_due(&connections->shrunk_told_ns, connections->time->now_ns)) return;
     char path[NB_LOG_NAME_BYTES], name[NB_LOG_NAME_BYTES];
     size_t size = nb_os_descriptor_path(file->fd, path, sizeof(path));
@@ -278,7 +275,8 @@ void nb_connection_flush(nb_connections *connections, nb_connection *connection)
     nb_status status = unheard ? drop_owed(connections, connection) : send_owed(connections, connection);
     if (status == NB_EOF) {
         connection->downloads.end = NB_DOWNLOAD_shrunk;
-        tell_shrunk(connections, connection);
+        nb_connection_tell_shrunk(connections, nb_send_queue_file(connection->sending ? &connection->sending->send_queue
+                                                                                      : &connection->send_queue));
     }
     if (status == NB_EOF || status == NB_SYSTEM || status == NB_NO_MEMORY) {
         nb_connection_end(connections, connection, true);

@@ -32,12 +32,14 @@ void nb_http2_terminate(nb_connections *connections, nb_connection *connection, 
 }
 
 /* One of both sides has said that it ends the connection, and nothing is under way. A client that
- * has said so is told the last stream as well (RFC 9113 section 6.8). */
+ * has said so is told the last stream as well (RFC 9113 section 6.8). After an error of the
+ * connection nghttp2 sends no more of the streams that run, also when the client has finished. */
 static void end_if_over(nb_http2_session *session) {
     nb_connection *connection = session->connection;
-    if (connection->state != NB_CONNECTION_OPEN) return;
+    bool open = connection->state == NB_CONNECTION_OPEN;
+    if (!open && (connection->state != NB_CONNECTION_LAST || !connection->first)) return;
     if (nghttp2_session_want_read(session->h2) || nghttp2_session_want_write(session->h2)) return;
-    if (session->drain != NB_HTTP2_DRAINING) {
+    if (open && session->drain != NB_HTTP2_DRAINING) {
         nb_http2_refuse_streams(session);
         nb_connection_mark_dirty(session->connections, connection);
         return;

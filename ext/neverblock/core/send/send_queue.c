@@ -5,6 +5,7 @@
 
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
@@ -259,6 +260,22 @@ void nb_send_queue_peek_file(const nb_send_queue *queue, nb_download_next *next)
 nb_file *nb_send_queue_file(const nb_send_queue *queue) {
     nb_chunk *chunk = first_file(queue);
     return chunk ? range_of(chunk)->file : NULL;
+}
+
+/* Only of a regular file does its size tell. */
+static bool ends_before(const nb_file *file, uint64_t end) {
+    struct stat found;
+    return fstat(file->fd, &found) == 0 && S_ISREG(found.st_mode) && (uint64_t)found.st_size < end;
+}
+
+nb_file *nb_send_queue_shrunk(const nb_send_queue *queue, uint64_t bytes) {
+    for (nb_chunk *chunk = queue->files ? queue->first : NULL; chunk && bytes > 0; chunk = chunk->next) {
+        uint64_t size = chunk->end - chunk->offset;
+        if (size > bytes) size = bytes;
+        if (!chunk->capacity && ends_before(range_of(chunk)->file, chunk->offset + size)) return range_of(chunk)->file;
+        bytes -= size;
+    }
+    return NULL;
 }
 
 static nb_status send_memory(nb_send_queue *queue, nb_pool *pool, nb_transport *transport, size_t *moved) {

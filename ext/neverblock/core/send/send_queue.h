@@ -81,6 +81,9 @@ void nb_send_queue_peek(const nb_send_queue *queue, nb_download_next *next);
 void nb_send_queue_peek_file(const nb_send_queue *queue, nb_download_next *next);
 /* The file of the first file range, borrowed from the queue. NULL: there is none. */
 nb_file *nb_send_queue_file(const nb_send_queue *queue);
+/* The file that has become shorter than a range of it within the first `bytes` of the queue, as far
+ * as they reach; borrowed. NULL: all of them are there. */
+nb_file *nb_send_queue_shrunk(const nb_send_queue *queue, uint64_t bytes);
 
 /* --- sending --- */
 
