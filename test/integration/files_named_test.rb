@@ -55,7 +55,7 @@ class FilesNamedTest < ServerProcessCase
     def folder
       @folder ||= ServedFolder.new(
         "text.txt" => TEXT, "large.bin" => LARGE, "sub/a b.txt" => "blanks",
-        "sub/ümlaut.txt" => "letters", "100%.txt" => "percent",
+        "sub/ümlaut.txt" => "letters", "100%.txt" => "percent", "raw?name.txt" => "raw",
         ".hidden" => "an application may name it"
       ).tap do |made|
         made.link("outside.txt", made.beside("secret.txt"))
@@ -289,7 +289,10 @@ class FilesNamedTest < ServerProcessCase
       "/internal/sub/%C3%BCmlaut.txt" => "letters",
       "/internal/sub/ümlaut.txt" => "letters",
       "/internal/deep/a%20b.txt" => "blanks",
-      "/internal/100%25.txt" => "percent"
+      "/internal/100%25.txt" => "percent",
+      "/internal/text.txt?sig=a%2Fb" => TEXT,
+      "/internal/raw?name.txt" => "raw",
+      "/internal/raw%3Fname.txt?sig=1" => "raw"
     }.each { |name, body| assert_equal body, say({ "x-accel-redirect" => name }).body, name }
     assert_equal TEXT, say({ "x-sendfile" => path("inside.txt") }).body
   end
