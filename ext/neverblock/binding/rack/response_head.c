@@ -49,6 +49,25 @@ void nb_response_head_add(nb_response_head *gathered, const char *bytes, size_t 
     gathered->size += size;
 }
 
+static bool is_line_of(nb_slice line, nb_slice lower) {
+    return line.size > lower.size && line.data[lower.size] == ':' &&
+           nb_slice_equal_lower((nb_slice){line.data, lower.size}, lower);
+}
+
+void nb_response_head_remove(nb_response_head *gathered, nb_slice lower) {
+    size_t kept = 0, at = 0;
+    while (at < gathered->size) {
+        const char *begin = gathered->bytes + at, *end = memchr(begin, '\n', gathered->size - at);
+        size_t size = (size_t)(end + 1 - begin);
+        if (!is_line_of((nb_slice){begin, size}, lower)) {
+            memmove(gathered->bytes + kept, begin, size);
+            kept += size;
+        }
+        at += size;
+    }
+    gathered->size = kept;
+}
+
 static uint64_t parse_content_length(nb_slice value) {
     uint64_t number = 0;
     bool valid = value.size > 0 && value.size <= 18;

@@ -62,6 +62,8 @@ void nb_response_head_give_back(nb_executor *executor, nb_response_head *gathere
 
 /* Appends bytes as they are. */
 void nb_response_head_add(nb_response_head *gathered, const char *bytes, size_t size);
+/* Removes all lines of the field of this name, which is lower-case. */
+void nb_response_head_remove(nb_response_head *gathered, nb_slice lower);
 /* Adds the lines of the field `gathered->name` with this value: any object but an Array; nil: an
    empty value, or no line where the field means something to the server. */
 void nb_response_head_add_value(nb_response_head *gathered, VALUE value);
