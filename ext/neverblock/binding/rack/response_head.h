@@ -43,7 +43,8 @@ typedef struct nb_response_head {
     VALUE protocol;     /* of rack.protocol, or Qfalse */
     /* called with the connection: rack.hijack, the body of an upgrade, or Qfalse */
     VALUE hijack;
-    VALUE name; /* of the field that is being added */
+    VALUE name;     /* of the field that is being added */
+    VALUE left_out; /* Array of names that begin with "rack." and mean nothing, or Qfalse */
     /* the writer that the application has (rack/body_writer.h), or Qfalse */
     VALUE block;
     int fd; /* of a body's file; the head's until it is sent; -1: none */
