@@ -55,7 +55,7 @@ class FilesNamedTest < ServerProcessCase
     def folder
       @folder ||= ServedFolder.new(
         "text.txt" => TEXT, "large.bin" => LARGE, "sub/a b.txt" => "blanks",
-        "sub/ümlaut.txt" => "letters", "100%.txt" => "percent",
+        "sub/ümlaut.txt" => "letters", "100%.txt" => "percent", "raw?name.txt" => "raw",
         ".hidden" => "an application may name it"
       ).tap do |made|
         made.link("outside.txt", made.beside("secret.txt"))
@@ -192,12 +192,13 @@ class FilesNamedTest < ServerProcessCase
       assert_equal [304, 304, 200], asked.map { |field| way.call(self, fields, field).status }
     end
 
-    define_method("test_#{name} keeps the application's status, and its own ranges") do
+    define_method("test_#{name} keeps the application's status") do
       response = way.call(self, {}, "Range: bytes=0-3", status: 404)
       assert_equal [404, TEXT], [response.status, response.body]
-      range = { "content-range" => "bytes 0-36/100" }
-      own = way.call(self, range, "Range: bytes=0-36", status: 206)
-      assert_equal [206, "bytes 0-36/100", TEXT], [own.status, own["content-range"], own.body]
+      none = { "content-range" => "bytes */37" }
+      response = way.call(self, none, "Range: bytes=0-3", status: 416)
+      assert_equal [416, "bytes */37", TEXT],
+                   [response.status, response["content-range"], response.body]
     end
 
     # RFC 9110 section 14.3.
@@ -227,6 +228,26 @@ class FilesNamedTest < ServerProcessCase
     define_method(named) do
       response = way.call(self, { "content-type" => "text/x-own" }, "Range: bytes=0-0,5-5")
       assert_equal 200, response.status # two parts of so small a file cost more than all of it
+    end
+  end
+
+  # As nginx has it: the file that is named is a whole one, and its part is what the request says.
+  WAYS.except("to_path").each do |name, way|
+    define_method("test_#{name} with a part of the application's own is a whole file") do
+      [[206, "bytes 3-5/37"], [206, nil], [200, "bytes 3-5/37"]].each do |status, range|
+        own = { "Content-Range" => range, "x-own" => "kept" }.compact
+        whole = way.call(self, own, status: status)
+        assert_equal [200, TEXT, nil, "bytes", "kept"],
+                     [whole.status, whole.body, whole["content-range"], whole["accept-ranges"],
+                      whole["x-own"]]
+        part = way.call(self, own, "Range: bytes=0-3", status: status)
+        assert_equal [206, "0123", ["bytes 0-3/37"]],
+                     [part.status, part.body, part.all("content-range")]
+        head = way.call(self, own, status: status, method: "HEAD")
+        assert_equal [200, "37", nil], [head.status, head["content-length"], head["content-range"]]
+      end
+      several = way.call(self, { "content-range" => ["bytes 3-5/37", "bytes 6-7/37"] }, status: 206)
+      assert_equal [200, TEXT, []], [several.status, several.body, several.all("content-range")]
     end
   end
 
@@ -289,7 +310,10 @@ class FilesNamedTest < ServerProcessCase
       "/internal/sub/%C3%BCmlaut.txt" => "letters",
       "/internal/sub/ümlaut.txt" => "letters",
       "/internal/deep/a%20b.txt" => "blanks",
-      "/internal/100%25.txt" => "percent"
+      "/internal/100%25.txt" => "percent",
+      "/internal/text.txt?sig=a%2Fb" => TEXT,
+      "/internal/raw?name.txt" => "raw",
+      "/internal/raw%3Fname.txt?sig=1" => "raw"
     }.each { |name, body| assert_equal body, say({ "x-accel-redirect" => name }).body, name }
     assert_equal TEXT, say({ "x-sendfile" => path("inside.txt") }).body
   end

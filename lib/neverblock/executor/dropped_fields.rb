@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
-# Names of request fields that are not passed to the application, and that the log has named.
+# Names of fields that are not passed on, and that the log has named: of requests to the
+# application, of responses to the client.
 
 module NeverBlock
   class Executor
     class DroppedFields
-      # Most names that are logged. Clients choose them, so their number must be bounded.
+      # Most names that are logged. Clients choose them, or an application that makes them up, so
+      # their number must be bounded.
       NAMES_MOST = 8
 
       def initialize
@@ -21,8 +23,10 @@ module NeverBlock
         @names[key] = true
       end
 
-      # The names of this process.
+      # The names in requests to this process.
       SEEN = new
+      # Those in its responses.
+      LEFT_OUT = new
     end
   end
 end

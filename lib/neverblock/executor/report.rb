@@ -20,7 +20,9 @@ module NeverBlock
   class Executor
     # The folder of our own code, which is skipped in backtraces.
     OURS = File.expand_path("..", __dir__)
-    private_constant :OURS
+    # Characters of a field's name that are logged.
+    NAME_SHOWN = 80
+    private_constant :OURS, :NAME_SHOWN
 
     private
 
@@ -128,6 +130,20 @@ module NeverBlock
       log.warn("#{request(env)}: its field #{name} is dropped, " \
                "since #{other} would have the same key; " \
                "docs/guides/http.md#fields (said once for each name)", **id(env))
+    end
+
+    # Logs, once for each name in a process, a field of a response that is addressed to the server,
+    # and that the server does not know. The client does not get it.
+    # @param name [String]
+    # @param env [Hash]
+    # @return [void]
+    def report_left_out(name, env)
+      shown = Log::Characters.scrubbed(name)[0, NAME_SHOWN]
+      return unless log && DroppedFields::LEFT_OUT.new?(shown)
+
+      log.warn("#{request(env)}: the response's field #{shown.inspect} is left out: " \
+               "such names are for the server, which does not know this one " \
+               "(said once for each name)", **id(env))
     end
 
     def error_stream(log)

@@ -19,6 +19,10 @@ module NeverBlock
       REQUEST = /\Arequest\ (?<status>\d{3})\ (?<address>\S+)\ (?<reason>[^\t]*)
                  \t(?<line>[^\t]*)(?:\t(?<tls>.*))?\z/x
 
+      # REMOTE_ADDR of requests that came by a UNIX socket, which entries of the application's
+      # answers show (binding/rack/env.c).
+      THIS_MACHINE = "127.0.0.1"
+
       # The reason of an answer that is no error (core/responses/static.h).
       FILE = "a file"
 
@@ -63,9 +67,14 @@ module NeverBlock
         @log.request({ method: method && Characters.target(method),
                        target: Characters.target(target),
                        status: request[:status].to_i,
-                       remote_addr: request[:address].delete_suffix("-"),
+                       remote_addr: address(request[:address]),
                        kind => request[:reason], protocol: protocol,
                        **(request[:tls] ? TLSFields.of(request[:tls]) : {}) }, @request_shape)
+      end
+
+      # A UNIX socket's peer has none.
+      def address(text)
+        text == "-" ? THIS_MACHINE : text
       end
 
       # Method, target and protocol; a line that was cut has no protocol.

@@ -14,7 +14,7 @@ static nb_http2_head head;
 static nb_head request;
 static nb_http2_facts facts;
 static nb_refusal refusal;
-static const nb_head_limits limits = {8192, 1024, 20, NB_COMPLIANCE_COMMON};
+static nb_head_limits limits = {8192, 1024, 20, NB_COMPLIANCE_COMMON};
 
 static int setup(void **state) {
     (void)state;
@@ -137,6 +137,19 @@ static void what_is_not_served_is_refused(void **state) {
     assert_status(NB_INVALID, end());
 }
 
+/* HTTP/1 cuts it off, but for `strict`. */
+static void a_fragment_is_refused_whatever_is_allowed_in_a_target(void **state) {
+    (void)state;
+    static const nb_compliance each[] = {NB_COMPLIANCE_STRICT, NB_COMPLIANCE_LENIENT, NB_COMPLIANCE_COMMON};
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        limits.compliance = each[i];
+        assert_status(NB_INVALID, make("GET", "/a#b", NULL));
+        assert_int_equal(400, refusal.http_status);
+        assert_status(NB_INVALID, make("GET", "/a?b#c", NULL));
+        assert_int_equal(400, refusal.http_status);
+    }
+}
+
 static void limits_are_kept(void **state) {
     (void)state;
     static char large[10000], path[2000] = "/";
@@ -189,6 +202,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(cookies_that_follow_each_other_are_joined, setup, teardown),
         cmocka_unit_test_setup_teardown(host_stands_in_for_the_authority, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_not_served_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_fragment_is_refused_whatever_is_allowed_in_a_target, setup, teardown),
         cmocka_unit_test_setup_teardown(limits_are_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(a_large_head_grows_its_block, setup, teardown),
     };

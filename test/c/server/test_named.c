@@ -145,6 +145,34 @@ static void what_the_request_says_of_the_file_holds(void **state) {
     nb_test_world_close(w);
 }
 
+/* What the named path has behind its "?" is no part of a name; but a file of that name comes first.
+ * On a file system that only a worker may ask each look waits. */
+static void the_query_of_a_redirect_names_no_file(void **state) {
+    nb_test_world *w = *state;
+    char path[700], name[301] = "";
+    nb_test_write(folder, "a.txt?b", "raw");
+    memset(name, 'n', sizeof name - 1);
+    nb_test_world_open(w, 1);
+    nb_test_client *c = nb_test_world_client(w);
+    const char *const queries[] = {"sig=1", "", "a?b", "to=/x/../y//", "sig=a%2Fb%zz", "b/c", name};
+    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+        snprintf(path, sizeof path, "/accel/in/a.txt?%s", queries[i]);
+        ask(c, path, "");
+        nb_test_world_expect(w, c, 200, "0123456789");
+    }
+    ask(c, "/accel/in/a.txt?b", "");
+    nb_test_world_expect(w, c, 200, "raw");
+    ask(c, "/accel/in/a.txt%3Fb", "");
+    nb_test_world_expect(w, c, 200, "raw");
+    snprintf(path, sizeof path, "%s?x", sendfile_path("a.txt"));
+    const char *const refused[] = {"/accel/in/none?x", "/accel/in/docs?x", "/accel/in?x", "/accel/in/../a.txt?x", path};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        ask(c, refused[i], "");
+        nb_test_world_expect(w, c, 404, "404 Not Found\n");
+    }
+    nb_test_world_close(w);
+}
+
 typedef struct row {
     const char *path, *reason;
 } row;
@@ -227,7 +255,7 @@ static void a_name_that_needs_the_disk_waits_in_its_place_and_a_client_need_not_
     char missing[512];
     for (int i = 0; i < 20; i++) {
         nb_test_client *c = nb_test_world_client(w);
-        snprintf(missing, sizeof missing, "/accel/in/docs/none-%d", i);
+        snprintf(missing, sizeof missing, "/accel/in/docs/none-%d%s", i, i % 4 > 1 ? "?looked=twice" : "");
         ask(c, missing, "");
         ask(c, "/accel/in/a.txt", "");
         if (i % 2) {
@@ -244,6 +272,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(a_file_named_in_each_way_is_sent_with_the_applications_fields),
         CASE(what_the_request_says_of_the_file_holds),
+        CASE(the_query_of_a_redirect_names_no_file),
+        CASE_ELSEWHERE(the_query_of_a_redirect_names_no_file),
         CASE(what_may_not_be_named_or_is_not_there_is_404_and_the_log_says_why),
         CASE(a_file_that_this_process_may_not_read_is_404_and_the_log_says_who_opens),
         CASE(without_a_descriptor_it_is_503_and_sent_when_there_is_one_again),

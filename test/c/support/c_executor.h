@@ -10,7 +10,8 @@
  *   /lump/N         the same, without ever parking: only a full ring stops it
  *   /file/N         an open file of N bytes of the pattern, with the conditions and ranges of the
  *                   request; /fileshort/N: it is a byte too short
- *   /sendfile/PATH  names the file /PATH as X-Sendfile does; /accel/PATH as X-Accel-Redirect does
+ *   /sendfile/PATH  names the file /PATH as X-Sendfile does; /accel/PATH as X-Accel-Redirect does;
+ *                   either with the query of the request
  *   /hold           answered "held" after nb_test_executor_release, or GONE
  *   /never          ends with GONE alone
  *   /late           answered "late" once a request that came after it was answered

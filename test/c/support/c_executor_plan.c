@@ -64,6 +64,11 @@ static void keep_conditions(nb_test_task *t, const nb_request_message *request) 
     if (t->asked_bytes) nb_file_request_write(t->asked_of_file, &asked);
 }
 
+/* What stands behind the first `skipped` bytes of the request's target, with its query. */
+static char *named_by(const nb_request_message *request, size_t skipped) {
+    return strndup((const char *)request + request->target.offset + skipped, request->target.size - skipped);
+}
+
 static bool plan_file(nb_test_task *t, const char *path, const nb_request_message *request) {
     uint64_t number;
     bool is_short = number_behind(path, "/fileshort/", &number);
@@ -73,10 +78,10 @@ static bool plan_file(nb_test_task *t, const char *path, const nb_request_messag
         t->announced = t->file_bytes = number;
         t->naming = NB_NAMED_OPEN;
     } else if (strncmp(path, "/sendfile/", 10) == 0) {
-        t->memory = strdup(path + 9);
+        t->memory = named_by(request, 9);
         t->naming = NB_NAMED_SENDFILE;
     } else if (strncmp(path, "/accel/", 7) == 0) {
-        t->memory = strdup(path + 6);
+        t->memory = named_by(request, 6);
         t->naming = NB_NAMED_ACCEL;
     } else {
         return false;

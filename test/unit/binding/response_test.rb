@@ -151,6 +151,19 @@ class ResponseTest < BindingCase
     assert_serves
   end
 
+  # Rack's SPEC: they must not be sent back to the client.
+  def test_fields_for_servers_that_this_one_does_not_know_are_left_out_and_told_once
+    fields = { "rack.response_test" => Object.new, "rack." => nil, "x-a" => "b" }
+    serve { |env| [200, name_in(env) == "pairs" ? fields.to_a : fields, ["ok"]] }
+    %w[hash pairs].each do |kind|
+      response = client.tap { |wire| wire.get("/#{kind}") }.response
+      assert_equal [200, "ok"], [response.status, response.body]
+      assert_equal %w[content-length date x-a],
+                   response.fields.map { |name, _| name.downcase }.sort
+    end
+    assert_equal 1, logged.scan(/warning: GET \S+ \(\h+\): .* field "rack.response_test" is/).size
+  end
+
   # As Puma sends it. Campfire sets X-Rev to nil.
   def test_a_field_whose_value_is_nil_is_sent_empty_unless_it_is_the_servers
     own = %w[Content-Length Transfer-Encoding Connection Date Upgrade X-Download-Id X-Sendfile]

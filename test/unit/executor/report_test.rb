@@ -19,7 +19,8 @@ class ExecutorReportTest < Minitest::Test
       @log = log
     end
 
-    public :report, :report_stray, :report_fewer, :report_dropped, :report_untold
+    public :report, :report_stray, :report_fewer, :report_dropped, :report_left_out,
+           :report_untold
   end
 
   ENV_OF_REQUEST = { "REQUEST_METHOD" => "GET", "PATH_INFO" => "/orders",
@@ -130,9 +131,25 @@ class ExecutorReportTest < Minitest::Test
                  @log.entries.first[1])
   end
 
+  def test_a_field_that_is_left_out_is_named_once
+    2.times { @executor.report_left_out("rack.report_test", ENV_OF_REQUEST) }
+    assert_equal 1, @log.entries.size
+    assert_match(/\AGET \/orders \(r1\): the response's field "rack.report_test" is left out/,
+                 @log.entries.first[1])
+  end
+
+  # Names of applications are of any kind.
+  def test_a_field_that_is_left_out_is_told_whatever_its_name_is
+    @executor.report_left_out("rack.\xff\n#{"a" * 1000}", ENV_OF_REQUEST)
+    told = @log.entries.first[1]
+    assert_includes told, 'rack.?\na'
+    assert_operator told.size, :<, 500
+  end
+
   def test_nothing_is_said_without_a_log
     executor = Executor.new(nil)
     assert_nil executor.report(raised(ArgumentError.new("wrong")), ENV_OF_REQUEST)
     assert_nil executor.report_dropped("X_Report_Test_2", ENV_OF_REQUEST)
+    assert_nil executor.report_left_out("rack.report_test_2", ENV_OF_REQUEST)
   end
 end

@@ -72,7 +72,16 @@ class CoreLinesTest < Minitest::Test
 
   def test_a_request_line_that_is_none_is_shown_as_it_came
     line = "neverblock: 2026-11-21T18:03:26.000Z info: request 400 - no method\t\xFF nonsense\n".b
-    assert_match(/info: %FF nonsense 400  answered by the server: no method$/, entries(line))
+    assert_includes entries(line),
+                    "info: %FF nonsense 400 127.0.0.1 answered by the server: no method\n"
+  end
+
+  # As the application's requests have it in REMOTE_ADDR.
+  def test_a_client_of_a_unix_socket_is_on_this_machine
+    line = "neverblock: 2026-11-21T18:03:26.000Z info: request 400 - bad\tPOST / HTTP/1.1\n"
+    assert_match(/info: POST \/ 400 127\.0\.0\.1 answered by the server: bad$/, entries(line))
+    entry = JSON.parse(entries(line, shape: NeverBlock::Log::Json.new))
+    assert_equal "127.0.0.1", entry["remote_addr"]
   end
 
   def test_bytes_of_a_target_come_through_whatever_this_process_takes_for_its_encoding

@@ -20,7 +20,7 @@
 #include "binding/scheduler/limit.h"
 #include "http1/chunked.h"
 
-static ID id_each, id_call, id_to_path, id_to_ary;
+static ID id_each, id_call, id_to_path, id_to_ary, id_left_out;
 
 static VALUE add_pair(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, argument)) {
     VALUE pair = argc == 1 ? rb_check_array_type(argv[0]) : rb_ary_new_from_values(argc, argv);
@@ -80,6 +80,13 @@ static void take_upgrade(const nb_task *task, nb_response_head *gathered) {
     nb_response_head_add_value(gathered, gathered->protocol);
 }
 
+static void tell_left_out(const gather_call *call) {
+    VALUE names = call->gathered->left_out;
+    for (long i = 0; RTEST(names) && i < RARRAY_LEN(names); i++)
+        rb_funcall(call->task->executor->self, id_left_out, 2, rb_ary_entry(names, i), call->task->env);
+    RB_GC_GUARD(names);
+}
+
 static VALUE gather(VALUE argument) {
     gather_call *call = (gather_call *)argument;
     VALUE headers = rb_ary_entry(call->response, 1);
@@ -91,6 +98,7 @@ static VALUE gather(VALUE argument) {
         rb_block_call(headers, id_each, 0, NULL, add_pair, call->gathered->block);
         nb_body_writer_close(call->gathered);
     }
+    tell_left_out(call);
     check_status(call->gathered);
     take_upgrade(call->task, call->gathered);
     call->task->status = INT2FIX(call->gathered->status);
@@ -371,5 +379,6 @@ void nb_response_define(VALUE module) {
     id_call = rb_intern("call");
     id_to_path = rb_intern("to_path");
     id_to_ary = rb_intern("to_ary");
+    id_left_out = rb_intern("report_left_out");
     nb_body_writer_define(module);
 }

@@ -116,12 +116,22 @@ static void send_named(nb_task *task, nb_response_head *gathered, VALUE path, co
     RB_GC_GUARD(path);
 }
 
+/* The server has the whole file, and no way to know a part of it that the application thought of.
+   Which part is sent is for the request's Range alone to say, as with X-Accel-Redirect of nginx. */
+static void forget_part(nb_response_head *gathered) {
+    if (gathered->status == 206) gathered->status = 200;
+    if (!gathered->ranged || gathered->status == 416) return;
+    nb_response_head_remove(gathered, NB_SLICE("content-range"));
+    gathered->ranged = false;
+}
+
 void nb_response_send_path(nb_task *task, nb_response_head *gathered) {
     if (RSTRING_LEN(gathered->path) > NB_NAMED_PATH_BYTES_MAX)
         rb_raise(nb_error_class, "the path of X-Sendfile or X-Accel-Redirect has more than %u bytes",
                  NB_NAMED_PATH_BYTES_MAX);
     gathered->content_length = NB_CONTENT_LENGTH_UNKNOWN;
     gathered->flags &= (uint16_t)~NB_RESPONSE_HAS_LENGTH;
+    forget_part(gathered);
     send_named(task, gathered, gathered->path, NULL);
 }
 

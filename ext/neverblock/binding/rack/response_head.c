@@ -13,6 +13,9 @@
 /* A larger buffer is not kept for the next head. */
 #define SCRATCH_BYTES_MAX 65536
 
+/* Most names of one response that are told. */
+#define LEFT_OUT_MAX 8
+
 void nb_response_head_take(nb_executor *executor, nb_response_head *gathered) {
     gathered->bytes = executor->scratch;
     gathered->capacity = executor->scratch ? executor->scratch_bytes : 0;
@@ -47,6 +50,25 @@ void nb_response_head_add(nb_response_head *gathered, const char *bytes, size_t 
     }
     memcpy(gathered->bytes + gathered->size, bytes, size);
     gathered->size += size;
+}
+
+static bool is_line_of(nb_slice line, nb_slice lower) {
+    return line.size > lower.size && line.data[lower.size] == ':' &&
+           nb_slice_equal_lower((nb_slice){line.data, lower.size}, lower);
+}
+
+void nb_response_head_remove(nb_response_head *gathered, nb_slice lower) {
+    size_t kept = 0, at = 0;
+    while (at < gathered->size) {
+        const char *begin = gathered->bytes + at, *end = memchr(begin, '\n', gathered->size - at);
+        size_t size = (size_t)(end + 1 - begin);
+        if (!is_line_of((nb_slice){begin, size}, lower)) {
+            memmove(gathered->bytes + kept, begin, size);
+            kept += size;
+        }
+        at += size;
+    }
+    gathered->size = kept;
 }
 
 static uint64_t parse_content_length(nb_slice value) {
@@ -212,6 +234,13 @@ static void add_values(nb_response_head *gathered, VALUE value) {
     }
 }
 
+/* Those of Rack's SPEC are for servers and never sent to a client. One that nobody here knows means
+   nothing. It is told when all fields are there: that calls Ruby. */
+static void leave_out(nb_response_head *gathered, VALUE name) {
+    if (!RTEST(gathered->left_out)) gathered->left_out = rb_ary_new();
+    if (RARRAY_LEN(gathered->left_out) < LEFT_OUT_MAX) rb_ary_push(gathered->left_out, name);
+}
+
 int nb_response_head_add_field(VALUE name, VALUE value, VALUE argument) {
     nb_response_head *gathered = (nb_response_head *)argument;
     name = rb_str_new_frozen(rb_obj_as_string(name)); /* a value's to_s may change it */
@@ -224,9 +253,9 @@ int nb_response_head_add_field(VALUE name, VALUE value, VALUE argument) {
         gathered->protocol = RTEST(value) ? value : Qfalse;
         return ST_CONTINUE;
     }
-    if (bytes.size > 5 && memcmp(bytes.data, "rack.", 5) == 0) {
-        rb_raise(nb_error_class, "the response header %" PRIsVALUE " asks for something this version does not do yet",
-                 name);
+    if (bytes.size >= 5 && memcmp(bytes.data, "rack.", 5) == 0) {
+        leave_out(gathered, name);
+        return ST_CONTINUE;
     }
     if (!nb_is_token(bytes)) rb_raise(nb_error_class, "%+" PRIsVALUE " is not a header field's name", name);
     gathered->name = name;

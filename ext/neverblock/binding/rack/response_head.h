@@ -44,7 +44,8 @@ typedef struct nb_response_head {
     VALUE protocol;     /* of rack.protocol, or Qfalse */
     /* called with the connection: rack.hijack, the body of an upgrade, or Qfalse */
     VALUE hijack;
-    VALUE name; /* of the field that is being added */
+    VALUE name;     /* of the field that is being added */
+    VALUE left_out; /* Array of names that begin with "rack." and mean nothing, or Qfalse */
     /* the writer that the application has (rack/body_writer.h), or Qfalse */
     VALUE block;
     int fd; /* of a body's file; the head's until it is sent; -1: none */
@@ -63,6 +64,8 @@ void nb_response_head_give_back(nb_executor *executor, nb_response_head *gathere
 
 /* Appends bytes as they are. */
 void nb_response_head_add(nb_response_head *gathered, const char *bytes, size_t size);
+/* Removes all lines of the field of this name, which is lower-case. */
+void nb_response_head_remove(nb_response_head *gathered, nb_slice lower);
 /* Adds the lines of the field `gathered->name` with this value: any object but an Array; nil: an
    empty value, or no line where the field means something to the server. */
 void nb_response_head_add_value(nb_response_head *gathered, VALUE value);

@@ -26,6 +26,7 @@ typedef struct named_parts {
 typedef struct waiting {
     nb_file_wait wait;
     nb_named_message named;
+    bool cut; /* what is opened is the path before its query */
     char rest[];
 } waiting;
 
@@ -185,12 +186,38 @@ static const char *resolve(const nb_responses *responses, const nb_named_message
 
 /* --- the disk --- */
 
-static nb_status answer_opened(nb_responses *responses, nb_exchange *exchange, const nb_named_message *named,
-                               named_parts parts, nb_status status, nb_file *file) {
+/* One look for the file: by the path as written, or without its query. */
+typedef struct look {
+    nb_responses *responses;
+    nb_exchange *exchange;
+    const nb_named_message *named;
+    const char *rest; /* the bytes behind the message's struct */
+    named_parts parts;
+    bool cut;
+} look;
+
+static nb_status find(look self);
+
+/* An X-Accel-Redirect is a URL, and may have a query, which names no file. Rack::Sendfile of old
+ * does not encode the "?" of a name: such a name is found as it is written, before it is cut. */
+static bool may_cut(const look *self) {
+    return self->named->naming == NB_NAMED_ACCEL && !self->cut &&
+           memchr(self->parts.path.data, '?', self->parts.path.size) != NULL;
+}
+
+static nb_status find_cut(look self) {
+    self.cut = true;
+    return find(self);
+}
+
+static bool is_missing(int error) { return error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG; }
+
+static nb_status answer_opened(look self, nb_status status, nb_file *file) {
     int error = errno;
-    if (status == NB_SYSTEM) return failed(responses, exchange, named, parts, error);
+    if (status == NB_SYSTEM && is_missing(error) && may_cut(&self)) return find_cut(self);
+    if (status == NB_SYSTEM) return failed(self.responses, self.exchange, self.named, self.parts, error);
     if (status != NB_OK) return NB_NO_MEMORY;
-    status = send(responses, exchange, named, parts, file);
+    status = send(self.responses, self.exchange, self.named, self.parts, file);
     nb_file_release(file);
     return status;
 }
@@ -199,39 +226,54 @@ static void resume(void *context, nb_exchange *exchange, nb_file_wait *wait, nb_
     nb_responses *responses = context;
     waiting *self = (waiting *)(void *)wait;
     if (exchange) {
-        status = answer_opened(responses, exchange, &self->named, parts_of(&self->named, self->rest), status, file);
-        responses->events->named_answered(responses->owner, exchange, status);
+        look looked = {.responses = responses,
+                       .exchange = exchange,
+                       .named = &self->named,
+                       .rest = self->rest,
+                       .parts = parts_of(&self->named, self->rest),
+                       .cut = self->cut};
+        status = answer_opened(looked, status, file);
+        bool waits = status == NB_OK && !exchange->ended; /* for the path without its query */
+        if (!waits) responses->events->named_answered(responses->owner, exchange, status);
     }
     nb_free(self);
 }
 
-static nb_status wait(nb_responses *responses, nb_exchange *exchange, const nb_named_message *named, const char *rest,
-                      uint16_t number, const nb_file_path *path) {
-    size_t rest_bytes = named->response.message.bytes - sizeof(*named);
+static nb_status wait(const look *looked, uint16_t number, const nb_file_path *path) {
+    size_t rest_bytes = looked->named->response.message.bytes - sizeof(*looked->named);
     waiting *self = nb_alloc(sizeof(*self) + rest_bytes);
     if (!self) return NB_NO_MEMORY;
-    self->named = *named;
+    self->named = *looked->named;
+    self->cut = looked->cut;
     self->wait.opened = resume;
-    memcpy(self->rest, rest, rest_bytes);
-    nb_status status = nb_file_wait_begin(&responses->openings, exchange, &self->wait, number, path);
+    memcpy(self->rest, looked->rest, rest_bytes);
+    nb_exchange *exchange = looked->exchange;
+    nb_status status = nb_file_wait_begin(&looked->responses->openings, exchange, &self->wait, number, path);
     if (status == NB_OK) {
         exchange->channel = NB_CHANNEL_NONE; /* its executor is done with it */
         return NB_OK;
     }
     nb_free(self);
-    return failed(responses, exchange, named, parts_of(named, rest), EMFILE);
+    return failed(looked->responses, exchange, looked->named, looked->parts, EMFILE);
 }
 
-static nb_status find(nb_responses *responses, nb_exchange *exchange, const nb_named_message *named, const char *rest,
-                      named_parts parts) {
+static nb_slice before_query(nb_slice path) {
+    const char *question = memchr(path.data, '?', path.size);
+    return (nb_slice){path.data, (size_t)(question - path.data)};
+}
+
+static nb_status find(look self) {
+    nb_responses *responses = self.responses;
     uint16_t number = 0;
     nb_file_path path;
     nb_file *file = NULL;
-    const char *why = resolve(responses, named, parts.path, &number, &path);
-    if (why) return refuse(responses, exchange, named, parts, NB_DOWNLOAD_refused, why);
+    nb_slice text = self.cut ? before_query(self.parts.path) : self.parts.path;
+    const char *why = resolve(responses, self.named, text, &number, &path);
+    if (why && may_cut(&self)) return find_cut(self);
+    if (why) return refuse(responses, self.exchange, self.named, self.parts, NB_DOWNLOAD_refused, why);
     nb_status status = nb_open_files_find(nb_responses_files(responses), number, &path, responses->time->now_ns, &file);
-    if (status == NB_AGAIN) return wait(responses, exchange, named, rest, number, &path);
-    return answer_opened(responses, exchange, named, parts, status, file);
+    if (status == NB_AGAIN) return wait(&self, number, &path);
+    return answer_opened(self, status, file);
 }
 
 nb_status nb_named_respond(nb_responses *responses, nb_exchange *exchange, const nb_named_message *named,
@@ -240,9 +282,10 @@ nb_status nb_named_respond(nb_responses *responses, nb_exchange *exchange, const
     nb_file *file = NULL;
     NB_COUNT(responses->counters, responses, 1);
     if (parts.id.size) nb_reports_begin(responses->reports, exchange, parts.id, parts.path);
-    if (named->naming != NB_NAMED_OPEN) return find(responses, exchange, named, rest, parts);
+    look looked = {.responses = responses, .exchange = exchange, .named = named, .rest = rest, .parts = parts};
+    if (named->naming != NB_NAMED_OPEN) return find(looked);
     if (nb_file_wrap((int)named->fd, &file) != NB_OK) return NB_NO_MEMORY;
     file->facts.size = named->size;
     file->facts.modified_ns = named->modified_ns;
-    return answer_opened(responses, exchange, named, parts, NB_OK, file);
+    return answer_opened(looked, NB_OK, file);
 }

@@ -1,7 +1,8 @@
 /*
  * named.h - a response whose content is a file that the application has named. It names the file by
  * a descriptor (to_path), by a path under a document root (X-Sendfile), or by a path with a mapped
- * prefix (X-Accel-Redirect).
+ * prefix (X-Accel-Redirect). The last may have a query; where no file has such a name, the path is
+ * cut at its first "?".
  *
  * Field lines, status and validators of the application are kept. Conditions and ranges of the
  * request apply where the application has left them to the server (binding/rack/response.c). A file
