@@ -77,6 +77,7 @@ static void whole_requests_in_the_queue_run(void **state) {
         nb_test_client_close(client);
     }
     nb_test_world_await_queue(w, MANY);
+    nb_test_world_settle(w); /* the last one has hung up, too */
     unblock(w, first);
     nb_test_executor_await(w->executors[0], NB_TEST_ANSWERED, 1 + MANY);
     nb_test_client_close(first);
