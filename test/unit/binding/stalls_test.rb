@@ -36,7 +36,7 @@ class StallsBindingTest < BindingCase
     @told = false
     held = Thread.new { ask("/until_told") }
     place = "test/unit/binding/stalls_test.rb"
-    entry = %r{GET /until_told .* so far: a blocking call, in .*call, by #{place}:\d+$}
+    entry = %r{GET /until_told .* so far: a blocking call, in .*call, by #{place}:\d+(?:;|$)}
     Patience.await("the entry", -> { logged.lines.last(20) }) { logged.match?(entry) }
     @told = true
     assert_equal "/until_told", held.value.body
