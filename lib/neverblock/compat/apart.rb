@@ -11,7 +11,32 @@ require "neverblock/verbs/offload/plain_job"
 module NeverBlock
   module Compat
     module Apart
+      # Marks a class whose methods are wrapped.
+      module Entering
+      end
+
       class << self
+        # Wraps methods of a class, once.
+        # @param klass [Module]
+        # @param methods [Array<Symbol>]
+        # @yieldparam object [Object] whose method is called
+        # @yieldparam call [Proc] does what the method does
+        # @yieldreturn what the method returns
+        # @return [void]
+        def wrap(klass, methods, &around)
+          return if klass.include?(Entering)
+
+          klass.prepend(Module.new do
+            include Entering
+
+            methods.each do |name|
+              define_method(name) do |*arguments, **options, &block|
+                around.call(self, -> { super(*arguments, **options, &block) })
+              end
+            end
+          end)
+        end
+
         # @return [Boolean] whether the caller may be in a fiber with a stack of its own
         def needed?
           (Fiber.scheduler || Offload.worker?) && !Offload::PlainJob.here?

@@ -31,8 +31,7 @@ module NeverBlock
           return unless ::MiniRacer::Context.private_method_defined?(:eval_unsafe)
 
           ENTERING.each do |name, methods|
-            klass = ::MiniRacer.const_get(name)
-            klass.prepend(wrapper(methods)) unless klass.include?(Entering)
+            Apart.wrap(::MiniRacer.const_get(name), methods) { |object, call| apart(object, &call) }
           end
         end
 
@@ -46,24 +45,6 @@ module NeverBlock
                  object.instance_variable_set(:@neverblock_turn, Thread::Mutex.new)
           turn.synchronize { Apart.run(block) }
         end
-
-        private
-
-        def wrapper(methods)
-          Module.new do
-            include Entering
-
-            methods.each do |name|
-              define_method(name) do |*arguments, **options, &block|
-                MiniRacer.apart(self) { super(*arguments, **options, &block) }
-              end
-            end
-          end
-        end
-      end
-
-      # Marks a class whose methods are wrapped.
-      module Entering
       end
     end
   end

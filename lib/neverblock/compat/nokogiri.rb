@@ -71,8 +71,7 @@ module NeverBlock
           raise @error if part.nil? && @error
           return @over ? nil : @io.read(bytes) if part.nil?
 
-          @rest = part.byteslice(bytes..) if part.bytesize > bytes
-          @rest = nil if part.bytesize <= bytes
+          @rest = (part.byteslice(bytes..) if part.bytesize > bytes)
           part.byteslice(0, bytes)
         end
       end

@@ -14,7 +14,7 @@ module NeverBlock
       ENTERING = { "Instance" => %i[invoke], "Func" => %i[call], "Linker" => %i[instantiate],
                    "*Instance" => %i[new] }.freeze
 
-      # Fibers that are in such a call, by their schedulers. Changed with Ruby's lock.
+      # The fiber that is in such a call, by its scheduler. Changed with Ruby's lock.
       @inside = {}.compare_by_identity
 
       class << self
@@ -26,51 +26,25 @@ module NeverBlock
           ENTERING.each do |name, methods|
             klass = ::Wasmtime.const_get(name.delete("*"))
             klass = klass.singleton_class if name.start_with?("*")
-            klass.prepend(wrapper(methods)) unless klass.include?(Entering)
+            Apart.wrap(klass, methods) { |_object, call| enter(&call) }
           end
         end
 
         # Calls the block here, or on a plain thread where another fiber of the thread is inside.
         def enter(&block)
           scheduler = Compat.scheduler or return yield
-          return Apart.run(block) if others?(scheduler) && Apart.needed?
-
-          inside(scheduler, &block)
+          fiber = @inside[scheduler] or return first(scheduler, &block)
+          fiber.equal?(Fiber.current) ? yield : Apart.run(block)
         end
 
         private
 
-        def others?(scheduler)
-          fibers = @inside[scheduler]
-          fibers&.any? { |fiber| !fiber.equal?(Fiber.current) }
+        def first(scheduler)
+          @inside[scheduler] = Fiber.current
+          yield
+        ensure
+          @inside.delete(scheduler)
         end
-
-        def inside(scheduler)
-          fibers = (@inside[scheduler] ||= [])
-          fibers << Fiber.current
-          begin
-            yield
-          ensure
-            fibers.pop
-            @inside.delete(scheduler) if fibers.empty?
-          end
-        end
-
-        def wrapper(methods)
-          Module.new do
-            include Entering
-
-            methods.each do |name|
-              define_method(name) do |*arguments, **options, &block|
-                Wasmtime.enter { super(*arguments, **options, &block) }
-              end
-            end
-          end
-        end
-      end
-
-      # Marks a class whose methods are wrapped.
-      module Entering
       end
     end
   end

@@ -17,14 +17,13 @@ typedef void entry_fn(nb_text *text, const nb_stall_voice *voice, const nb_stall
 
 static void write_entry(nb_watched *one, entry_fn *entry, int64_t lasted_ns) {
     uint16_t route = one->stall.request.route;
-    bool in_part = one->starved_ns < lasted_ns;
     nb_stall_voice voice = {.json = one->json,
                             .worker = one->worker,
                             .pid = (long)getpid(),
                             .wall_ns = nb_clock_wall_ns(),
                             .route = route >= 1 && route <= one->route_count ? one->routes[route - 1] : NULL,
                             .lasted_ns = lasted_ns,
-                            .starved_ns = in_part ? one->starved_ns : lasted_ns,
+                            .starved_ns = one->starved_ns < lasted_ns ? one->starved_ns : lasted_ns,
                             .places = one->whole_trace ? NULL : one->places,
                             .untold = one->untold[one->row]};
     nb_text text;

@@ -61,10 +61,8 @@ uint32_t nb_fiber_request_begin(nb_fiber_memory *memory, const nb_fiber_request_
     uint32_t number = take(&memory->request_free, &memory->requests_used, NB_FIBER_REQUESTS_MAX, next);
     if (number == NB_FIBER_NONE) return NB_FIBER_NONE;
 
-    char line[NB_FIBER_LINE_BYTES], id[NB_FIBER_ID_BYTES + 1];
-    size_t id_size = facts->id.size < NB_FIBER_ID_BYTES ? facts->id.size : NB_FIBER_ID_BYTES;
-    if (id_size) memcpy(id, facts->id.data, id_size);
-    id[id_size] = '\0';
+    char line[NB_FIBER_LINE_BYTES], id[NB_FIBER_ID_BYTES] = {0};
+    if (facts->id.size) memcpy(id, facts->id.data, facts->id.size < sizeof id ? facts->id.size : sizeof id);
     size_t size = append(line, 0, facts->method.data, facts->method.size);
     size = append(line, size, " ", 1);
     size = append(line, size, facts->path.data, facts->path.size);
@@ -80,7 +78,7 @@ uint32_t nb_fiber_request_begin(nb_fiber_memory *memory, const nb_fiber_request_
     nb_seqlock_set(&record->words[REQUEST_FIBER], facts->fiber);
     nb_seqlock_set(&record->words[REQUEST_SIZES], facts->route | (uint64_t)path_bytes << 16 | (uint64_t)size << 32);
     nb_seqlock_store(&record->words[REQUEST_LINE], line, size);
-    nb_seqlock_store(&record->words[REQUEST_ID], id, id_size < NB_FIBER_ID_BYTES ? id_size + 1 : NB_FIBER_ID_BYTES);
+    nb_seqlock_store(&record->words[REQUEST_ID], id, sizeof id);
     atomic_store_explicit(&record->ran_ns, 0, memory_order_relaxed);
     atomic_store_explicit(&record->wait, 0, memory_order_relaxed);
     atomic_store_explicit(&record->trace, 0, memory_order_relaxed);

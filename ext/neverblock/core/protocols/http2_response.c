@@ -112,19 +112,22 @@ static ssize_t defer(nb_http2_stream *stream, bool paced) {
     return NGHTTP2_ERR_DEFERRED;
 }
 
-/* The file of the response has become shorter: its stream ends alone. Returns what tells nghttp2 to
- * reset it with INTERNAL_ERROR. */
-static ssize_t break_off(nb_http2_stream *stream, const nb_file *file) {
-    nb_connections *connections = stream->session->connections;
+void nb_http2_break_off(nb_http2_stream *stream, nb_download_result result) {
     nb_connection *connection = stream->session->connection;
     nb_exchange *exchange = stream->exchange;
-    nb_connection_tell_shrunk(connections, file);
     stream->exchange = NULL;
     stream->end_sent = true;
     uint8_t end = connection->downloads.end;
-    connection->downloads.end = NB_DOWNLOAD_shrunk;
-    nb_connection_abort_exchange(connections, exchange);
+    connection->downloads.end = (uint8_t)result;
+    nb_connection_abort_exchange(stream->session->connections, exchange);
     connection->downloads.end = end;
+}
+
+/* The file of the response has become shorter: its stream ends alone. Returns what tells nghttp2 to
+ * reset it with INTERNAL_ERROR. */
+static ssize_t end_shrunk(nb_http2_stream *stream, const nb_file *file) {
+    nb_connection_tell_shrunk(stream->session->connections, file);
+    nb_http2_break_off(stream, NB_DOWNLOAD_shrunk);
     nb_http2_unsettled(stream);
     return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 }
@@ -142,7 +145,7 @@ static ssize_t read_content(nghttp2_session *h2, int32_t id, uint8_t *bytes, siz
     if (size == 0 && !exchange->ended) return defer(stream, false);
     if (size > 0 && nb_http2_pass_over(stream)) return NGHTTP2_ERR_DEFERRED;
     const nb_file *shrunk = nb_send_queue_shrunk(&exchange->send_queue, size);
-    if (shrunk) return break_off(stream, shrunk);
+    if (shrunk) return end_shrunk(stream, shrunk);
     if (size > 0 && (size = pace(stream, size)) == 0) return defer(stream, true);
     bool last = exchange->ended && size == exchange->send_queue.bytes;
     if (size == 0 && exchange->truncated) { /* nghttp2 resets the stream with INTERNAL_ERROR */

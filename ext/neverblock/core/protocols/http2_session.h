@@ -265,6 +265,9 @@ static inline nb_http2_stream *nb_http2_stream_of_timeout(nb_stream_timeout *tim
 
 /* --- http2_response.c --- */
 
+/* The response's exchange is aborted, and its downloads have this result. The caller has the stream
+ * reset. */
+void nb_http2_break_off(nb_http2_stream *stream, nb_download_result result);
 /* Sends 100 (Continue), if the client waits for it. NB_NO_MEMORY. */
 nb_status nb_http2_send_continue(nb_http2_stream *stream);
 /* nghttp2 is to ask for the content of the stream again. NB_NO_MEMORY. */

@@ -60,16 +60,8 @@ static void end_body(nb_http2_stream *stream) {
 
 /* The client takes too little of a response. */
 static void end_response(nb_http2_stream *stream) {
-    nb_http2_session *session = stream->session;
-    nb_connection *connection = session->connection;
-    nb_exchange *exchange = stream->exchange;
-    nb_http2_count_bound(session, NB_HTTP2_BOUND_slow_response);
-    stream->exchange = NULL;
-    stream->end_sent = true;
-    uint8_t end = connection->downloads.end;
-    connection->downloads.end = NB_DOWNLOAD_timed_out;
-    nb_connection_abort_exchange(session->connections, exchange);
-    connection->downloads.end = end;
+    nb_http2_count_bound(stream->session, NB_HTTP2_BOUND_slow_response);
+    nb_http2_break_off(stream, NB_DOWNLOAD_timed_out);
     nb_http2_reset(stream, NGHTTP2_CANCEL);
 }
 
