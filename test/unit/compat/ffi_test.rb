@@ -57,6 +57,16 @@ class FfiCompatTest < Minitest::Test
     end
   end
 
+  # The method that reads FFI.errno may let another thread run, here the one that ends the wait.
+  def test_a_wait_that_is_ended_while_the_errno_is_read_is_over
+    queue = Queue.new
+    reader = errno_reader { Thread.new { queue << :there } && (Thread.pass while queue.empty?) }
+    NeverBlock::Scheduler.watch_ffi(reader, library)
+    in_scheduler { fiber { assert_equal :there, queue.pop } }
+  ensure
+    NeverBlock::Scheduler.watch_ffi(FFI::LastError, library)
+  end
+
   def test_it_is_installed_once_and_only_with_the_library
     NeverBlock::Compat::FFI.apply
     assert NeverBlock::Compat::FFI.instance_variable_get(:@applied)
@@ -67,6 +77,19 @@ class FfiCompatTest < Minitest::Test
   end
 
   private
+
+  def library = $LOADED_FEATURES.grep(NeverBlock::Compat::FFI::LIBRARY).first
+
+  # In the place of FFI::LastError. The first time it is asked it calls the block before it answers.
+  def errno_reader(&before)
+    Module.new.tap do |reader|
+      reader.define_singleton_method(:error) do
+        once, before = before, nil
+        once&.call
+        0
+      end
+    end
+  end
 
   # @yield lets the other fiber make its call
   def assert_own(&leaves)

@@ -45,7 +45,7 @@ static void set_innermost(void *call) {
 }
 
 nb_ffi_state nb_ffi_state_leave(int error) {
-    nb_ffi_state state = {.error = error, .call = innermost ? innermost() : NULL};
+    nb_ffi_state state = {.error = error, .call = innermost ? innermost() : NULL, .left = save_errno != NULL};
     if (state.call) set_innermost(NULL);
     return state;
 }
@@ -54,12 +54,11 @@ nb_ffi_state nb_ffi_state_take(int *tag) {
     *tag = 0;
     if (save_errno == NULL) return (nb_ffi_state){0};
     VALUE error = rb_protect(nb_ffi_state_error, Qnil, tag);
-    if (*tag) return (nb_ffi_state){.call = innermost ? innermost() : NULL};
-    return nb_ffi_state_leave(FIX2INT(error));
+    return *tag ? (nb_ffi_state){0} : nb_ffi_state_leave(FIX2INT(error));
 }
 
 void nb_ffi_state_give(nb_ffi_state state) {
-    if (save_errno == NULL) return;
+    if (!state.left) return;
     int own = errno;
     errno = state.error;
     save_errno();

@@ -18,8 +18,8 @@ VALUE nb_ffi_state_error(VALUE unused);
 /* With Ruby's lock. The thread has no call under way from now on. error: as nb_ffi_state_error
    answers. */
 nb_ffi_state nb_ffi_state_leave(int error);
-/* nb_ffi_state_leave with the thread's errno. *tag: that of rb_protect where something was raised,
-   and nothing was left; else 0. */
+/* nb_ffi_state_leave with the thread's errno. Other threads may run meanwhile. *tag: that of
+   rb_protect where something was raised, and nothing was left; else 0. */
 nb_ffi_state nb_ffi_state_take(int *tag);
 /* With Ruby's lock. Gives both back to the thread; C's own errno stays. Does not raise. */
 void nb_ffi_state_give(nb_ffi_state state);

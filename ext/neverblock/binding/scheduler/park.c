@@ -148,13 +148,17 @@ bool nb_shield_now(nb_scheduler *scheduler) {
     return is_shielded(scheduler, rb_fiber_current(), nb_root_now(scheduler), scheduler->root_shielded);
 }
 
-nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
+/* The wait has been entered: a thread that runs meanwhile may end it. */
+static void take_ffi_state(nb_wait *wait) {
     int tag;
+    wait->scheduler->preempt_disabled++; /* a wait on top of this one would hide it */
     wait->ffi = nb_ffi_state_take(&tag);
-    if (tag) {
-        park_end((VALUE)wait);
-        rb_jump_tag(tag);
-    }
+    if (tag == 0) return;
+    park_end((VALUE)wait);
+    rb_jump_tag(tag);
+}
+
+nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
     wait->pinned = nb_pin_covers(wait);
     wait->shielded = is_shielded(wait->scheduler, wait->fiber, wait->root, wait->root_shielded);
     wait->masks = nb_masks_now(wait->scheduler);
@@ -167,6 +171,7 @@ nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
         park_end((VALUE)wait);
         rb_memerror();
     }
+    take_ffi_state(wait);
     nb_fiber_record_park(wait, deadline_ns);
     wait->scheduler->preempt_disabled = 0;
     wait->scheduler->question = NB_ASKS_NOTHING;

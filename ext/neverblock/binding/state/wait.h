@@ -37,6 +37,7 @@ typedef enum nb_wait_outcome { NB_WOKEN, NB_TIMED_OUT, NB_RAISES } nb_wait_outco
 typedef struct nb_ffi_state {
     int error;
     void *call; /* the innermost, on the fiber's stack; NULL: none is under way */
+    bool left;  /* false: there is nothing to be given back */
 } nb_ffi_state;
 
 typedef struct nb_wait nb_wait;
