@@ -30,7 +30,8 @@ module NeverBlock
   module FromOutside; end
 
   # The client of a request has disconnected, or its response was aborted. Raised when the
-  # application writes; with cancel_on_disconnect also when it waits.
+  # application writes; with cancel_on_disconnect also when it waits. Raised in the waits of what
+  # still runs when the server stops without waiting for it.
   class ClientGone < Error
     include FromOutside
   end

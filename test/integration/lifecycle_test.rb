@@ -138,6 +138,81 @@ class LifecycleTest < Minitest::Test
     end
   end
 
+  WAITS = <<~'RACKUP'
+    require "socket"
+
+    class Waits
+      def sleep(_env) = super()
+      def queue(_env) = Thread::Queue.new.pop
+      def lock(_env) = Thread::Mutex.new.tap { |lock| taken(lock) }.lock
+      def thread(_env) = Thread.new { Thread.stop }.join
+      def socket(_env) = UNIXSocket.pair.first.read
+      def enumerator(_env) = Enumerator.new { Kernel.sleep }.next
+      def tasks(_env) = NB.all(-> { Kernel.sleep }, -> { noted("task") { Kernel.sleep } })
+      def hijack(env) = env["rack.hijack"].call && Kernel.sleep
+      def stream(_env) = [200, {}, ->(_) { noted("body") { Kernel.sleep } }]
+
+      def taken(lock)
+        Thread.new { lock.synchronize { Thread.stop } }
+        Thread.pass until lock.locked?
+      end
+
+      def noted(name)
+        $stderr.puts "#{name} inside"
+        yield
+      ensure
+        $stderr.puts "#{name} ended"
+      end
+    end
+
+    waits = Waits.new
+    run ->(env) { waits.noted(env["PATH_INFO"]) { waits.public_send(env["PATH_INFO"][1..], env) } }
+  RACKUP
+
+  # Without workers, and with them.
+  def each_with_waiting_requests(settings = "")
+    own = ["-C", settings_file(settings)]
+    paths = %w[/sleep /queue /lock /thread /socket /enumerator /tasks /stream]
+    paths << "/hijack" unless Over.mode == :h2 # a connection has many requests there
+    with_waiting_requests(own, paths) { |server| yield server }
+    with_waiting_requests([*own, "-w", "2"], paths) { |server| yield server }
+  end
+
+  def with_waiting_requests(options, paths)
+    names = paths + { "/tasks" => "task", "/stream" => "body" }.slice(*paths).values
+    server = ServerProcess.new(WAITS, options: options).start
+    clients = paths.map { |path| Wire::Client.new(server.url).tap { |client| client.get(path) } }
+    names.each { |name| server.await_stderr(/^#{name} inside$/) }
+    yield server
+    names.each { |name| server.await_stderr(/^#{name} ended$/) }
+    cut = (paths - ["/hijack"]).size # whose connection is the application's
+    server.await_stderr(/info: stopped; #{cut} requests were cut$/)
+    refute_match(/ (error|warning): /, server.stderr)
+  ensure
+    clients&.each(&:close)
+    server&.kill
+  end
+
+  def settings_file(text)
+    File.join(Dir.mktmpdir, "neverblock.rb").tap { |path| File.write(path, text) }
+  end
+
+  def test_a_second_signal_ends_requests_where_they_wait
+    each_with_waiting_requests do |server|
+      Process.kill("TERM", server.pid)
+      server.await_stderr(/draining/)
+      Process.kill("INT", server.pid)
+      assert_equal 1, server.wait(QUICK_S)&.exitstatus
+    end
+  end
+
+  def test_requests_that_outlast_the_shutdown_timeout_end_where_they_wait
+    each_with_waiting_requests("timeouts { shutdown 0.05 }\n") do |server|
+      Process.kill("TERM", server.pid)
+      assert_equal 0, server.wait(QUICK_S)&.exitstatus
+    end
+  end
+
   # Only the I/O loop and the main thread can still act; the executor never comes back.
   def test_a_request_that_never_gives_way_cannot_keep_the_process_alive
     Gate.open do |gate|

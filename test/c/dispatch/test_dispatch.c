@@ -291,7 +291,7 @@ static void stop_is_told_once_after_all_requests_and_when_there_is_room(void **s
     (void)state;
     fill_ring(0);
     assert_status(NB_OK, give(exchange(), sizeof(nb_request_message)));
-    nb_dispatch_stop(&f.dispatch);
+    nb_dispatch_stop(&f.dispatch, NB_STOP_LAST);
     nb_dispatch_pump(&f.dispatch);
     assert_null(taken(1));
     assert_int_equal(1, f.dispatch.waiting.count);
@@ -303,6 +303,25 @@ static void stop_is_told_once_after_all_requests_and_when_there_is_room(void **s
     nb_dispatch_pump(&f.dispatch);
     assert_int_equal(1, empty_ring(0, 0, NB_MESSAGE_STOP));
     assert_null(taken(1));
+}
+
+static uint16_t stop_taken(void) {
+    nb_dispatch_pump(&f.dispatch);
+    const nb_message *message = taken(0);
+    if (!message) return NB_STOP_NONE;
+    assert_int_equal(NB_MESSAGE_STOP, message->type);
+    return message->flags;
+}
+
+static void a_stop_is_told_again_if_it_is_harder(void **state) {
+    (void)state;
+    nb_dispatch_stop(&f.dispatch, NB_STOP_LAST);
+    assert_int_equal(NB_STOP_LAST, stop_taken());
+    nb_dispatch_stop(&f.dispatch, NB_STOP_NOW);
+    assert_int_equal(NB_STOP_NOW, stop_taken());
+    nb_dispatch_stop(&f.dispatch, NB_STOP_LAST);
+    nb_dispatch_stop(&f.dispatch, NB_STOP_NOW);
+    assert_int_equal(NB_STOP_NONE, stop_taken());
 }
 
 static void files_never_taken_are_closed_at_the_end(void **state) {
@@ -362,6 +381,7 @@ int main(void) {
         CASE(the_loop_does_not_sleep_while_a_request_could_go_or_a_part_waits),
         CASE(a_listed_exchange_that_ends_is_freed_when_its_turn_comes),
         CASE(stop_is_told_once_after_all_requests_and_when_there_is_room),
+        CASE(a_stop_is_told_again_if_it_is_harder),
         CASE(files_never_taken_are_closed_at_the_end),
         CASE(no_memory_for_the_queue_is_told),
         CASE(a_thread_of_a_lane_that_has_answered_may_have_one_that_waits),

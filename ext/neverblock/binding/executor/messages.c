@@ -23,7 +23,7 @@
 #include "os/net.h"
 
 static ID id_report_fewer;
-static VALUE gone_arguments, cancelled_arguments; /* of raise */
+static VALUE gone_arguments, cancelled_arguments, stopped_arguments; /* of raise */
 
 static VALUE report_fewer(VALUE argument) {
     VALUE *arguments = (VALUE *)argument;
@@ -149,28 +149,39 @@ static void end_input(nb_task *task, nb_gone_reason reason) {
     if (nb_input_is(task->input)) nb_input_end(task->input, reason);
 }
 
-/* A fiber that waits to write or read a body finds out by itself; it may be another than the
-   request's. */
-static void client_gone(nb_task *task, nb_gone_reason reason) {
+/* Its fiber is woken where it waits to write or to read its body. False: it waits for something
+   else, or another fiber writes or reads for it. */
+static bool finds_out(nb_task *task, nb_gone_reason reason) {
     bool writes = (task->waits_drained || task->waits_hijacked) && task->writer == task->fiber;
     bool knows = writes || nb_input_reader(task->input) == task->fiber;
     task->gone = true;
     end_input(task, reason);
     wake_task(task->executor, task);
+    return knows;
+}
+
+static void client_gone(nb_task *task, nb_gone_reason reason) {
+    bool knows = finds_out(task, reason);
     bool left = reason == NB_GONE_CLIENT || reason == NB_GONE_SHORT;
     if (left && task->cancellable && !knows) nb_limit_raise(&task->limit, gone_arguments);
 }
 
+/* A request that has not begun has no wait yet. */
+static void interrupt(nb_task *task) {
+    if (task->step == 0) return;
+    if (!task->limit.scheduler) nb_limit_open_for(&task->limit, task->executor->scheduler, task->fiber);
+    nb_limit_raise(&task->limit, stopped_arguments);
+}
+
 /* The loop has ended, or has no connection left: nobody reads what is still written. */
-static void stop(nb_port *port) {
+static void stop(nb_port *port, nb_stop how) {
     nb_executor *executor = port->executor;
     port->stop_received = port->ends = true;
     for (uint32_t i = 0; i < executor->task_count; i++) {
         nb_task *task = executor->tasks[i];
-        if (task->port != port) continue;
-        task->gone = task->busy;
-        end_input(task, NB_GONE_CLIENT);
-        wake_task(executor, task);
+        if (task->port != port || !task->busy) continue;
+        bool waits_for_room = task->waits_room && task->writer == task->fiber;
+        if (!finds_out(task, NB_GONE_CLIENT) && !waits_for_room && how == NB_STOP_NOW) interrupt(task);
     }
     wake_for_room(port);
 }
@@ -233,7 +244,7 @@ static void receive(nb_port *port, const nb_message *message) {
         port->ends = true;
         break;
     case NB_MESSAGE_STOP:
-        stop(port);
+        stop(port, (nb_stop)message->flags);
         break;
     default:
         NB_ASSERT(!"a message the executor does not know");
@@ -271,7 +282,10 @@ void nb_executor_messages_define(void) {
     id_report_fewer = rb_intern("report_fewer");
     rb_gc_register_address(&gone_arguments);
     rb_gc_register_address(&cancelled_arguments);
+    rb_gc_register_address(&stopped_arguments);
     cancelled_arguments = rb_ary_new_from_args(2, nb_request_cancelled_class,
                                                rb_str_new_cstr("cancelled at the admin address"));
     gone_arguments = rb_ary_new_from_args(2, nb_client_gone_class, rb_str_new_cstr("the client closed the connection"));
+    stopped_arguments =
+        rb_ary_new_from_args(2, nb_client_gone_class, rb_str_new_cstr("the server stops and has cut the connection"));
 }

@@ -169,7 +169,8 @@ static VALUE build_env(nb_task *task) {
         rb_hash_aset(task->env, nb_env_keys.rack_input, task->input);
     }
     if (task->spooled) task->input = rb_hash_lookup(task->env, nb_env_keys.rack_input);
-    if (deadline_ns || task->cancellable || revocable) nb_limit_open(&task->limit, task->executor->scheduler);
+    bool opens = deadline_ns || task->cancellable || revocable;
+    if (opens && !task->limit.scheduler) nb_limit_open(&task->limit, task->executor->scheduler);
     if (deadline_ns) begin_deadline(task, arrived_ns, deadline_ns);
     return dropped;
 }
@@ -414,6 +415,7 @@ static void push_idle(nb_task *task) {
 static void forget(nb_task *task) {
     nb_executor *executor = task->executor;
     nb_executor_end_wait(task);
+    nb_limit_close(&task->limit);
     nb_executor_unindex_task(task);
     nb_slow_request_offer(task);
     nb_observed_request_end(task);

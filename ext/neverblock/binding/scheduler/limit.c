@@ -99,11 +99,14 @@ static void limit_fire(nb_scheduler *scheduler, nb_alarm *alarm) {
     nb_late_raise(scheduler, &limit->late);
 }
 
-void nb_limit_open(nb_limit *limit, VALUE scheduler) {
+void nb_limit_open(nb_limit *limit, VALUE scheduler) { nb_limit_open_for(limit, scheduler, rb_fiber_current()); }
+
+void nb_limit_open_for(nb_limit *limit, VALUE scheduler, VALUE fiber) {
     *limit = (nb_limit){.alarm = {.fire = limit_fire},
                         .late = {.raises = Qnil, .once = true},
                         .scheduler = nb_scheduler_get(scheduler)};
     nb_late_enter(limit->scheduler, &limit->late);
+    limit->late.fiber = fiber;
 }
 
 void nb_limit_arm(nb_limit *limit, int64_t deadline_ns, VALUE raises) {

@@ -41,6 +41,8 @@ typedef struct nb_limit {
 
 /* Opens it for the current fiber. */
 void nb_limit_open(nb_limit *limit, VALUE scheduler);
+/* Opens it for another fiber of the scheduler's thread, which is not running. */
+void nb_limit_open_for(nb_limit *limit, VALUE scheduler, VALUE fiber);
 /* At deadline_ns raises what the array `raises` says, in the words of Kernel#raise. Raises
    NoMemoryError. */
 void nb_limit_arm(nb_limit *limit, int64_t deadline_ns, VALUE raises);

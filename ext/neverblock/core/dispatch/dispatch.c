@@ -99,7 +99,7 @@ static nb_dispatch_channel *add(nb_dispatch *dispatch, nb_channel *channel) {
     added->uncalled_spare = nb_channel_spare(channel);
     added->helped = added->spare_place = NB_CHANNEL_NONE;
     added->number = place;
-    added->stop_due = dispatch->stopping;
+    added->stop_due = dispatch->stop;
     nb_ring_producer_attach(&added->requests, nb_channel_requests(channel));
     nb_ring_consumer_attach(&added->responses, nb_channel_responses(channel));
     atomic_store_explicit(&channel->memory->response_window_bytes, dispatch->response_window_bytes,
@@ -539,10 +539,11 @@ void nb_dispatch_tell_gone(nb_dispatch *dispatch, nb_exchange *exchange) {
     tell_or_list(dispatch, exchange);
 }
 
-static void stop_one(nb_dispatch *dispatch) {
-    dispatch->stopping = true;
+static void stop_one(nb_dispatch *dispatch, nb_stop how) {
+    if (how <= dispatch->stop) return;
+    dispatch->stop = how;
     for (uint16_t i = 0; i < dispatch->count; i++) {
-        dispatch->channels[i].stop_due = true;
+        dispatch->channels[i].stop_due = how;
     }
 }
 
@@ -558,9 +559,9 @@ static void pump_notices(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
             nb_exchange_destroy(dispatch->exchanges, exchange);
     }
     if (channel->retire_due && !channel->retired) channel->retired = tell(channel, NB_MESSAGE_RETIRE, 0, 0);
-    if (channel->stop_due && !channel->stopped && dispatch->waiting.count == 0) {
-        channel->stopped = tell(channel, NB_MESSAGE_STOP, 0, 0);
-    }
+    if (channel->stop_due > channel->stop_told && dispatch->waiting.count == 0 &&
+        tell(channel, NB_MESSAGE_STOP, (uint16_t)channel->stop_due, 0))
+        channel->stop_told = channel->stop_due;
 }
 
 nb_dispatch_channel *nb_dispatch_choose_busy(nb_dispatch *dispatch, size_t bytes, uint64_t request_class) {
@@ -740,7 +741,7 @@ static bool announce_one(nb_dispatch *dispatch) {
         if (!channel->channel) continue;
         nb_channel_memory *memory = channel->channel->memory;
         bool notices = channel->notices || (channel->retire_due && !channel->retired) ||
-                       (channel->stop_due && !channel->stopped && !starved && !keeps);
+                       (channel->stop_due > channel->stop_told && !starved && !keeps);
         bool waits = starved || unresponsive || notices || channel->input_needs_room || channel->input_needs_claim;
         uint32_t starves = waits ? NB_LOOP_STARVED : keeps ? NB_LOOP_THROTTLED : 0;
         atomic_store_explicit(&memory->loop_starved, starves, memory_order_relaxed);
@@ -834,9 +835,9 @@ void nb_dispatch_set_unavailable(nb_dispatch *dispatch, uint32_t seconds) {
     }
 }
 
-void nb_dispatch_stop(nb_dispatch *dispatch) {
+void nb_dispatch_stop(nb_dispatch *dispatch, nb_stop how) {
     for (; dispatch; dispatch = dispatch->next_lane) {
-        stop_one(dispatch);
+        stop_one(dispatch, how);
     }
 }
 

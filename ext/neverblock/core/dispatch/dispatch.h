@@ -65,7 +65,7 @@ typedef struct nb_dispatch_channel {
     bool lost;    /* its process has ended */
     bool damaged; /* it has written what it must not: its process must end */
     bool killed;  /* it was killed for that */
-    bool stop_due, stopped;
+    nb_stop stop_due, stop_told;
     /* Exchanges handed to it and not known to be begun with, oldest first. */
     nb_exchange *handed_first, *handed_last;
     uint32_t handed_count;
@@ -107,7 +107,7 @@ typedef struct nb_dispatch {
     /* As of the last look: all executors move, and their requests take little. */
     bool all_quick;
     bool has_choice;         /* there may be several executors */
-    bool stopping;           /* no request will come any more */
+    nb_stop stop;            /* but for NONE, no request will come any more */
     int64_t now_ns;          /* when the executors were last looked at */
     nb_exchanges *exchanges; /* borrowed */
     nb_queues *queues;       /* borrowed: the queues of all loops; NULL: this loop is alone */
@@ -209,8 +209,9 @@ void nb_dispatch_tell_cancel(nb_dispatch *dispatch, nb_exchange *exchange);
 /* Hands the exchange's connection (its handover) to the executor. */
 void nb_dispatch_hand_over(nb_dispatch *dispatch, nb_exchange *exchange);
 void nb_dispatch_tell_gone(nb_dispatch *dispatch, nb_exchange *exchange);
-/* No request will come any more: executors stop when they have none left. */
-void nb_dispatch_stop(nb_dispatch *dispatch);
+/* No request will come any more: executors stop when they have none left. Called again, it may
+   only be harder. */
+void nb_dispatch_stop(nb_dispatch *dispatch, nb_stop how);
 
 /* Moves what waits into rings, as far as credit and room allow, and publishes it. Executors that
    are awake see it. */

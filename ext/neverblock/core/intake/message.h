@@ -50,7 +50,8 @@ typedef enum nb_message_type {
        exchange ends when the executor has sent its last part. The flags are an nb_gone_reason. */
     NB_MESSAGE_GONE = 3,
     /* nb_message, exchange 0: no request will come any more, and what is still written is not read.
-       The executor ends when it has no request left. */
+       The executor ends when it has no request left. The flags are an nb_stop: a STOP with
+       NB_STOP_NOW may follow one with NB_STOP_LAST. */
     NB_MESSAGE_STOP = 4,
     /* nb_message: the client has finished sending while its response is under way. Mostly it has
        closed, and GONE follows once something is written. A half-closed client still reads. */
@@ -105,6 +106,13 @@ enum {
 
 /* Flag of an INPUT message: the body ends with it. */
 enum { NB_INPUT_LAST = 1 };
+
+/* How an executor ends, from the gentlest on. */
+typedef enum nb_stop {
+    NB_STOP_NONE,
+    NB_STOP_LAST, /* with its last request */
+    NB_STOP_NOW,  /* the same, and what runs is interrupted where it waits */
+} nb_stop;
 
 /* Why a request is GONE. Except for NB_GONE_CLIENT, the client has its answer from the server. */
 typedef enum nb_gone_reason {

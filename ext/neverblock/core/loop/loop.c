@@ -561,7 +561,8 @@ static void wind_down(nb_loop *loop) {
     }
     if (!loop->connections.draining) return;
     if (loop->time.now_ns >= loop->drain_again_ns) drain_connections(loop);
-    if (loop->stopping || loop->time.now_ns >= loop->drain_deadline_ns) {
+    bool now = loop->stopping || loop->time.now_ns >= loop->drain_deadline_ns;
+    if (now) {
         loop->downloads.stopped = true;
         end_all(&loop->connections.open, loop);
     }
@@ -570,7 +571,7 @@ static void wind_down(nb_loop *loop) {
        belongs to a worker until it is written. */
     if (loop->connections.with_workers || loop->connections.spool.writes) return;
     if (loop->responses.compressions.bytes) return; /* a thread has a piece of a response */
-    nb_dispatch_stop(&loop->dispatch);
+    nb_dispatch_stop(&loop->dispatch, now ? NB_STOP_NOW : NB_STOP_LAST);
     loop->finished = loop->stopping
                          ? nb_dispatch_executors_idle(&loop->dispatch) || loop->time.now_ns >= loop->stop_deadline_ns
                          : nb_dispatch_executors_gone(&loop->dispatch);
