@@ -110,10 +110,13 @@ class GemTest < GemCase
     folder = File.join(self.class.gem_folder, "start")
     FileUtils.mkdir_p(folder)
     assert system("sh", "-c", make, chdir: folder)
-    assert_match(/\Abundle exec neverblock config\.ru -w auto --admin \S+$/, serve)
+    assert_match(/\Abundle exec neverblock config\.ru -w auto --admin \S+ --pidfile \S+$/, serve)
     options = serve.split.drop(4).map { |word| word.sub(/:\d+\z/, ":0") }
+    pidfile = options[-1] = File.join(folder, "app.pid")
     installed.serve(File.read(File.join(folder, "config.ru")), options: options) do |server|
       assert_equal "hello\n", Net::HTTP.get(URI("#{server.url}/"))
+      said, status = installed.run("neverblock", "stop", "--pidfile", pidfile)
+      assert status.success?, said
     end
   end
 

@@ -82,6 +82,15 @@ static void pages_answer_while_the_executors_thread_is_kept(void **state) {
     nb_test_world_close(w);
 }
 
+static void the_list_says_how_a_page_that_is_not_built_is_made(void **state) {
+    nb_test_world *w = *state;
+    nb_test_world_open(w, 1);
+    (void)page(w, "/", 200);
+    assert_true(shows(w, "cd \"$(bundle show neverblock)\" && bin/live-page\n"));
+    assert_true(shows(w, "A released gem has it."));
+    nb_test_world_close(w);
+}
+
 static void a_server_whose_executors_have_not_asked_for_anything_is_not_ready(void **state) {
     nb_test_world *w = *state;
     nb_channel *channel;
@@ -628,6 +637,7 @@ int main(void) {
         CASE(a_label_with_control_characters_is_one_that_prometheus_reads),
         CASE(pages_answer_while_the_executors_thread_is_kept),
         GUEST_CASE(pages_answer_while_the_executors_thread_is_kept),
+        CASE(the_list_says_how_a_page_that_is_not_built_is_made),
         CASE(a_server_whose_executors_have_not_asked_for_anything_is_not_ready),
         CASE(fibers_are_shown_by_their_records),
         GUEST_CASE(fibers_are_shown_by_their_records),

@@ -31,7 +31,11 @@ static const char list[] = "neverblock\n\n/health       200 while the server's I
                            "/events       status.json and fibers.json, each second, as an event stream\n"
                            "\nBy POST and with admin_token: /cancel?exchange=ID /reload /workers?change=add|remove\n";
 
-static const char no_page[] = "\nA browser would be shown a live page, which is not built here: bin/live-page\n";
+static const char no_page[] =
+    "\nA browser would be shown a live page, which is not built here. A released gem has it.\n"
+    "Where the Gemfile has git: or path:, this makes it (npm is needed):\n"
+    "  cd \"$(bundle show neverblock)\" && bin/live-page\n"
+    "Then start the server again.\n";
 
 /* The page says itself what it may load. */
 #define HTML_FIELDS                                                                            \
