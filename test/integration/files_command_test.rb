@@ -117,6 +117,14 @@ class FilesCommandProcessTest < ServerProcessCase
     refute_includes lines.first, "the setting"
   end
 
+  def test_a_link_that_a_listing_leaves_out_is_told_once
+    2.times { curl("/") }
+    curl("/sub/?after-the-listing")
+    self.class.server.await_stderr(/after-the-listing/)
+    lines = self.class.server.stderr.lines.grep(/outside under .* is not listed/)
+    assert_equal 1, lines.size
+  end
+
   def test_head
     assert_match(/^content-length: 2000000\r$/i, curl("/large.bin", "-I"))
     assert_match(%r{\AHTTP/(1\.1|2) 200}, curl("/", "-I"))

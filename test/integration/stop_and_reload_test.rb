@@ -99,8 +99,8 @@ class StopAndReloadTest < Minitest::Test
   def test_reload_of_one_process_says_what_it_takes_and_changes_nothing
     status, out, err = invoke("reload")
     assert_equal [1, ""], [status, out]
-    reason = /a server of one process cannot load new code without closing its port/
-    assert_match(/\Aneverblock: #{reason}; start it with -w 2 or more .*\n\z/, err)
+    reason = /this server is one process and has no workers to replace/
+    assert_match(/\Aneverblock: #{reason}: neverblock upgrade loads .*-w 2 or more\n\z/, err)
     assert_predicate @server, :running?
   end
 

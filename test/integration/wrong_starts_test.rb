@@ -43,7 +43,8 @@ class WrongStartsTest < Minitest::Test
     %w[--scheduler eventmachine] => "--scheduler must be native or async; got \"eventmachine\"",
     %w[--log-format xml] => "--log-format must be text or json; got \"xml\"",
     %w[--admin http://192.0.2.1:0 -p 0] =>
-      "cannot listen on http://192.0.2.1:0: this machine has no address 192.0.2.1",
+      "cannot listen on http://192.0.2.1:0 (--admin, or the setting `admin`): " \
+      "this machine has no address 192.0.2.1",
     %w[-C nowhere.rb] => "no configuration file",
     %w[-C .] => "is a folder; -C takes a file",
     %w[--pidfile no/such/x.pid -p 0] => "there is no folder",
@@ -70,6 +71,8 @@ class WrongStartsTest < Minitest::Test
     %w[--public config.ru] => "it is not a folder; name the folder of the files",
     %w[--sendfile-root no/such] => "there is no such folder; create it, or name another",
     %w[.] => ". is a folder; name a rackup file, such as ./config.ru",
+    %w[confi.ru] => "confi.ru; did you mean config.ru?",
+    %w[configru] => "no command and no file configru; did you mean config.ru?",
     %w[nosuch.ru] => "nosuch.ru; config.ru is there: neverblock config.ru",
     %w[-C nosuch.rb] => "nosuch.rb; `neverblock init` writes config/neverblock.rb",
     %w[--symlinks follow] => "there is no option --symlinks: write symlinks in " \

@@ -7,6 +7,7 @@ require "neverblock/db/active_record"
 require "neverblock/errors"
 require "neverblock/rails/isolation"
 require "neverblock/config/source_error"
+require "neverblock/config/suggestion"
 
 module NeverBlock
   module Application
@@ -102,10 +103,21 @@ module NeverBlock
     end
 
     def other_file(name)
+      near = near_file(name) and return "did you mean #{near}?"
+
       beside = File.join(File.dirname(name), DEFAULT_FILE)
       return "name another one: neverblock path/to/config.ru" unless File.file?(beside)
 
       "#{beside.delete_prefix("./")} is there: neverblock #{beside.delete_prefix("./")}"
+    end
+
+    # A rackup file with almost this name, in the same folder.
+    def near_file(name)
+      files = Dir.children(File.dirname(name)).grep(/\.ru\z/)
+      near = Suggestion.nearest(File.basename(name), files) or return
+      File.join(File.dirname(name), near).delete_prefix("./")
+    rescue SystemCallError
+      nil
     end
 
     # File.exist? is false also for a file in a folder that this user may not enter.
@@ -155,7 +167,7 @@ module NeverBlock
       nil
     end
 
-    private_class_method :build, :folder_named, :missing, :other_file, :reachable?, :unreadable,
-                         :failure, :no_text, :no_rackup_file
+    private_class_method :build, :folder_named, :missing, :other_file, :near_file, :reachable?,
+                         :unreadable, :failure, :no_text, :no_rackup_file
   end
 end

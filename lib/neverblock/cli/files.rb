@@ -38,8 +38,11 @@ module NeverBlock
         settings.binds
         listing = NeverBlock::Files::Listing.new(@options.folder, symlinks: settings[:symlinks])
         environment = Config::Environment.new({ "RACK_ENV" => "production" })
-        Boot::Launch.new(settings, environment, out: @out,
-                                                greet: ->(server) { greet(server, settings) })
+        greet = lambda do |server|
+          listing.refused.log = server.log
+          greet(server, settings)
+        end
+        Boot::Launch.new(settings, environment, out: @out, greet: greet)
                     .run(deep: false) { listing }
       ensure
         @line&.stop

@@ -134,7 +134,16 @@ module NeverBlock
         raise ConfigError, "#{name} is not a folder" if File.exist?(path)
 
         where = " in #{Dir.pwd}" unless name.start_with?("/", "~")
-        raise ConfigError, "there is no folder #{name}#{where}; see neverblock files --help"
+        raise ConfigError, "there is no folder #{name}#{where}#{near_folder(path)}; " \
+                           "see neverblock files --help"
+      end
+
+      def near_folder(path)
+        beside = File.dirname(path)
+        names = Dir.children(beside).select { |name| File.directory?(File.join(beside, name)) }
+        Suggestion.for(File.basename(path), names)
+      rescue SystemCallError
+        ""
       end
 
       def readable?(path, name)

@@ -67,7 +67,12 @@ module NeverBlock
         end
         ["Wrote #{@options.target}#{": #{counts.join(", ")}" if counts.any?}.",
          *document.entries(:missing).map { |one| missing(one) },
-         "Next: read it, then `neverblock check`, then `neverblock`."].join("\n") << "\n"
+         "Next: read it, then `#{command} check`, then `#{command}`."].join("\n") << "\n"
+      end
+
+      def command
+        bundled = %w[Gemfile gems.rb].any? { |name| File.exist?(File.join(@folder, name)) }
+        bundled ? "bundle exec neverblock" : "neverblock"
       end
 
       def missing(entry)

@@ -107,12 +107,21 @@ module NeverBlock
       end
 
       def refuse_unknown(name)
-        mend = Others.option(name) || in_file(name)
+        mend = Others.option(name)
         raise ConfigError, "there is no option #{name}: #{mend}" if mend
 
+        refuse_setting(name)
         ours = Config::Catalog.for_word_of_others(name)
         hint = ours ? "; did you mean #{name_here(ours)}?" : Suggestion.for(name, names)
         raise ConfigError, "unknown option #{name}#{hint} (neverblock --help lists all options)"
+      end
+
+      # The name of a setting without a flag may be the beginning of a flag's: --worker.
+      def refuse_setting(name)
+        mend = in_file(name) or return
+        flags = names.select { |flag| flag.start_with?(name) }
+        near = "; did you mean #{flags.first}? If not" if flags.size == 1
+        raise ConfigError, "there is no option #{name}#{near}: #{mend}"
       end
 
       # A setting without a flag.
@@ -162,8 +171,14 @@ module NeverBlock
 
         shown = word.match?(/\A[\w.-]+\z/) ? word : word.inspect
         raise ConfigError, "there is no command and no file #{shown}" \
-                           "#{Suggestion.for(word, CLI::COMMANDS)}; " \
+                           "#{Suggestion.for(word, [*CLI::COMMANDS, *rackup_files])}; " \
                            "commands are #{CLI::COMMANDS.join(", ")}"
+      end
+
+      def rackup_files
+        Dir.children(".").grep(/\.ru\z/)
+      rescue SystemCallError
+        []
       end
 
       def add_settings

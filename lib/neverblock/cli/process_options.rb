@@ -44,7 +44,8 @@ module NeverBlock
           Loads new code into a running server. New workers start beside the old ones and take
           over when they are ready; old ones finish their requests. No connection is closed. When
           the new version cannot start, the old one continues. Waits for that and reports the
-          result. The server must run with -w 2 or more.
+          result. The server must run with -w 2 or more; for one process there
+          is `neverblock upgrade`.
 
           #{WHICH}
           -h, --help            show this help
@@ -157,8 +158,17 @@ module NeverBlock
         end
       end
 
-      def hint(_word)
-        "a pidfile goes with --pidfile, a configuration file with -C"
+      SIGNALS = { "stop" => "TERM", "reload" => "HUP", "upgrade" => "USR2" }.freeze
+      private_constant :SIGNALS
+
+      # A number alone may be another program's by now: there is no option for it.
+      def hint(word)
+        unless word.match?(/\A\d+\z/)
+          return "a pidfile goes with --pidfile, a configuration file with -C"
+        end
+
+        "the server is found by its pidfile, --pidfile FILE (or pidfile of the configuration " \
+          "file, -C FILE); one without a pidfile takes kill -#{SIGNALS.fetch(@command)} #{word}"
       end
     end
   end

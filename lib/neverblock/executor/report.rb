@@ -7,6 +7,7 @@ require "stringio"
 require "neverblock/boot/limits"
 require "neverblock/verbs/deadline/of_request"
 require "neverblock/executor/async"
+require "neverblock/executor/blame"
 require "neverblock/executor/dropped_fields"
 require "neverblock/executor/interruption"
 require "neverblock/log/characters"
@@ -43,7 +44,7 @@ module NeverBlock
       if how && (error.equal?(interruption) || error.is_a?(Cancelled))
         log&.warn("#{request(env)}: #{interruption.message}#{place(error)}", **id(env))
       else
-        log&.error("#{request(env)} failed", error, **id(env))
+        log&.error("#{request(env)} failed#{waiting(error)}", error, **id(env))
       end
       how
     end
@@ -89,10 +90,26 @@ module NeverBlock
       { request_id: env["neverblock.request_id"], trace_id: env["neverblock.trace_id"] }.compact
     end
 
-    # @return [String] the line of the application that waited
+    # The trace that follows begins in the library that waited, where one did.
+    # @return [String] the application's line, where a deadline has ended it
+    def waiting(error)
+      late = Causes.of(error).find { |one| one.is_a?(DeadlineExceeded) } or return ""
+      lines = outside(late)
+      line = Blame.line(lines) unless lines.empty?
+      line == lines.first ? "" : ", waiting at #{line}"
+    end
+
+    def outside(error)
+      error.backtrace.to_a.reject { |entry| entry.start_with?(OURS) }
+    end
+
+    # @return [String] the line of the application that waited, and that of the library it was in
     def place(error)
-      line = error.backtrace&.find { |entry| !entry.start_with?(OURS) }
-      line ? "; at #{line}" : ""
+      lines = outside(error)
+      return "" if lines.empty?
+
+      line = Blame.line(lines)
+      "; at #{line}#{", in #{lines.first}" unless line == lines.first}"
     end
 
     # Logs an exception that met no request. A second one from outside waits until it is logged.

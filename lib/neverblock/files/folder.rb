@@ -55,11 +55,14 @@ module NeverBlock
       # @param names [Array<String>] path of the folder inside the place
       # @param order [String] a key of SORTS, with "-" in front for descending; other values: "name"
       # @param page [Integer] from 1; out of range: the nearest page
+      # @param refused [#call, nil] called with the name of a link that leads to a place that is not
+      #   allowed
       # @raise [SystemCallError] when the folder cannot be read
-      def initialize(path, place, names, order: "name", page: 1)
+      def initialize(path, place, names, order: "name", page: 1, refused: nil)
         @path = path
         @place = place
         @names = names
+        @refused = refused
         order = "name" unless SORTS.key?(order.delete_prefix("-"))
         @descending = order.start_with?("-")
         @sort = order.delete_prefix("-")
@@ -140,7 +143,10 @@ module NeverBlock
         facts = File.lstat(path)
         return facts unless facts.symlink?
 
-        File.stat(path) if @place.find([*@names, name])
+        return File.stat(path) if @place.find([*@names, name])
+
+        @refused&.call([*@names, name].join("/"))
+        nil
       end
     end
   end

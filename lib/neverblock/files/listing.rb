@@ -9,6 +9,7 @@ require "json"
 require "neverblock/files/folder"
 require "neverblock/files/page"
 require "neverblock/files/place"
+require "neverblock/files/refused_links"
 
 module NeverBlock
   module Files
@@ -27,11 +28,15 @@ module NeverBlock
       # A page number.
       PAGE = /\A\d{1,9}\z/.freeze
 
+      # @return [RefusedLinks] the links that lead out of the folder
+      attr_reader :refused
+
       # @param root [String] path of the served folder
       # @param symlinks [Symbol] as the setting
       # @raise [SystemCallError]
       def initialize(root, symlinks: :inside)
         @place = Place.new(root, symlinks)
+        @refused = RefusedLinks.new(root, symlinks)
       end
 
       # Parks the fiber while the disk is read.
@@ -66,7 +71,8 @@ module NeverBlock
       def listing(env, path, names)
         query = query_of(env)
         page = query.fetch("page", "1")[PAGE].to_i
-        folder = Folder.new(path, @place, names, order: query.fetch("sort", "name"), page: page)
+        folder = Folder.new(path, @place, names, order: query.fetch("sort", "name"), page: page,
+                                                refused: @refused)
         json?(env) ? json(names, folder) : [HTML_TYPE, Page.new(names, folder, top(env)).to_s]
       end
 

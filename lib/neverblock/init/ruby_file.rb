@@ -4,12 +4,14 @@ require "neverblock/config/suggestion"
 require "neverblock/init/checked"
 require "neverblock/init/statements"
 require "neverblock/init/translation"
+require "neverblock/init/unused"
 
 module NeverBlock
   module Init
     # A setting with what became of it. place: "FILE:LINE"; text: of its author; indent: 2 spaces
-    # for each `if` around it. A structure (`if` and its `end`) has lines alone.
-    Entry = Struct.new(:place, :text, :translation, :indent, keyword_init: true)
+    # for each `if` around it. A structure (`if` and its `end`) has lines alone. statement: what it
+    # is of.
+    Entry = Struct.new(:place, :text, :translation, :indent, :statement, keyword_init: true)
 
     # A configuration file in Ruby of another server. A subclass names its words in tables. RENAMED:
     # settings with one argument, as a format of ours; NEEDLESS, MISSING: notes by words; METHODS:
@@ -48,7 +50,9 @@ module NeverBlock
       # @return [Array<Entry>]
       # @raise [ConfigError]
       def entries
-        @entries ||= Statements.read(@text, @name).flat_map { |one| entries_of(one, 0) }
+        @entries ||= Unused.left_out(
+          Statements.read(@text, @name).flat_map { |one| entries_of(one, 0) }
+        )
       end
 
       # @return [String]
@@ -66,7 +70,7 @@ module NeverBlock
 
       def entry(statement, indent, translation)
         Entry.new(place: "#{@name}:#{statement.line}", text: statement.text,
-                  translation: translation, indent: indent)
+                  translation: translation, indent: indent, statement: statement)
       end
 
       # Assignments, constants and whatever else is plain Ruby.
@@ -102,18 +106,32 @@ module NeverBlock
 
       # An `if` around nothing that is carried over is left out.
       def condition(statement, indent)
-        body = statement.body.flat_map { |one| entries_of(one, indent + 2) }
+        body = under(statement) { statement.body.flat_map { |one| entries_of(one, indent + 2) } }
         otherwise = statement.otherwise.flat_map { |one| entries_of(one, indent + 2) }
         unless (body + otherwise).any? { |one| one.translation.kind == :carried }
           return (body + otherwise).each { |one| one.indent = indent }
         end
 
         otherwise.unshift(frame("else", indent)) if otherwise.any?
-        [frame("#{statement.word} #{statement.condition}", indent), *body, *otherwise,
+        [frame("#{statement.word} #{statement.condition}", indent, statement), *body, *otherwise,
          frame("end", indent)]
       end
 
-      def frame(line, indent) = Entry.new(translation: Translation.carried(line), indent: indent)
+      # Runs the block with the variable of the environment, if any, that is known to be there.
+      def under(statement)
+        before = @there
+        name = variable_of(statement.condition) if statement.word == "if"
+        @there = [*before, *name]
+        yield
+      ensure
+        @there = before
+      end
+
+      def variable_of(text) = text[VARIABLE] && text[/["'](\w+)["']/, 1]
+
+      def frame(line, indent, statement = nil)
+        Entry.new(translation: Translation.carried(line), indent: indent, statement: statement)
+      end
 
       def translate(statement)
         word = statement.word.to_sym
@@ -135,7 +153,8 @@ module NeverBlock
       def renamed(statement, format)
         value = statement.argument.sub(/\A:(\w+)\z/, '"\1"').delete_suffix(".to_sym")
         line = format(format, value)
-        line = "#{line} if #{value}" if value.match?(VARIABLE)
+        there = @there.to_a.include?(variable_of(value))
+        line = "#{line} if #{value}" if value.match?(VARIABLE) && !there
         checked(statement, Translation.carried(line))
       end
 

@@ -15,10 +15,11 @@ module NeverBlock
     # ones; options: keyword arguments; block: with do and end, or with braces; statements: those
     # in the block; parameters: how many the block names, without keywords; words: methods that are
     # called without a receiver; constants, strings and variables (those that are read): all that it
-    # holds.
+    # holds; of an :if, variables are those of its condition. sets: the variable that it gives a
+    # value, and does nothing else.
     Statement = Struct.new(:kind, :line, :text, :word, :arguments, :options, :block, :statements,
                            :parameters, :condition, :body, :otherwise, :words, :constants,
-                           :strings, :variables, keyword_init: true) do
+                           :strings, :variables, :sets, keyword_init: true) do
       # @return [Boolean] whether it is a call with nothing but values: no code, no block
       def plain?
         block.nil? && [*arguments, *options.values].all?(Statements::PLAIN)
@@ -111,7 +112,8 @@ module NeverBlock
       end
 
       def other(node, text = with_heredocs(node), line = node.first_lineno)
-        Statement.new(kind: :other, line: line, text: text, **inside(node))
+        sets = node.children.first.to_s if node.type == :LASGN
+        Statement.new(kind: :other, line: line, text: text, sets: sets, **inside(node))
       end
 
       # A node ends before the text of the heredocs in its last line.
@@ -208,7 +210,8 @@ module NeverBlock
         test, body, otherwise = node.children
         Statement.new(kind: :if, line: node.first_lineno, text: source(node),
                       word: node.type == :IF ? "if" : "unless", condition: source(test),
-                      body: statements_of(body), otherwise: statements_of(otherwise))
+                      body: statements_of(body), otherwise: statements_of(otherwise),
+                      variables: names(nodes_of(test), :LVAR, :DVAR))
       end
 
       # Keyword arguments are a Hash without braces.

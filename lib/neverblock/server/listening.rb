@@ -66,9 +66,9 @@ module NeverBlock
         note_left_out(bind, addresses - opened)
         bind.url(opened.size > 1 ? bind.host : opened.first, port)
       rescue SystemCallError => e
-        raise StartError, "cannot listen on #{bind}: #{explain_tcp(bind, e)}"
+        raise StartError, "#{failed(bind)}: #{explain_tcp(bind, e)}"
       rescue TLS::Unusable => e
-        raise StartError, "cannot listen on #{bind}: #{e.message}"
+        raise StartError, "#{failed(bind)}: #{e.message}"
       end
 
       # A port that is free at the first address may be busy at another; then another port is tried.
@@ -115,7 +115,7 @@ module NeverBlock
         @addresses.of(bind.host)
       rescue SocketError => e
         reason = e.message.sub(/\Agetaddrinfo: /, "")
-        raise StartError, "cannot listen on #{bind}: the host #{bind.host.inspect} has no " \
+        raise StartError, "#{failed(bind)}: the host #{bind.host.inspect} has no " \
                           "address (#{reason}); write an address, such as " \
                           "http://127.0.0.1:#{bind.port}"
       end
@@ -126,6 +126,11 @@ module NeverBlock
 
         @left_out << "#{bind} does not listen on #{addresses.join(", ")}, which #{bind.host} has " \
                      "too: this machine cannot use it"
+      end
+
+      # Which of the addresses it is: the file of the application may set admin too.
+      def failed(bind)
+        "cannot listen on #{bind}#{" (--admin, or the setting `admin`)" if @admin}"
       end
 
       def explain_tcp(bind, error)
@@ -159,7 +164,7 @@ module NeverBlock
       end
 
       def choice(bind)
-        return "; port 0 takes any free one" if @admin
+        return " for --admin; port 0 takes any free one" if @admin
 
         " with -p #{bind.port < 65_535 ? bind.port + 1 : 9292}, or any free one with -p 0"
       end
@@ -172,7 +177,7 @@ module NeverBlock
         @engine.listener_proxied(@engine.listeners - 1) if bind.proxied
         bind.url
       rescue SystemCallError => e
-        raise StartError, "cannot listen on #{bind}: #{explain_unix(bind, e)}"
+        raise StartError, "#{failed(bind)}: #{explain_unix(bind, e)}"
       end
 
       def explain_unix(bind, error)

@@ -218,13 +218,13 @@ module NeverBlock
 
       def to_workers(name)
         verb = WITH_WORKERS.fetch(name)
-        return @server.log.info("SIG#{name}: #{NO_WORKERS}") unless @server.respond_to?(verb)
+        return @server.public_send(verb) if @server.respond_to?(verb)
 
-        @server.public_send(verb)
+        @server.log.info("SIG#{name}: #{NO_WORKERS}#{UPGRADES if name == HANGUP}; nothing is done")
       end
-      NO_WORKERS = "this server is one process and has no workers (it needs -w 2 or more); " \
-                   "nothing is done"
-      private_constant :NO_WORKERS
+      NO_WORKERS = "this server is one process and has no workers (it needs -w 2 or more)"
+      UPGRADES = ", and `neverblock upgrade` or USR2 loads new code"
+      private_constant :NO_WORKERS, :UPGRADES
 
       def stop(name)
         return if same_as_first?(name)

@@ -123,6 +123,7 @@ module NeverBlock
           raise EOFError, "the response is incomplete"
         end
 
+        refuse("answered GET #{path} with something else") unless body.match?(/\A\s*\{/n)
         body.force_encoding(Encoding::UTF_8)
       end
 

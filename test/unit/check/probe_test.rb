@@ -172,6 +172,15 @@ class CheckProbeTest < Minitest::Test
                  found.first.seen)
   end
 
+  # As Rails' host authorization in development.
+  def test_a_request_has_what_a_client_sends
+    found = probe(["/"]) do |env|
+      wanted = env["HTTP_HOST"] == "localhost" && env["HTTP_USER_AGENT"] && env["HTTP_ACCEPT"]
+      [wanted ? 200 : 403, {}, []]
+    end
+    assert_empty(found.map(&:rule) - ["state-gems"])
+  end
+
   # As Rails' force_ssl and Rack::SSL do.
   def test_what_is_redirected_to_https_is_asked_for_by_https
     secure = lambda do |env|

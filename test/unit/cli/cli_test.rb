@@ -66,6 +66,11 @@ class CLITest < Minitest::Test
     "--listen 8080" => "there is no option --listen: write -b URL",
     "chek" => "no command and no file chek; did you mean check?",
     "serv" => "did you mean serve?",
+    "--worker 2" => "there is no option --worker; did you mean --workers? If not: write " \
+                    "timeouts { worker }",
+    "stop 1234" => "got 1234: the server is found by its pidfile, --pidfile FILE",
+    "reload 77" => "one without a pidfile takes kill -HUP 77",
+    "stop app.pid" => "a pidfile goes with --pidfile",
     "frobnicate" => "commands are #{NeverBlock::CLI::COMMANDS.join(", ")}\n",
     "--admin 9293" => "write http://127.0.0.1:9293",
     # Not yet

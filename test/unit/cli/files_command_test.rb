@@ -84,6 +84,7 @@ class FilesCommandTest < Minitest::Test
     [".", "-p", "1", "-b", "http://127.0.0.1:2"] => "-b already names host and port; leave out -p",
     [".", "--simlinks", "follow"] =>
       /\Aneverblock files has no option --simlinks; did you mean --symlinks\?/,
+    ["exampels"] => /there is no folder exampels.*; did you mean examples\?/,
     [".", "--symlinks", "none"] => /\A--symlinks must be inside, owner or follow; got "none"/
   }.freeze
 

@@ -29,6 +29,12 @@ class InitCommandTest < Minitest::Test
                  @out.string.lines.map(&:chomp)
   end
 
+  def test_with_bundler_the_next_commands_are_bundlers
+    write("Gemfile", "")
+    assert_equal 0, init
+    assert_includes @out.string, "`bundle exec neverblock check`, then `bundle exec neverblock`."
+  end
+
   def test_a_file_that_is_there_is_kept_until_force
     write("config/neverblock.rb", "fibers 7\n")
     write("config/puma.rb", "port 3000\n")

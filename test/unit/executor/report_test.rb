@@ -96,6 +96,35 @@ class ExecutorReportTest < Minitest::Test
     assert_equal [:error, "GET /orders (r1) failed", error], @log.entries.first.first(3)
   end
 
+  # The line that waited is Ruby's own, as of a gem that reads by Net::HTTP.
+  def test_the_application_s_line_is_named_where_a_library_waited
+    ruby = "#{RbConfig::CONFIG["rubylibdir"]}/net/protocol.rb:229:in `rbuf_fill'"
+    gem = "/x/gems/faraday-2.7.1/lib/faraday.rb:7:in `call'"
+    ours = "#{Dir.pwd}/app/report.rb:3:in `call'"
+    { [ruby, gem, ours] => ours, [ruby, gem] => gem, [ruby] => nil }.each do |lines, named|
+      error = deadline.exception.tap { |one| one.set_backtrace(lines) }
+      @log.entries.clear
+      @executor.report(error, ENV_OF_REQUEST)
+      told = named ? "; at #{named}, in #{ruby}" : "; at #{ruby}"
+      assert_operator @log.entries.first[1], :end_with?, told
+    end
+  end
+
+  # That of a block, which nobody rescues, and what a library makes of a request's.
+  def test_an_error_of_a_deadline_has_the_application_s_line_before_its_trace
+    ruby = "#{RbConfig::CONFIG["rubylibdir"]}/net/protocol.rb:229:in `rbuf_fill'"
+    line = "#{Dir.pwd}/app/report.rb:3:in `call'"
+    block = NeverBlock::DeadlineExceeded.new("over")
+    request = deadline.exception
+    [block, request].each { |error| error.set_backtrace([ruby, line]) }
+    [block, wrapped(request, ArgumentError.new("wrong"))].each do |error|
+      @log.entries.clear
+      @executor.report(error, ENV_OF_REQUEST)
+      assert_equal [:error, "GET /orders (r1) failed, waiting at #{line}", error],
+                   @log.entries.first.first(3)
+    end
+  end
+
   def test_a_deadline_that_passed_before_the_application_was_called_is_no_entry
     late = deadline
     late.unbegun!

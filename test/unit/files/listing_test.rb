@@ -162,6 +162,23 @@ class FilesListingTest < Minitest::Test
     assert_equal %w[inside outside sub A.txt b.txt], (entries.map { |entry| entry["name"] })
   end
 
+  def test_links_that_lead_out_are_told_once_each
+    @served.link("outside", "..")
+    @served.link("gone", "nowhere")
+    names
+    told = []
+    log = Object.new
+    log.define_singleton_method(:warn) { |line| told << line }
+    @listing.refused.log = log
+    2.times { names }
+    assert_equal ["outside under #{@served.path} is not listed: this symbolic link leads where " \
+                  "none may lead without --symlinks owner, or follow"], told
+    100.times { |n| @served.link("out#{n}", "..") }
+    names
+    assert_equal 65, told.size
+    assert_match(/\Afurther links/, told.last)
+  end
+
   def test_pipes_and_sockets_are_not_shown_and_not_opened
     File.mkfifo(File.join(@served.path, "pipe"))
     assert_equal %w[sub A.txt b.txt], names

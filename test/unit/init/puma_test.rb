@@ -209,6 +209,30 @@ class InitPumaTest < Minitest::Test
     assert_empty loaded(reader(text))
   end
 
+  # Puma's part => the lines that are left of it.
+  LEFT = {
+    "n = ENV.fetch(\"N\") { 5 }.to_i\nthreads n, n" => [],
+    "max = Integer(ENV[\"N\"] || 5)\nmin = ENV.fetch(\"M\") { max }\nthreads min, max" => [],
+    "n = 5\nthreads n, n\nputs n" => ["n = 5", "puts n"],
+    "n = 5\nthreads n\nputs 1 if n > 4" => ["n = 5", "if n > 4", "puts 1", "end"],
+    "n = boot\nthreads n" => ["n = boot"],
+    "n = 5\nlowlevel_error_handler { n }" => ["n = 5"],
+    "n = 5" => ["n = 5"],
+    "pidfile ENV[\"P\"] if ENV[\"P\"]" => ["if ENV[\"P\"]", "pidfile ENV[\"P\"]", "end"],
+    "pidfile ENV[\"P\"] if ENV[\"Q\"]" =>
+      ["if ENV[\"Q\"]", "pidfile ENV[\"P\"] if ENV[\"P\"]", "end"]
+  }.freeze
+
+  LEFT.each do |theirs, ours|
+    define_method("test_of #{theirs.inspect} is left #{ours.inspect}") do
+      assert_equal ours, carried(theirs)
+    end
+  end
+
+  def test_a_variable_that_is_left_out_is_named
+    assert_equal "n is for threads alone", notes("n = 5\nthreads n, n").first
+  end
+
   def test_each_word_of_puma_is_known
     unknown = words_of_puma.reject do |word|
       found = reader("#{word} { 1 }").entries.first.translation

@@ -44,8 +44,9 @@ class ListeningTest < Minitest::Test
     error = assert_raises(NeverBlock::StartError) do
       listening(engine, admin: true).open(binds("http://127.0.0.1:9293"))
     end
-    assert_equal "cannot listen on http://127.0.0.1:9293: port 9293 is busy: another program " \
-                 "listens there; stop it, or choose another port; port 0 takes any free one",
+    assert_equal "cannot listen on http://127.0.0.1:9293 (--admin, or the setting `admin`): " \
+                 "port 9293 is busy: another program listens there; stop it, or choose another " \
+                 "port for --admin; port 0 takes any free one",
                  error.message
   end
 

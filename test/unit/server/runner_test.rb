@@ -134,7 +134,9 @@ class RunnerTest < Minitest::Test
     define_method("test_#{name} is for servers with workers") do
       assert_equal(0, run_server { send_signal(name) })
       assert_includes @log.text, "SIG#{name}: this server is one process and has no workers " \
-                                 "(it needs -w 2 or more); nothing is done"
+                                 "(it needs -w 2 or more)"
+      assert_includes @log.text, "; nothing is done"
+      assert_equal name == "HUP", @log.text.include?("`neverblock upgrade`")
     end
 
     define_method("test_#{name} is handed to a server with workers as #{verb}") do

@@ -43,6 +43,15 @@ class WatchClientTest < WatchCase
     assert_match(/with over 1048576 bytes/, refused(Figures.answer("x" * 1_100_000)))
   end
 
+  def test_the_application_s_own_port_is_told
+    ["<html>", "x", "[]", ""].each do |body|
+      message = refused(Figures.answer(body))
+      assert_match(%r{\Ahttp://\S+ is not an admin address of NeverBlock: .*something else; },
+                   message)
+      assert_includes message, "--admin"
+    end
+  end
+
   def test_a_server_without_that_page_is_too_old
     pages = "404 Not Found: there are / /health /ready /metrics /status.json\n"
     server = Figures::Server.open(Figures.answer(pages, status: "404 Not Found"))

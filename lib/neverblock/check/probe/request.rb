@@ -12,9 +12,13 @@ module NeverBlock
       class Request
         SECONDS = 30
         HOST = "localhost"
+        # What a visitor's browser sends. A development Rails refuses a request without a host, and
+        # other applications one without a client's name.
+        FIELDS = { "HTTP_HOST" => HOST, "HTTP_USER_AGENT" => "neverblock check --probe",
+                   "HTTP_ACCEPT" => "text/html,*/*;q=0.8" }.freeze
         SUCCESS = (200..299).freeze
         REDIRECT = (300..399).freeze
-        private_constant :SUCCESS, :REDIRECT
+        private_constant :FIELDS, :SUCCESS, :REDIRECT
 
         # @param app [#call]
         # @param path [String]
@@ -75,6 +79,7 @@ module NeverBlock
         def make_env
           ::Rack::MockRequest.env_for("#{@scheme}://#{HOST}#{@path}",
                                       "REMOTE_ADDR" => "127.0.0.1",
+                                      "SERVER_PROTOCOL" => "HTTP/1.1", **FIELDS,
                                       "rack.response_finished" => [])
         end
 

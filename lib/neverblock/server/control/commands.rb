@@ -9,8 +9,9 @@ module NeverBlock
   class Server
     class Control
       class Commands
-        NO_RELOAD = "a server of one process cannot load new code without closing its port; " \
-                    "start it with -w 2 or more for that, or stop it and start it again"
+        NO_RELOAD = "this server is one process and has no workers to replace: " \
+                    "neverblock upgrade loads new code in a new process, at the same port; " \
+                    "reload needs -w 2 or more"
         NO_WORKERS = "this server is one process and has no workers; start it with -w 2 or more"
         CHANGES = { "+1" => :add_worker, "-1" => :remove_worker }.freeze
 
