@@ -216,7 +216,8 @@ class LifecycleTest < Minitest::Test
   # Only the I/O loop and the main thread can still act; the executor never comes back.
   def test_a_request_that_never_gives_way_cannot_keep_the_process_alive
     Gate.open do |gate|
-      app = "require 'socket'\nrun ->(_env) { #{gate.wait_expression}; NB.uninterrupted { loop {} } }\n"
+      app = "require 'socket'\n" \
+            "run ->(_env) { #{gate.wait_expression}; NB.uninterrupted { loop {} } }\n"
       server = ServerProcess.new(app).start
       client = Thread.new { response_of(server.url) }
       gate.arrival.close
