@@ -42,6 +42,7 @@ class RackHabitsTest < ServerProcessCase
           after << -> { AppEvents.put("second", tag) }
           [200, {}, Enumerator.new { |body| body << "x"; AppEvents.put("body", tag) }]
         end
+        MOUNTED = ->(env) { [200, {}, [env.values_at("REQUEST_PATH", "PATH_INFO").join(" ")]] }
         run(lambda do |env|
           tag = env["QUERY_STRING"]
           tell = ->(_env, status, *) { AppEvents.put("status", tag, status: status) }
@@ -49,6 +50,7 @@ class RackHabitsTest < ServerProcessCase
           case name = env["PATH_INFO"].delete_prefix("/")
           when "input" then INPUT.call(env)
           when "after" then AFTER.call(env)
+          when %r{\Amounted/} then Rack::URLMap.new("/mounted" => MOUNTED).call(env)
           when "text" then ["201", {}, ["x"]]
           when "elements" then [200, {}, [nil, "x", 1, :"é"]]
           when "numbers" then [200, {}, [1]]
@@ -100,6 +102,10 @@ class RackHabitsTest < ServerProcessCase
 
   def test_cookies_joined_by_newlines_become_lines
     assert_equal %w[a=1 b=2], ask("/cookies").all("set-cookie")
+  end
+
+  def test_the_request_path_is_whole_where_an_application_is_mounted # Puma's REQUEST_PATH
+    assert_equal "/mounted/a%20b /a%20b", ask("/mounted/a%20b?c=d").body
   end
 
   def test_a_body_with_chunks_of_its_own_is_delivered_without_them

@@ -75,12 +75,16 @@ static void make_prefix(char *out) {
 void nb_env_builder_init(nb_env_builder *builder, VALUE rack_errors, bool rack2, bool multiprocess) {
     init_constants();
     VALUE template = rb_hash_new();
-    VALUE ordered[] = {nb_env_keys.request_method,   nb_env_keys.script_name,     nb_env_keys.path_info,
-                       nb_env_keys.query_string,     nb_env_keys.request_uri,     nb_env_keys.server_name,
-                       nb_env_keys.server_port,      nb_env_keys.server_protocol, nb_env_keys.remote_addr,
-                       nb_env_keys.server_software,  nb_env_keys.rack_errors,     nb_env_keys.rack_url_scheme,
-                       nb_env_keys.rack_input,       nb_env_keys.request_id,      nb_env_keys.rack_response_finished,
-                       nb_env_keys.rack_after_reply, nb_env_keys.rack_can_hijack, nb_env_keys.rack_hijack};
+    VALUE ordered[] = {nb_env_keys.request_method,   nb_env_keys.script_name,
+                       nb_env_keys.path_info,        nb_env_keys.request_path,
+                       nb_env_keys.query_string,     nb_env_keys.request_uri,
+                       nb_env_keys.server_name,      nb_env_keys.server_port,
+                       nb_env_keys.server_protocol,  nb_env_keys.remote_addr,
+                       nb_env_keys.server_software,  nb_env_keys.rack_errors,
+                       nb_env_keys.rack_url_scheme,  nb_env_keys.rack_input,
+                       nb_env_keys.request_id,       nb_env_keys.rack_response_finished,
+                       nb_env_keys.rack_after_reply, nb_env_keys.rack_can_hijack,
+                       nb_env_keys.rack_hijack};
     for (size_t i = 0; i < sizeof(ordered) / sizeof(*ordered); i++) {
         rb_hash_aset(template, ordered[i], empty);
     }
@@ -381,7 +385,9 @@ static void set_line(VALUE env, const nb_request_message *request) {
         VALUE method = request->method ? method_values[request->method] : text(request, request->method_text);
         rb_hash_aset(env, nb_env_keys.request_method, method);
     }
-    rb_hash_aset(env, nb_env_keys.path_info, request->path.size ? text(request, request->path) : slash);
+    VALUE path = request->path.size ? text(request, request->path) : slash;
+    rb_hash_aset(env, nb_env_keys.path_info, path);
+    rb_hash_aset(env, nb_env_keys.request_path, path); /* Puma's: middleware that mounts changes PATH_INFO alone */
     if (request->query.size) rb_hash_aset(env, nb_env_keys.query_string, text(request, request->query));
     rb_hash_aset(env, nb_env_keys.request_uri, text(request, request->target));
     if (request->minor_version == 0) rb_hash_aset(env, nb_env_keys.server_protocol, http10);

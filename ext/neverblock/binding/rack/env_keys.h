@@ -13,6 +13,7 @@
     X(request_method, "REQUEST_METHOD")                 \
     X(script_name, "SCRIPT_NAME")                       \
     X(path_info, "PATH_INFO")                           \
+    X(request_path, "REQUEST_PATH")                     \
     X(query_string, "QUERY_STRING")                     \
     X(request_uri, "REQUEST_URI")                       \
     X(server_name, "SERVER_NAME")                       \
