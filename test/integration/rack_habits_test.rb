@@ -50,7 +50,7 @@ class RackHabitsTest < ServerProcessCase
           case name = env["PATH_INFO"].delete_prefix("/")
           when "input" then INPUT.call(env)
           when "after" then AFTER.call(env)
-          when %r{\Amounted/} then Rack::URLMap.new("/mounted" => MOUNTED).call(env)
+          when %r{\\Amounted/} then Rack::URLMap.new("/mounted" => MOUNTED).call(env)
           when "text" then ["201", {}, ["x"]]
           when "elements" then [200, {}, [nil, "x", 1, :"é"]]
           when "numbers" then [200, {}, [1]]

@@ -387,7 +387,8 @@ static void set_line(VALUE env, const nb_request_message *request) {
     }
     VALUE path = request->path.size ? text(request, request->path) : slash;
     rb_hash_aset(env, nb_env_keys.path_info, path);
-    rb_hash_aset(env, nb_env_keys.request_path, path); /* Puma's: middleware that mounts changes PATH_INFO alone */
+    /* Puma's key: what mounts an application changes PATH_INFO alone */
+    rb_hash_aset(env, nb_env_keys.request_path, path);
     if (request->query.size) rb_hash_aset(env, nb_env_keys.query_string, text(request, request->query));
     rb_hash_aset(env, nb_env_keys.request_uri, text(request, request->target));
     if (request->minor_version == 0) rb_hash_aset(env, nb_env_keys.server_protocol, http10);
