@@ -230,7 +230,7 @@ static void next_file(struct client *client) {
 
 static void send_request(struct client *client) {
     char request[TEXT_BYTES_MAX * 2];
-    int bytes = snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: bench\r\n%s\r\n", client->file->url,
+    int bytes = snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n", client->file->url,
                          plan.fresh ? "Connection: close\r\n" : "");
     client->state = HEAD;
     client->have = 0;

@@ -132,7 +132,7 @@ static void send_job(int index) {
     struct connection *connection = &connections[number];
     struct job *job = &jobs[index];
     char request[PATH_BYTES_MAX + 64];
-    int bytes = snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: bench\r\n\r\n", job->path);
+    int bytes = snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", job->path);
     connection->job = index;
     connection->have = 0;
     job->sent_us = now_us();
