@@ -141,12 +141,13 @@ class LifecycleTest < Minitest::Test
   WAITS = <<~'RACKUP'
     require "socket"
 
+    PAIR = UNIXSocket.pair
     class Waits
       def sleep(_env) = super()
       def queue(_env) = Thread::Queue.new.pop
       def lock(_env) = Thread::Mutex.new.tap { |lock| taken(lock) }.lock
       def thread(_env) = Thread.new { Thread.stop }.join
-      def socket(_env) = UNIXSocket.pair.first.read
+      def socket(_env) = PAIR.first.read
       def enumerator(_env) = Enumerator.new { Kernel.sleep }.next
       def tasks(_env) = NB.all(-> { Kernel.sleep }, -> { noted("task") { Kernel.sleep } })
       def hijack(env) = env["rack.hijack"].call && Kernel.sleep
