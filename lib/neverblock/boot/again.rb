@@ -22,6 +22,8 @@ module NeverBlock
           ::Process.exec(@command)
         end
 
+        def upgrades? = false
+
         def upgrade(_server)
           raise Error, Server::Upgrade::ELSEWHERE
         end
@@ -53,6 +55,9 @@ module NeverBlock
       def exec
         @fds ? @origin.start_again(@variables, @fds) : @origin.start_again
       end
+
+      # @return [Boolean] whether a new process can take this one's place
+      def upgrades? = !@contained
 
       # @param server [Server, Cluster::Front]
       # @return [Server::Upgrade]

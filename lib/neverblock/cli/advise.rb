@@ -6,8 +6,6 @@ require "json"
 require "neverblock/cli/advise_options"
 require "neverblock/cli/output"
 require "neverblock/watch/client"
-require "neverblock/watch/advice"
-require "neverblock/watch/advice/report"
 
 module NeverBlock
   module CLI
@@ -25,6 +23,8 @@ module NeverBlock
       # @raise [Error]
       def run
         return show(@options.help_text) if @options.help
+
+        require "neverblock/watch/advice/report" # raises without the gem prism
 
         report = Watch::Advice::Report.ask(Watch::Client.new(@options.address),
                                            least_s: @options.least_s)

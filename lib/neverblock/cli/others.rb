@@ -29,7 +29,8 @@ module NeverBlock
         "start" => "neverblock", "restart" => "neverblock reload",
         "phased-restart" => "neverblock reload", "halt" => "neverblock stop",
         "stats" => "neverblock status", "thread-backtraces" => "neverblock fibers --backtrace",
-        "worker-count" => "neverblock status"
+        "worker-count" => "neverblock status",
+        "version" => "neverblock --version"
       }.freeze
 
       module_function

@@ -18,8 +18,9 @@ module NeverBlock
       def refused(pid, alive, reason)
         return "process #{pid} ended before it had reloaded; see its log" unless alive
 
-        "process #{pid} cannot report on a reload (#{reason}): " \
-          "kill -HUP #{pid} reloads; see its log for the result"
+        "process #{pid} cannot report on a reload (#{reason}): started by rails server or rackup " \
+          "it does not reload, and is started again; started by `neverblock -w 2` it does, " \
+          "by kill -HUP #{pid}, and tells the result in its log"
       end
 
       def workers(list)

@@ -166,7 +166,18 @@ module NeverBlock
       def choice(bind)
         return " for --admin; port 0 takes any free one" if @admin
 
-        " with -p #{bind.port < 65_535 ? bind.port + 1 : 9292}, or any free one with -p 0"
+        " with -p #{free_after(bind.port)}, or any free one with -p 0"
+      end
+
+      # Most ports that are looked at for one to propose.
+      PORTS_LOOKED_AT = 20
+      private_constant :PORTS_LOOKED_AT
+
+      def free_after(port)
+        return 9292 if port == 65_535
+
+        later = (port + 1..[port + PORTS_LOOKED_AT, 65_535].min)
+        later.find { |other| @port_holder.describe(other).nil? } || later.first
       end
 
       def open_unix(bind)

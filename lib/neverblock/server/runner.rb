@@ -220,14 +220,20 @@ module NeverBlock
         verb = WITH_WORKERS.fetch(name)
         return @server.public_send(verb) if @server.respond_to?(verb)
 
-        @server.log.info("SIG#{name}: #{NO_WORKERS}#{UPGRADES if name == HANGUP}; nothing is done")
+        @server.log.info("SIG#{name}: #{NO_WORKERS}#{way_to_reload if name == HANGUP}; " \
+                         "nothing is done")
+      end
+
+      def way_to_reload
+        @starter&.upgrades? ? UPGRADES : ELSEWHERE
       end
       NO_WORKERS = "this server is one process and has no workers (it needs -w 2 or more)"
       UPGRADES = ", and `neverblock upgrade` or USR2 loads new code"
-      private_constant :NO_WORKERS, :UPGRADES
+      ELSEWHERE = ", and loads new code when the program that has started it is started again"
+      private_constant :NO_WORKERS, :UPGRADES, :ELSEWHERE
 
       def stop(name)
-        return if same_as_first?(name)
+        return twice(name) if same_as_first?(name)
 
         @stops += 1
         @upgrade&.give_up
@@ -236,6 +242,12 @@ module NeverBlock
         when 2 then cut(name)
         end
         @first ||= [name, @clock.call]
+      end
+
+      def twice(name)
+        return unless @stops == 1
+
+        @server.log.info("SIG#{name} twice within a second is one; another aborts requests")
       end
 
       # `neverblock stop --now` sends two different ones, which are two.

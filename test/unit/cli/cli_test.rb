@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "open3"
 require_relative "../../support/unit"
 require "neverblock/cli/commands"
 require "stringio"
@@ -59,6 +60,7 @@ class CLITest < Minitest::Test
     "--preload" => "unknown option --preload; did you mean preload_app of the configuration file?",
     # Words
     "one.ru two.ru" => "only one rackup file can be served; got one.ru two.ru",
+    "version" => "there is no command version: write neverblock --version",
     "restart app.ru" => "there is no command restart: write neverblock reload",
     "chek app.ru" => "no command and no file chek; did you mean check?",
     "thread-backtraces" => "write neverblock fibers --backtrace",
@@ -181,6 +183,18 @@ class CLITest < Minitest::Test
     assert_equal [0, ""], [status, err]
     assert_match(/\AUsage: neverblock/, out)
     assert_equal out, invoke("help")[1]
+  end
+
+  def test_the_help_of_advise_does_not_need_the_gem_that_reads_code
+    Dir.mktmpdir do |without|
+      File.write(File.join(without, "prism.rb"), "raise LoadError\n")
+      command = [RbConfig.ruby, "-I", without, "-I", "lib", "exe/neverblock", "advise"]
+      out, status = Open3.capture2e(*command, "--help")
+      assert_equal [0, "Usage: neverblock advise [options]"],
+                   [status.exitstatus, out.lines[0].chomp]
+      assert_includes Open3.capture2e(*command, "--admin", "http://127.0.0.1:1")[0],
+                      "reads Ruby code with the gem prism, which is not installed"
+    end
   end
 
   SHOWN = ["--help", "--help-config", "--version", "check --help-config", "check --version",

@@ -7,9 +7,9 @@ require "socket"
 
 class ListeningTest < Minitest::Test
   # Says what a test wants to hear about who holds a port.
-  Holder = Struct.new(:answer) do
-    def describe(_port)
-      answer
+  Holder = Struct.new(:answer, :free) do
+    def describe(port)
+      answer unless port == free
     end
   end
 
@@ -220,10 +220,11 @@ class ListeningTest < Minitest::Test
   def test_who_holds_a_busy_port_is_named_where_it_is_known
     listening = NeverBlock::Server::Listening.new(
       FakeNative::Engine.new([Errno::EADDRINUSE.new]), 5,
-      port_holder: Holder.new("process 7 (puma) listens there")
+      port_holder: Holder.new("process 7 (puma) listens there", 8083)
     )
     error = assert_raises(NeverBlock::StartError) { listening.open(binds("http://127.0.0.1:8080")) }
-    assert_includes error.message, "port 8080 is busy: process 7 (puma) listens there; stop it"
+    assert_includes error.message, "port 8080 is busy: process 7 (puma) listens there; stop it, " \
+                                   "or choose another port with -p 8083, or any free one with -p 0"
   end
 
   def test_the_holder_of_a_port_of_this_machine_is_found

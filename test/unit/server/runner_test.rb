@@ -70,6 +70,7 @@ class RunnerTest < Minitest::Test
       end
       assert_equal 0, status
       refute @fake.engine.called?(:stop_now)
+      assert_includes @log.text, "SIG#{name} twice within a second is one; another aborts requests"
     end
   end
 
@@ -121,6 +122,11 @@ class RunnerTest < Minitest::Test
     Signal.trap("USR1", before || "DEFAULT")
   end
 
+  def test_hup_names_the_upgrade_where_there_can_be_one
+    assert_equal(0, run_server(again: Struct.new(:upgrades?).new(true)) { send_signal("HUP") })
+    assert_includes @log.text, "`neverblock upgrade` or USR2 loads new code; nothing is done"
+  end
+
   def test_hup_reads_certificates_anew_where_there_are_some
     run_server do
       @server.define_singleton_method(:renew_certificates) { true }
@@ -136,7 +142,7 @@ class RunnerTest < Minitest::Test
       assert_includes @log.text, "SIG#{name}: this server is one process and has no workers " \
                                  "(it needs -w 2 or more)"
       assert_includes @log.text, "; nothing is done"
-      assert_equal name == "HUP", @log.text.include?("`neverblock upgrade`")
+      assert_equal name == "HUP", @log.text.include?("the program that has started it")
     end
 
     define_method("test_#{name} is handed to a server with workers as #{verb}") do
@@ -207,13 +213,14 @@ class RunnerTest < Minitest::Test
   # Runs a server on a thread of its own; once it is announced, yields; then ends it.
   # @return [Integer] exit status
   def run_server(
-    binds: ["http://127.0.0.1:0"], death: nil, settings: {}, notices: [], end_with: "TERM"
+    binds: ["http://127.0.0.1:0"], death: nil, settings: {}, notices: [], end_with: "TERM",
+    again: nil
   )
     server = @server = make_server(binds: binds, death: death, settings: settings)
     announced = Thread::Queue.new
     @out.define_singleton_method(:flush) { announced << true }
     @runner = NeverBlock::Server::Runner.new(
-      server, out: @out, notices: notices, later: later,
+      server, out: @out, notices: notices, later: later, again: again,
       abandon: ->(status) { @abandoned << status }, clock: -> { @now }
     )
     thread = Thread.new { @runner.run }

@@ -76,11 +76,10 @@ module NeverBlock
         end
 
         def own_connections(steps)
-          roots = steps.select(&:single_connection?).filter_map(&:root).tally
-          shared = roots.select { |_, count| count > 1 }.keys.reject { |root| root == "self" }
-          return "" if shared.empty?
+          names = steps.select(&:single_connection?).filter_map(&:connection).tally
+                       .select { |_, count| count > 1 }.keys
+          return "" if names.empty?
 
-          names = shared.map { |root| root == "::" ? "a constant" : root.delete_prefix("#") }
           "; #{names.join(", ")} is one connection, so each needs its own"
         end
 

@@ -141,6 +141,16 @@ module NeverBlock
           end
         end
 
+        # @return [String, nil] what holds the object that is called; nil: an object of its own in
+        #   each call, such as that of a class method
+        def connection
+          case (held = root)
+          when nil, "self" then nil
+          when "::" then Uses.object(node.receiver)
+          else held.delete_prefix("#")
+          end
+        end
+
         # @return [String, nil] the variable with the object that is called
         def root
           Uses.root(node.receiver) if node.is_a?(Prism::CallNode) && node.receiver

@@ -78,6 +78,20 @@ module NeverBlock
           end
         end
 
+        # Classes and modules whose names are written as those of other objects.
+        MODULES = %w[HTTP HTTPX PG URI].freeze
+        private_constant :MODULES
+
+        # @return [String, nil] the constant that holds the object a call is made on; nil: it is a
+        #   class or a module, by its name
+        def self.object(node)
+          node = node.receiver while node.is_a?(Prism::CallNode)
+          return unless node.is_a?(Prism::ConstantReadNode) || node.is_a?(Prism::ConstantPathNode)
+
+          name = node.name.to_s
+          node.slice if name.match?(/\A[A-Z0-9_]+\z/) && !MODULES.include?(name)
+        end
+
         # @return [String] "#name", or "Rates#name" where it is a constant's
         def self.called(node)
           case (receiver = node.receiver)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../watch_case"
+require "neverblock/watch/advice/uses"
 require "neverblock/watch/advice/words"
 
 # Names of libraries' methods, and which of them are believed to read.
@@ -31,5 +32,17 @@ class AdviceWordsTest < WatchCase
 
   def test_what_acts_or_is_told_by_its_arguments
     ACT.each { |call| refute(Advice::Words.read_call?(call), call) }
+  end
+
+  # A class opens a connection in each call; an object in a constant has one.
+  def test_which_constants_hold_an_object
+    held = { "REDIS.get(1)" => "REDIS", "Api::CLIENT.pages.get(1)" => "Api::CLIENT",
+             "Net::HTTP.get(uri)" => nil, "HTTP.get(uri)" => nil, "User.find(1)" => nil,
+             "client.get(1)" => nil }
+    found = held.to_h do |code, _|
+      call = Prism.parse(code).value.statements.body.first
+      [code, NeverBlock::Watch::Advice::Uses.object(call.receiver)]
+    end
+    assert_equal held, found
   end
 end
