@@ -45,14 +45,18 @@ const showFigures = ({ status, latency }) => {
   });
 };
 
+/* While a reload's old workers end, two have one id. */
+const nameOf = (executor) => `${executor.id}/${executor.pid || ""}`;
+
 const showWorkers = ({ status, fibers }) => {
-  const before = new Map((taken.executors || []).map((one) => [one.id, one]));
+  const before = new Map((taken.executors || []).map((one) => [nameOf(one), one]));
   const lanes = fibers.executors.filter((one) => one.lane);
   const items = status.executors.map((one) => {
-    const earlier = before.get(one.id), seconds = taken.uptime_s ? status.uptime_s - taken.uptime_s : 0;
+    const earlier = before.get(nameOf(one)), seconds = taken.uptime_s ? status.uptime_s - taken.uptime_s : 0;
     const rate = earlier && seconds > 0 ? Math.max(0, one.requests_total - earlier.requests_total) / seconds : null;
-    const state = one.busy_for_s > BUSY_S ? `busy for ${format.time(one.busy_for_s)}` : one.running ? "works" : "idle";
-    return [`${one.id}`, [`${one.id}${one.pid ? `, process ${one.pid}` : ""}`, state, one.rss_bytes ? format.bytes(one.rss_bytes) : "the server's",
+    const does = one.busy_for_s > BUSY_S ? `busy for ${format.time(one.busy_for_s)}` : one.running ? "works" : "idle";
+    const state = one.retiring ? `${does}, ends with its last request` : does;
+    return [nameOf(one), [`${one.id}${one.pid ? `, process ${one.pid}` : ""}`, state, one.rss_bytes ? format.bytes(one.rss_bytes) : "the server's",
       `${format.count(one.running)} of ${format.count(one.fibers_limit)}`, format.count(one.parked), format.count(one.ready),
       rate === null ? "–" : format.count(rate), format.time(one.lag_s.p99)]];
   });

@@ -4,6 +4,7 @@
 # version that does not boot changes (nothing).
 
 require "fileutils"
+require "json"
 require "open3"
 require_relative "../support/http_client"
 require_relative "../support/self_signed_certificate"
@@ -29,6 +30,30 @@ class WorkersReloadTest < WorkersCase
         assert_equal %w[2 2 2], Array.new(3) { get(server) }
         assert_equal [1, 2], [processes(server, "mold").size, processes(server, "worker").size]
         refute_match(/error|warning/, server.stderr)
+      end
+    end
+  end
+
+  def test_while_old_workers_end_each_series_of_the_metrics_is_there_once
+    Gate.open do |gate|
+      app = "POOL = NB::Pool::FiberedConnectionPool.new { Object.new }\n#{version(1, gate)}"
+      serve(app, options: %w[--admin http://127.0.0.1:0]) do |server|
+        held = Thread.new { get(server, "/held") }
+        inside = gate.arrival
+        reload(server)
+        series = admin(server, "/metrics").grep_v(/\A#/).map { |line| line.rpartition(" ").first }
+        assert_empty series.tally.reject { |_, count| count == 1 }
+        %w[executor_fibers_limit worker_resident_memory_bytes].product([0, 1]) do |name, number|
+          assert_includes series, "neverblock_#{name}{executor=\"#{number}\"}"
+        end
+        assert_equal 2, series.grep(/\Aneverblock_pool_size\{.*worker="[01]"\}/).size
+        executors = JSON.parse(admin(server, "/status.json").join)["executors"]
+        old, new = executors.partition { |one| one["retiring"] }
+        assert_equal [1, [0, 1]], [old.sum { |one| one["running"] }, new.map { |one|
+          one["id"]
+        }.sort]
+        inside.close
+        assert_equal "1", held.value
       end
     end
   end
@@ -237,6 +262,13 @@ class WorkersReloadTest < WorkersCase
   end
 
   private
+
+  def admin(server, path)
+    Wire::Client.open(server.admin_url) do |client|
+      client.get(path)
+      client.response.body.lines(chomp: true)
+    end
+  end
 
   def version(number, gate)
     "require 'socket'\nrun ->(env) { #{gate.wait_expression} if env['PATH_INFO'] == '/held'; " \

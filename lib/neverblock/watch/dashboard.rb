@@ -154,9 +154,9 @@ module NeverBlock
       def executor(part)
         fibers = %w[running parked ready].map { |name| Units.count(part.number(name)) }
         rates = %w[requests_total turns_total].map do |name|
-          Units.rate(@trend.executor_rate(part.id, name))
+          Units.rate(@trend.executor_rate(part.id, name, pid: part.number("pid")))
         end
-        [(part.id || "?").to_s, *fibers, *rates, Units.duration(part.number("lag_s", "p99")),
+        [part.executor_name, *fibers, *rates, Units.duration(part.number("lag_s", "p99")),
          busy_text(part)]
       end
 
@@ -185,7 +185,7 @@ module NeverBlock
       def busy_words
         busy = document.parts("executors").select { |part| busy?(part) }
         busy.map do |part|
-          ", executor #{part.id} busy for #{Units.duration(part.number("busy_for_s"))}"
+          ", executor #{part.executor_name} busy for #{Units.duration(part.number("busy_for_s"))}"
         end.join
       end
 

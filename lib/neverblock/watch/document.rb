@@ -79,6 +79,11 @@ module NeverBlock
         (value.is_a?(Hash) || value.is_a?(Array)) && !value.empty?
       end
 
+      # @return [String] an executor's id, marked where its worker ends with its last request
+      def executor_name
+        "#{id || "?"}#{" (old)" if true?("retiring")}"
+      end
+
       # @return [Boolean] whether there is true at this path
       def true?(*path)
         dig(path) == true

@@ -143,7 +143,7 @@ module NeverBlock
 
       def executor(part)
         figures = EXECUTOR_FIGURES.map { |name| Units.count(part.number(name)) }
-        [(part.id || "?").to_s, *figures, Units.duration(part.number("busy_for_s")),
+        [part.executor_name, *figures, Units.duration(part.number("busy_for_s")),
          Units.duration(part.number("lag_s", "p99"))]
       end
 

@@ -46,10 +46,12 @@ module NeverBlock
       end
 
       # @param id [Integer, String] id of an executor
+      # @param pid [Integer, nil] its process, if that is a worker: while a reload's old workers end,
+      #   two have one id
       # @return [Float, nil] change a second between the last two documents
-      def executor_rate(id, name)
+      def executor_rate(id, name, pid: nil)
         before, now = [@previous, @document].map do |document|
-          document && executor(document, id)&.number(name)
+          document && executor(document, id, pid)&.number(name)
         end
         (now - before).fdiv(seconds) if before && now && now >= before && seconds&.positive?
       end
@@ -83,8 +85,8 @@ module NeverBlock
         runs.uniq.size == 1
       end
 
-      def executor(document, id)
-        document.parts("executors").find { |part| part.id == id }
+      def executor(document, id, pid)
+        document.parts("executors").find { |part| part.id == id && part.number("pid") == pid }
       end
     end
   end

@@ -50,11 +50,13 @@ class WatchReportTest < WatchCase
   end
 
   def test_workers_have_their_process_and_its_memory
-    executors = [{ "id" => 0, "pid" => 4712, "rss_bytes" => 80_100_000 }, { "id" => 1 }]
+    executors = [{ "id" => 0, "pid" => 4712, "rss_bytes" => 80_100_000 }, { "id" => 1 },
+                 { "id" => 0, "pid" => 4713, "retiring" => true }]
     text = Report.new(Document.new({ "executors" => executors })).to_s
     assert_match(/^executor .* lag p99 +process +resident$/, text)
     assert_match(/^0 .* 4712 +80\.1 MB$/, text)
     assert_match(/^1 .* \? +-$/, text)
+    assert_match(/^0 \(old\) .* 4713 +-$/, text)
   end
 
   def test_pools_have_a_table

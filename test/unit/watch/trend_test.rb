@@ -65,6 +65,15 @@ class WatchTrendTest < WatchCase
     assert_nil two.executor_rate(2, "turns_total")
   end
 
+  def test_of_executors_with_one_id_the_process_tells
+    before = document(uptime_s: 10.0, executors: [{ id: 0, pid: 7, turns_total: 5 }])
+    after = document(uptime_s: 11.0, executors: [{ id: 0, pid: 7, turns_total: 8 },
+                                                 { id: 0, pid: 9, turns_total: 1 }])
+    two = trend(before, after)
+    assert_equal 3.0, two.executor_rate(0, "turns_total", pid: 7)
+    assert_nil two.executor_rate(0, "turns_total", pid: 9)
+  end
+
   def test_the_history_has_an_end
     long = Trend.new
     300.times { long.add(document) }

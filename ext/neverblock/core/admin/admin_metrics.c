@@ -296,19 +296,30 @@ static void add_loop(nb_text *text, const nb_loop *loop) {
     histogram(text, "loop_lag_seconds", "", nb_figures_lag(loop, &room));
 }
 
+/* The first from there on that has a label of its own. NULL: there is none. */
+static const nb_executor_now *labelled(const nb_figures_now *now, const nb_executor_now *from) {
+    const nb_executor_now *end = now->executors + now->executor_count;
+    while (from < end && !from->labelled) {
+        from++;
+    }
+    return from < end ? from : NULL;
+}
+
+#define EACH_LABELLED(now, executor)                                                          \
+    for (const nb_executor_now *executor = labelled(now, (now)->executors); executor != NULL; \
+         executor = labelled(now, executor + 1))
+
 /* One sample of a metric for each executor. */
-#define EACH_EXECUTOR(text, now, name, format, value)                                                    \
-    for (uint16_t i = 0; i < (now)->executor_count; i++) {                                               \
-        nb_text_format((text), PREFIX name "{executor=\"%u\"} " format "\n", (now)->executors[i].number, \
-                       (now)->executors[i].value);                                                       \
+#define EACH_EXECUTOR(text, now, name, format, value)                                                            \
+    EACH_LABELLED(now, executor) {                                                                               \
+        nb_text_format((text), PREFIX name "{executor=\"%u\"} " format "\n", executor->number, executor->value); \
     }
 
 static void add_executor_fibers(nb_text *text, const nb_figures_now *now) {
     family(text, "executor_fibers", "gauge",
            "Fibers of an executor: running (requests that have one), parked (waiting, of requests or spawned by them), "
            "ready (of the parked ones, those that may go on).");
-    for (uint16_t i = 0; i < now->executor_count; i++) {
-        const nb_executor_now *executor = &now->executors[i];
+    EACH_LABELLED(now, executor) {
         nb_text_format(text, PREFIX "executor_fibers{executor=\"%u\",state=\"running\"} %" PRIu32 "\n",
                        executor->number, executor->running);
         nb_text_format(text, PREFIX "executor_fibers{executor=\"%u\",state=\"parked\"} %" PRIu32 "\n", executor->number,
@@ -332,23 +343,22 @@ static void add_executors(nb_text *text, const nb_figures_now *now) {
     EACH_EXECUTOR(text, now, "executor_helped_total", "%" PRIu64, helped)
     family(text, "executor_busy_seconds", "gauge",
            "How long the fiber that runs now has kept the executor; 0 when it waits for work.");
-    for (uint16_t i = 0; i < now->executor_count; i++) {
-        snprintf(label, sizeof(label), "executor=\"%u\"", now->executors[i].number);
-        seconds(text, "executor_busy_seconds", "", label, (uint64_t)now->executors[i].busy_ns);
+    EACH_LABELLED(now, executor) {
+        snprintf(label, sizeof(label), "executor=\"%u\"", executor->number);
+        seconds(text, "executor_busy_seconds", "", label, (uint64_t)executor->busy_ns);
     }
     family(text, "executor_lag_seconds", "histogram",
            "Turns of an executor, from waking up to their end: how long a fiber that may go on can have waited.");
-    for (uint16_t i = 0; i < now->executor_count; i++) {
-        snprintf(label, sizeof(label), "executor=\"%u\"", now->executors[i].number);
-        histogram(text, "executor_lag_seconds", label, now->executors[i].lag);
+    EACH_LABELLED(now, executor) {
+        snprintf(label, sizeof(label), "executor=\"%u\"", executor->number);
+        histogram(text, "executor_lag_seconds", label, executor->lag);
     }
 }
 
 /* Memory of worker processes; nothing without workers. */
 static void add_workers(nb_text *text, const nb_figures_now *now) {
     bool any = false;
-    for (uint16_t i = 0; i < now->executor_count; i++) {
-        const nb_executor_now *executor = &now->executors[i];
+    EACH_LABELLED(now, executor) {
         if (executor->pid == 0) continue;
         if (!any) family(text, "worker_resident_memory_bytes", "gauge", "Resident memory of a worker process.");
         any = true;
@@ -360,6 +370,7 @@ static void add_workers(nb_text *text, const nb_figures_now *now) {
 /* One number of each pool. */
 typedef struct pool_samples {
     nb_text *text;
+    const nb_dispatch *dispatch;
     const char *name;
     void (*write)(nb_text *text, const nb_pool_gauge *gauge);
 } pool_samples;
@@ -376,6 +387,7 @@ static void pool_waited_seconds(nb_text *text, const nb_pool_gauge *gauge) {
 static void pool_sample(void *context, const nb_dispatch_channel *channel, const nb_pool_gauge *gauge) {
     const pool_samples *samples = context;
     nb_text *text = samples->text;
+    if (!nb_dispatch_has_number(samples->dispatch, channel)) return;
     char name[NB_POOL_NAME_BYTES];
     nb_utf8_scrub(name, sizeof(name), gauge->name, strlen(gauge->name));
     nb_text_format(text, PREFIX "%s{pool=", samples->name);
@@ -399,7 +411,7 @@ static void add_pools(nb_text *text, const nb_loop *loop) {
     };
     int64_t now_ns = nb_clock_monotonic_ns();
     for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++) {
-        pool_samples samples = {text, families[i].name, families[i].write};
+        pool_samples samples = {text, &loop->dispatch, families[i].name, families[i].write};
         family(text, families[i].name, families[i].type, families[i].help);
         nb_shown_pools(&loop->dispatch, now_ns, pool_sample, &samples);
     }

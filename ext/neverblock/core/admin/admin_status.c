@@ -229,6 +229,7 @@ static void add_executors(nb_text *text, const nb_figures_now *now) {
         nb_json_number(text, "id", executor->number);
         if (executor->pid) {
             nb_json_number(text, "pid", (uint64_t)executor->pid);
+            nb_json_flag(text, "retiring", executor->retiring);
             nb_json_number(text, "rss_bytes", executor->rss_bytes);
         }
         nb_json_number(text, "fibers_limit", executor->fibers_limit);

@@ -100,6 +100,7 @@ static nb_dispatch_channel *add(nb_dispatch *dispatch, nb_channel *channel) {
     added->helped = added->spare_place = NB_CHANNEL_NONE;
     added->number = place;
     added->stop_due = dispatch->stop;
+    added->joined = ++dispatch->joins;
     nb_ring_producer_attach(&added->requests, nb_channel_requests(channel));
     nb_ring_consumer_attach(&added->responses, nb_channel_responses(channel));
     atomic_store_explicit(&channel->memory->response_window_bytes, dispatch->response_window_bytes,
@@ -136,6 +137,15 @@ void nb_dispatch_remove(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     while (dispatch->count && !dispatch->channels[dispatch->count - 1].channel) {
         dispatch->count--;
     }
+}
+
+bool nb_dispatch_has_number(const nb_dispatch *dispatch, const nb_dispatch_channel *channel) {
+    for (uint16_t i = 0; i < dispatch->count; i++) {
+        const nb_dispatch_channel *other = &dispatch->channels[i];
+        if (!other->channel || other->helped != NB_CHANNEL_NONE || other->number != channel->number) continue;
+        if (other->joined > channel->joined) return false;
+    }
+    return true;
 }
 
 nb_dispatch_channel *nb_dispatch_find(nb_dispatch *dispatch, const nb_channel *channel) {

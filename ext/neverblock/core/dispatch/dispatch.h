@@ -66,6 +66,7 @@ typedef struct nb_dispatch_channel {
     bool damaged; /* it has written what it must not: its process must end */
     bool killed;  /* it was killed for that */
     nb_stop stop_due, stop_told;
+    uint64_t joined; /* how many had come before it, and itself */
     /* Exchanges handed to it and not known to be begun with, oldest first. */
     nb_exchange *handed_first, *handed_last;
     uint32_t handed_count;
@@ -108,6 +109,7 @@ typedef struct nb_dispatch {
     bool all_quick;
     bool has_choice;         /* there may be several executors */
     nb_stop stop;            /* but for NONE, no request will come any more */
+    uint64_t joins;          /* channels that have come */
     int64_t now_ns;          /* when the executors were last looked at */
     nb_exchanges *exchanges; /* borrowed */
     nb_queues *queues;       /* borrowed: the queues of all loops; NULL: this loop is alone */
@@ -118,6 +120,9 @@ typedef struct nb_dispatch {
 void nb_dispatch_init(nb_dispatch *dispatch, nb_exchanges *exchanges, uint32_t waiting_max);
 /* This loop is one of several. To be called before anything waits. */
 void nb_dispatch_join(nb_dispatch *dispatch, nb_queues *queues, uint16_t number);
+/* Whether it is the newest with its number: a worker that retires, or whose process has ended, may
+   share its number with the one in its place. A spare has its executor's. */
+bool nb_dispatch_has_number(const nb_dispatch *dispatch, const nb_dispatch_channel *channel);
 /* Appends a lane, which it then owns. To be called before anything waits. */
 void nb_dispatch_add_lane(nb_dispatch *dispatch, nb_dispatch *lane);
 /* Frees the lanes, destroys the channels and drops what waits. */

@@ -126,6 +126,8 @@ static void read_executor(nb_loop *loop, const nb_dispatch_channel *channel, nb_
         .busy_ns = switched_ns && loop->time.now_ns > switched_ns ? loop->time.now_ns - switched_ns : 0,
         .rss_bytes = LOAD(figures->rss_bytes),
         .number = channel->number,
+        .labelled = nb_dispatch_has_number(&loop->dispatch, channel),
+        .retiring = channel->retire_due || channel->lost,
         .pid = channel->pid,
         .lag = &figures->lag,
     };

@@ -50,6 +50,8 @@ typedef struct nb_executor_now {
     int64_t busy_ns;    /* how long the fiber that runs now has run; 0: none runs */
     uint64_t rss_bytes; /* of its process, if that is a worker */
     uint16_t number;    /* its label */
+    bool labelled;      /* no newer executor has this number */
+    bool retiring;      /* it takes no more requests */
     int32_t pid;        /* of its process, if that is a worker */
     const nb_histogram *lag;
 } nb_executor_now;
