@@ -46,8 +46,8 @@ module NeverBlock
       end
 
       # @param id [Integer, String] id of an executor
-      # @param pid [Integer, nil] its process, if that is a worker. While old workers of a reload end,
-      #   two executors have one id.
+      # @param pid [Integer, nil] its process, if that is a worker. While old workers end after a
+      #   reload, two executors have one id.
       # @return [Float, nil] change a second between the last two documents
       def executor_rate(id, name, pid: nil)
         before, now = [@previous, @document].map do |document|
