@@ -177,8 +177,10 @@ class FilesNamedTest < ServerProcessCase
       whole, head = %w[GET HEAD].map do |method|
         way.call(self, { "content-type" => "text/x-own" }, method: method)
       end
-      assert_equal [200, "", whole.fields.reject { |field, _| field == "Date" }],
-                   [head.status, head.body, head.fields.reject { |field, _| field == "Date" }]
+      whole_fields, head_fields = [whole, head].map do |response|
+        response.fields.reject { |field, _| field.casecmp?("date") }
+      end
+      assert_equal [200, "", whole_fields], [head.status, head.body, head_fields]
     end
 
     define_method("test_#{name} keeps the application's validators") do

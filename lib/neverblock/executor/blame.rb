@@ -3,8 +3,6 @@
 # Which line of a backtrace an entry of the log names, as entries of stalls do
 # (core/stall/stall_places.c): the application's.
 
-require "neverblock/server/stalls"
-
 module NeverBlock
   class Executor
     module Blame
@@ -18,6 +16,8 @@ module NeverBlock
       # @param lines [Array<String>] the innermost first; not empty
       # @return [String] the innermost of the application; else of a gem; else of all
       def line(lines)
+        require "neverblock/server/stalls" # not where NeverBlock is a library alone
+
         places = Stalls.places
         owned = lines.map { |entry| [owner(entry, places), entry] }
         %i[application gem].each do |wanted|
