@@ -81,7 +81,8 @@ static void whole_requests_in_the_queue_run(void **state) {
     unblock(w, first);
     nb_test_executor_await(w->executors[0], NB_TEST_ANSWERED, 1 + MANY);
     nb_test_client_close(first);
-    await_no_connection(w); /* an answer of several parts may count as aborted: its client has left */
+    /* an answer of several parts may count as aborted: its client has left */
+    await_no_connection(w);
     nb_test_world_close(w);
 }
 
