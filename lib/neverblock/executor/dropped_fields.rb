@@ -3,6 +3,8 @@
 # Names of fields that are not passed on, and that the log has named: of requests to the
 # application, of responses to the client.
 
+require "neverblock/log/once"
+
 module NeverBlock
   class Executor
     class DroppedFields
@@ -11,16 +13,13 @@ module NeverBlock
       NAMES_MOST = 8
 
       def initialize
-        @names = {}
+        @once = Log::Once.new(NAMES_MOST)
       end
 
       # @param name [String] in any case
       # @return [Boolean] whether to log it; true once for each of the first names
       def new?(name)
-        key = name.downcase
-        return false if @names.size >= NAMES_MOST || @names.key?(key)
-
-        @names[key] = true
+        @once.new?(name.downcase)
       end
 
       # The names in requests to this process.

@@ -4,6 +4,7 @@
 # are asked for (core/responses/static.c): once for each.
 
 require "neverblock/log/characters"
+require "neverblock/log/once"
 
 module NeverBlock
   module Files
@@ -23,28 +24,19 @@ module NeverBlock
       def initialize(root, symlinks)
         @root = root
         @way_out = WAYS_OUT.fetch(symlinks == :owner)
-        @told = {}
-        @lock = Thread::Mutex.new
+        @told = Log::Once.new(MAX)
       end
 
       # Thread-safe.
       # @param name [String] path inside of the folder
       # @return [void]
       def call(name)
-        return unless @log && new?(name)
+        return unless @log && @told.new?(name)
 
         shown = Log::Characters.utf8(name)
         @log.warn("#{shown} under #{@root} is not listed: this symbolic link leads where " \
                   "#{@way_out}")
-        @log.warn("further links that are not listed are not told") if @told.size == MAX
-      end
-
-      private
-
-      def new?(name)
-        @lock.synchronize do
-          @told.size < MAX && !@told.key?(name) && (@told[name] = true)
-        end
+        @log.warn("further links that are not listed are not told") if @told.full?
       end
     end
   end
