@@ -70,7 +70,7 @@ module Samples
       ended = "Thread.list.each { |thread| thread.join unless thread == Thread.main }\n"
       path = @sandbox.write("sample.rb", "#{whole}\n#{ended unless @block.inside}")
       command = ["timeout", Patience::SECONDS.to_s, RbConfig.ruby, "-I", File.join(ROOT, "lib"),
-                 "-r", "neverblock"]
+                 "-I", __dir__, "-r", "neverblock"]
       output, status = Open3.capture2e(*command, path, chdir: @sandbox.folder)
       raise "status #{status.exitstatus}: #{output}" unless status.success?
     end

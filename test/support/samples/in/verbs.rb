@@ -6,20 +6,8 @@
 require "bcrypt"
 require "digest"
 require "net/http"
-require "socket"
+require "page_server"
 
-LISTENER = TCPServer.new("127.0.0.1", 0)
-Thread.new do
-  loop do
-    client = LISTENER.accept
-    nil until client.gets == "\r\n"
-    client.write("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\npage")
-    client.close
-  end
-end
-PAGE = "http://127.0.0.1:#{LISTENER.addr[1]}/".freeze
-
-def urls = [PAGE, PAGE, PAGE]
 def url = PAGE
 def id = 7
 def secret = "secret"
