@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # Libraries that need a patch. They are searched for whenever a scheduler is made, so after the
-# application's libraries were loaded, before or after NeverBlock. A library that is first loaded
-# inside the loop is found by the next scheduler. docs/COMPATIBILITY.md says what each library does.
+# application's libraries were loaded, before or after NeverBlock, and when a library was loaded
+# later (late_libraries.rb). docs/COMPATIBILITY.md says what each library does.
 
 require "neverblock/blockers/grpc"
 require "neverblock/blockers/images"
@@ -51,13 +51,6 @@ module NeverBlock
 
   module Compat
     module Libraries
-      # Hooks of ActiveSupport for the adapters. ActiveRecord loads an adapter and its driver when
-      # it first connects, in development in a request.
-      ADAPTERS = %i[
-        active_record_postgresqladapter active_record_mysql2adapter
-        active_record_trilogyadapter active_record_sqlite3adapter
-      ].freeze
-
       # Libraries in C that keep state of their thread while they call Ruby
       # (binding/fibers/frames.c).
       HOLDING = %w[Nokogiri FFI Fiddle LibXML Magick MiniRacer Wasmtime].freeze
@@ -65,8 +58,8 @@ module NeverBlock
       # Installs the patches of all libraries that are loaded.
       # @return [void]
       def self.apply
+        @applied = true
         Scheduler.watch_frames if HOLDING.any? { |name| Object.const_defined?(name) }
-        await_adapters
         ActiveSupport.apply
         Async.apply
         Concurrent.apply
@@ -105,14 +98,8 @@ module NeverBlock
         Blockers::Zlib.apply
       end
 
-      # Runs #apply again for each adapter that is loaded later.
-      def self.await_adapters
-        return if @awaited || !defined?(::ActiveSupport.on_load)
-
-        @awaited = true
-        ADAPTERS.each { |name| ::ActiveSupport.on_load(name) { Libraries.apply } }
-      end
-      private_class_method :await_adapters
+      # @return [Boolean] whether libraries have been searched for
+      def self.applied? = @applied || false
     end
   end
 end

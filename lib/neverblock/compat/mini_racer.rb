@@ -1,26 +1,35 @@
 # frozen_string_literal: true
 
-# V8 remembers for each thread and isolate the limit of the stack on which the thread first entered
-# the isolate (StackGuard, PerIsolateThreadData). A fiber has a stack of its own. Another fiber of
-# the thread that enters the isolate is beyond that limit: "RangeError: Maximum call stack size
-# exceeded". A context that requests share, such as ExecJS's, failed so for all but the first.
+# A call of a context keeps something for its thread while attached functions run:
 #
-# Here what enters an isolate runs on the stack of a plain thread, and the calling fiber parks.
-# Attached functions run there too, on behalf of the request: what it keeps by thread or by request,
-# and in Thread.current[], is the same. A deadline or the end of the request waits for the end of
-# the call, since V8 itself cannot be ended half way. mini_racer before 0.18: from there on V8 has a
-# native thread of its own.
+#   before 0.18   V8 remembers for each thread and isolate the limit of the stack on which the thread
+#                 first entered the isolate (StackGuard, PerIsolateThreadData). A fiber has a stack of
+#                 its own. Another fiber of the thread that enters the isolate is beyond that limit:
+#                 "RangeError: Maximum call stack size exceeded".
+#   from 0.18 on  V8 has a native thread. Between it and the caller one message is under way at a
+#                 time, under a recursive mutex (rr_mtx). Another fiber of the thread passes the mutex
+#                 and takes an answer that is not its own.
+#
+# So a context that requests share, such as ExecJS's, failed. Here such a call runs on a plain
+# thread, and the calling fiber parks. Attached functions run there too, on behalf of the request:
+# what it keeps by thread or by request, and in Thread.current[], is the same. A deadline or the end
+# of the request waits for the end of the call, since V8 itself cannot be ended half way.
 
 require "neverblock/compat/apart"
 
 module NeverBlock
   module Compat
     module MiniRacer
-      # Methods that enter an isolate, by class.
+      # Methods that enter an isolate before 0.18, by class.
       ENTERING = {
         Context: %i[initialize eval call attach dispose write_heap_snapshot],
         Isolate: %i[initialize idle_notification low_memory_notification pump_message_loop],
         Snapshot: %i[initialize warmup!]
+      }.freeze
+      # Methods that talk to the thread of V8. #stop and #dispose end what others run.
+      TALKING = {
+        Context: %i[attach call call_await eval eval_await heap_snapshot heap_stats
+                    low_memory_notification perform_microtask_checkpoint pump_message_loop]
       }.freeze
 
       class << self
@@ -28,10 +37,12 @@ module NeverBlock
         # @return [void]
         def apply
           return unless defined?(::MiniRacer::Context)
-          return unless ::MiniRacer::Context.private_method_defined?(:eval_unsafe)
 
-          ENTERING.each do |name, methods|
-            Apart.wrap(::MiniRacer.const_get(name), methods) { |object, call| apart(object, &call) }
+          own_thread = !::MiniRacer::Context.private_method_defined?(:eval_unsafe)
+          (own_thread ? TALKING : ENTERING).each do |name, methods|
+            klass = ::MiniRacer.const_get(name)
+            methods = methods.select { |method| has?(klass, method) }
+            Apart.wrap(klass, methods) { |object, call| apart(object, &call) }
           end
         end
 
@@ -44,6 +55,12 @@ module NeverBlock
           turn = object.instance_variable_get(:@neverblock_turn) ||
                  object.instance_variable_set(:@neverblock_turn, Thread::Mutex.new)
           turn.synchronize { Apart.run(block) }
+        end
+
+        private
+
+        def has?(klass, method)
+          klass.method_defined?(method) || klass.private_method_defined?(method)
         end
       end
     end

@@ -16,6 +16,8 @@
 #
 # The methods are made by `def`: a Ractor cannot call one that is made of a block.
 
+require "neverblock/compat/clean_backtrace"
+
 module NeverBlock
   module Compat
     module Require
@@ -24,34 +26,9 @@ module NeverBlock
         scheduler = Compat.scheduler or return block.call
         scheduler.pin { scheduler.masked(true, &block) }
       rescue ScriptError, StandardError => e
-        clean(e)
+        Compat.clean_backtrace(e, __FILE__)
         raise
       end
-
-      # Takes the lines of this file out of a backtrace: a reader looks for the file that is wrong.
-      # Before Ruby 3.4 only a text can be given back. Without its locations the message of an error
-      # in code loses the line of the source that it shows, so such an error keeps its backtrace.
-      # @param error [Exception]
-      # @return [void]
-      def self.clean(error)
-        return if error.frozen?
-        return set_locations(error) if RUBY_VERSION >= "3.4" && error.backtrace_locations
-        return unless error.is_a?(ScriptError) || error.backtrace_locations.nil?
-
-        lines = error.backtrace
-        kept = lines&.reject { |line| line.start_with?(OWN) }
-        error.set_backtrace(kept) if kept && kept.size < lines.size
-      end
-
-      OWN = "#{__FILE__}:".freeze
-
-      def self.set_locations(error)
-        lines = error.backtrace_locations
-        kept = lines.reject { |line| line.path == __FILE__ }
-        error.set_backtrace(kept) if kept.size < lines.size
-      end
-      private_constant :OWN
-      private_class_method :clean, :set_locations
 
       # The absolute path for require_relative, whose argument is relative to the calling file.
       # @param name [String]

@@ -61,7 +61,8 @@ class GemCallbacks
     def close = nil
   end
 
-  # What is required for the methods whose names begin so; for others their own name.
+  # What is required in the request, for the methods whose names begin so; for others their own
+  # name.
   LIBRARIES = { "json" => "json", "libxml" => "libxml-ruby", "miniracer" => "mini_racer",
                 "mysql" => "mysql2", "protobuf" => "google/protobuf", "racc" => "nokogiri",
                 "rubyprof" => "ruby-prof", "sqlite" => "sqlite3", "vips" => "ruby-vips" }.freeze
@@ -93,13 +94,6 @@ class GemCallbacks
     nil until Process.clock_gettime(Process::CLOCK_MONOTONIC) > ends
     "hog"
   end
-end
-
-# Patched where they were loaded before the server serves (lib/neverblock/compat/libraries.rb).
-%w[mini_racer wasmtime].each do |library|
-  require library
-rescue LoadError
-  nil # its tests skip
 end
 
 Dir[File.join(__dir__, "callbacks", "*.rb")].sort.each { |file| require file }

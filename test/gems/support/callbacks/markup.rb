@@ -70,6 +70,14 @@ class GemCallbacks
       Thread.current[:turn] = Thread.current[:turns] = nil
     end
 
+    # The same where the function waits for a Queue, and others call the context meanwhile.
+    def miniracer_shared_queue(me, turn)
+      queue = Queue.new
+      thread = Thread.new { 20.times { queue << sleep(0.001) } }
+      waiting = Turns.new { |number| queue.pop && turn.call(number) }
+      miniracer_shared(me, waiting).tap { thread.join }
+    end
+
     # A program that calls a function of the host twice.
     CALLS_TWICE = <<~WAT
       (module

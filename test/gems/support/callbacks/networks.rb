@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "securerandom"
 require "socket"
 
 # rubocop:disable Style/RescueModifier -- what is raised is a part of the answer
@@ -126,14 +127,15 @@ class GemCallbacks
       }
     end
 
-    # Four messages of its own topic, by a consumer of its own group.
+    # Four messages of its own topic, by a consumer of a group that no other had: who comes back to
+    # a group waits until the session of the last consumer is over (45 s).
     def rdkafka_consumer(me, turn)
       4.times do |n|
         handle = Networks.producer.produce(topic: "to-#{me}", key: "k", payload: "#{me}-#{n}",
                                            label: [me, n])
         handle.wait(max_wait_timeout: 20)
       end
-      consumer = Networks.consumer("group-#{me}")
+      consumer = Networks.consumer("group-#{SecureRandom.uuid}")
       consumer.subscribe("to-#{me}")
       taken = []
       while taken.size < 4
