@@ -67,8 +67,8 @@
 #   thread_variables     all; thread.c, rb_thread_variable_get
 #                        all requests share one set of thread variables
 #
-# compat/libraries.rb does the same for gems, when they are loaded, and compat/late_libraries.rb for
-# those that come later.
+# compat/libraries.rb does the same for gems, and compat/late_libraries.rb for those that are loaded
+# after the loop has begun.
 #
 # Some are worked around in C. On 3.1 and 3.2 a mutex that several threads use ends in "[BUG]
 # invalid keeping_mutexes" (Bug #19480; ext/neverblock/binding/hooks/mutex.c). The scheduler's own

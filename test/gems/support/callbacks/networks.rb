@@ -149,11 +149,14 @@ class GemCallbacks
 
     # Functions of librdkafka that the gem does not call.
     module MockCluster
-      # @return [String] addresses of the cluster of a client with test.mock.num.brokers
+      # @return [String] addresses of the cluster of a client with test.mock.num.brokers, whose new
+      #   groups do not wait 3 s for more consumers
       def self.addresses(client)
         attach unless respond_to?(:rd_kafka_handle_mock_cluster)
         client.with_inner do |inner|
-          rd_kafka_mock_cluster_bootstraps(rd_kafka_handle_mock_cluster(inner))
+          cluster = rd_kafka_handle_mock_cluster(inner)
+          rd_kafka_mock_group_initial_rebalance_delay_ms(cluster, 0)
+          rd_kafka_mock_cluster_bootstraps(cluster)
         end
       end
 
@@ -163,6 +166,7 @@ class GemCallbacks
         ffi_lib Rdkafka::Bindings.ffi_libraries.map(&:name)
         attach_function :rd_kafka_handle_mock_cluster, [:pointer], :pointer
         attach_function :rd_kafka_mock_cluster_bootstraps, [:pointer], :string
+        attach_function :rd_kafka_mock_group_initial_rebalance_delay_ms, %i[pointer int32], :void
       end
     end
 
