@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# For methods that stand in for Ruby's own: a reader of a backtrace looks for the file that is wrong.
+# For methods that stand in for Ruby's own: who reads a backtrace looks for the file that is wrong.
 
 module NeverBlock
   module Compat

@@ -47,7 +47,7 @@ end
 
 module Kernel
   # An alias of the method itself prevents the warning that it is redefined.
-  alias_method :require, :require # rubocop:disable Style/Alias -- as in compat/require.rb
+  alias_method :require, :require
   singleton_class.alias_method :require, :require
 
   define_method(:neverblock_counted_require, instance_method(:require))

@@ -2,13 +2,13 @@
 
 # A call of a context keeps something for its thread while attached functions run:
 #
-#   before 0.18   V8 remembers for each thread and isolate the limit of the stack on which the thread
-#                 first entered the isolate (StackGuard, PerIsolateThreadData). A fiber has a stack of
-#                 its own. Another fiber of the thread that enters the isolate is beyond that limit:
-#                 "RangeError: Maximum call stack size exceeded".
+#   before 0.18   V8 remembers for each thread and isolate the limit of the stack on which the
+#                 thread first entered the isolate (StackGuard, PerIsolateThreadData). A fiber has a
+#                 stack of its own. Another fiber of the thread that enters the isolate is beyond
+#                 that limit: "RangeError: Maximum call stack size exceeded".
 #   from 0.18 on  V8 has a native thread. Between it and the caller one message is under way at a
-#                 time, under a recursive mutex (rr_mtx). Another fiber of the thread passes the mutex
-#                 and takes an answer that is not its own.
+#                 time, under a recursive mutex (rr_mtx). Another fiber of the thread passes the
+#                 mutex and takes an answer that is not its own.
 #
 # So a context that requests share, such as ExecJS's, failed. Here such a call runs on a plain
 # thread, and the calling fiber parks. Attached functions run there too, on behalf of the request:

@@ -187,7 +187,7 @@ class GemCallbacks
       # One for all, with a cluster of librdkafka's own: reports come in a thread of the gem.
       def producer
         @kafka.synchronize do
-          Rdkafka::Config.logger.level = Logger::WARN
+          Rdkafka::Config.logger = Logger.new($stderr, level: :warn)
           @producer ||= Rdkafka::Config.new("test.mock.num.brokers": 1).producer.tap do |producer|
             producer.delivery_callback = ->(report) {
               sleep(0.0003) && delivered[report.label] = report.partition >= 0
