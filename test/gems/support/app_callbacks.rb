@@ -52,7 +52,6 @@ class GemCallbacks
 
     def read(size = nil, buffer = nil)
       return @io.read if size.nil?
-      return if @io.eof? # libraries ask again or not
 
       @turn.call
       buffer ? @io.read([size, @size].min, buffer) : @io.read([size, @size].min)
