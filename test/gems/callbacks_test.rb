@@ -19,7 +19,7 @@ class CallbacksOfGemsTest < ServerProcessCase
 
   APP = File.expand_path("support/app_callbacks.rb", __dir__)
   NAMES = Dir[File.expand_path("support/callbacks/*.rb", __dir__)].sort.flat_map do |file|
-    File.read(file).scan(/^    def (\w+)\(me, turn\)/).flatten
+    File.read(file).scan(/^    def (\w+)\(me, _?turn\)/).flatten
   end.freeze
   BUNDLE = GemBundle.new(File.expand_path("callbacks.gemfile", __dir__), "bundle-callbacks")
 

@@ -15,8 +15,9 @@ class GemCallbacks
       seen
     end
 
-    def nokogiri_reader(me, turn)
-      Nokogiri::XML::Reader(Drops.new(xml(me), turn, 40)).map(&:name)
+    # In how many parts it reads its IO is its own affair.
+    def nokogiri_reader(me, _turn)
+      Nokogiri::XML::Reader(Drops.new(xml(me), Turn.new(me), 40)).map(&:name)
     end
 
     def nokogiri_enumerator(me, turn)
