@@ -15,27 +15,31 @@ require "neverblock/compat/clean_backtrace"
 module NeverBlock
   module Compat
     module LateLibraries
-      @loading = 0
+      @loading = Hash.new(0) # how many load or wait for a file, by its name
       @brought = false
 
       class << self
         # A file begins to be loaded. Files that were begun before the first loop do not count: the
         # program itself may be one (`bundle exec`).
+        # @param name [String] of the file
         # @return [Boolean] whether it counts, and #ended has to be called
-        def begun
+        def begun(name)
           return false unless Ractor.current.equal?(Ractor.main) && Libraries.applied?
 
-          @loading += 1
+          @loading[name] += 1
           true
         end
 
-        # A file that counts has been loaded, or has failed.
-        # @param brought [Boolean] whether it was new
+        # A file that counts has been loaded, or has failed. Who still waits for it is let in by
+        # Ruby, and does not count any more.
+        # @param name [String] of the file
+        # @param brought [Boolean, nil] whether this call has loaded it
         # @return [void]
-        def ended(brought)
-          @loading -= 1
+        def ended(name, brought)
+          left = brought ? 0 : @loading[name] - 1
+          left.positive? ? @loading[name] = left : @loading.delete(name)
           @brought ||= brought
-          return unless @brought && @loading.zero?
+          return unless @brought && @loading.empty?
 
           @brought = false
           Compat.unsliced { Libraries.apply }
@@ -54,13 +58,13 @@ module Kernel
   private :neverblock_counted_require
 
   def require(name)
-    counted = NeverBlock::Compat::LateLibraries.begun
+    counted = NeverBlock::Compat::LateLibraries.begun(name)
     brought = neverblock_counted_require(name)
   rescue ScriptError, StandardError => e
     NeverBlock::Compat.clean_backtrace(e, __FILE__)
     raise
   ensure
-    NeverBlock::Compat::LateLibraries.ended(brought) if counted
+    NeverBlock::Compat::LateLibraries.ended(name, brought) if counted
   end
   private :require
 
@@ -69,13 +73,13 @@ module Kernel
     private :neverblock_counted_public_require
 
     def require(name)
-      counted = NeverBlock::Compat::LateLibraries.begun
+      counted = NeverBlock::Compat::LateLibraries.begun(name)
       brought = neverblock_counted_public_require(name)
     rescue ScriptError, StandardError => e
       NeverBlock::Compat.clean_backtrace(e, __FILE__)
       raise
     ensure
-      NeverBlock::Compat::LateLibraries.ended(brought) if counted
+      NeverBlock::Compat::LateLibraries.ended(name, brought) if counted
     end
   end
 end

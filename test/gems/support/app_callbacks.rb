@@ -70,6 +70,9 @@ class GemCallbacks
   class << self
     # @return what it answers, with what it raised
     def answer(name, me)
+      # Before others that have a libxml2: the one of the precompiled nokogiri would be theirs, and
+      # lacks a patch then.
+      require "nokogiri"
       library = name[/\A[a-z]+/]
       require LIBRARIES.fetch(library, library)
       turn = Turn.new(me)

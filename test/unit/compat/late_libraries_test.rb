@@ -64,6 +64,22 @@ class LateLibrariesTest < Minitest::Test
     end
   end
 
+  def test_who_waited_for_the_file_finds_it_patched
+    go = Queue.new
+    share(go: go)
+    path = file("#{LIBRARY}; LateLibrariesTest.shared[:go].pop")
+    loads = Array.new(3) { Thread.new { require(path) && :loaded; patched? } }
+    Thread.pass until go.num_waiting == 1 && loads.all?(&:stop?)
+    go << 1
+    assert_equal [true] * 3, loads.map(&:value)
+  end
+
+  def test_files_that_require_each_other
+    path = file("require #{File.join(@folder, "file2.rb").inspect}; #{LIBRARY}")
+    file("require #{path.inspect}")
+    in_scheduler { fiber { capture_io { require path } && assert_patched } }
+  end
+
   def test_a_file_that_is_not_new_searches_for_nothing
     path = file("")
     in_scheduler do
