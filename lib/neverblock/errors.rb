@@ -31,7 +31,7 @@ module NeverBlock
 
   # The client of a request has disconnected, or its response was aborted. Raised when the
   # application writes; with cancel_on_disconnect also when it waits. Raised in the waits of what
-  # still runs when the server stops without waiting for it.
+  # still runs when the server, or a worker that was replaced, ends without waiting for it.
   class ClientGone < Error
     include FromOutside
   end

@@ -175,8 +175,14 @@ class LifecycleTest < Minitest::Test
     own = ["-C", settings_file(settings)]
     paths = %w[/sleep /queue /lock /thread /socket /enumerator /tasks /stream]
     paths << "/hijack" unless Over.mode == :h2 # a connection has many requests there
-    with_waiting_requests(own, paths) { |server| yield server }
-    with_waiting_requests([*own, "-w", "2"], paths) { |server| yield server }
+    [own, [*own, "-w", "2"]].each do |options|
+      with_waiting_requests(options, paths) do |server|
+        yield server
+        cut = (paths - ["/hijack"]).size # whose connection is the application's
+        server.await_stderr(/info: stopped; #{cut} requests were cut$/)
+        refute_match(/ (error|warning): /, server.stderr)
+      end
+    end
   end
 
   def with_waiting_requests(options, paths)
@@ -184,11 +190,8 @@ class LifecycleTest < Minitest::Test
     server = ServerProcess.new(WAITS, options: options).start
     clients = paths.map { |path| Wire::Client.new(server.url).tap { |client| client.get(path) } }
     names.each { |name| server.await_stderr(/^#{name} inside$/) }
-    yield server
+    yield server, clients
     names.each { |name| server.await_stderr(/^#{name} ended$/) }
-    cut = (paths - ["/hijack"]).size # whose connection is the application's
-    server.await_stderr(/info: stopped; #{cut} requests were cut$/)
-    refute_match(/ (error|warning): /, server.stderr)
   ensure
     clients&.each(&:close)
     server&.kill
@@ -211,6 +214,17 @@ class LifecycleTest < Minitest::Test
     each_with_waiting_requests("timeouts { shutdown 0.05 }\n") do |server|
       Process.kill("TERM", server.pid)
       assert_equal 0, server.wait(QUICK_S)&.exitstatus
+    end
+  end
+
+  def test_requests_of_replaced_workers_end_where_they_wait_when_their_time_is_over
+    own = ["-C", settings_file("timeouts { retire 0.05 }\n"), "-w", "2"]
+    paths = %w[/sleep /queue /lock /thread /socket /enumerator /tasks]
+    with_waiting_requests(own, paths) do |server, clients|
+      Process.kill("HUP", server.pid)
+      assert_equal [500], clients.map { |client| client.response.status }.uniq
+      server.await_stderr(/warning: worker . .* within 0.05 s \(timeouts retire\): they are ended/)
+      refute_match(/ error: |SIGKILL|was killed/, server.stderr)
     end
   end
 

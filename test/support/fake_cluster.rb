@@ -32,6 +32,7 @@ class FakeCluster
     end
 
     def retire = calls << :retire
+    def interrupt = calls << :interrupt
 
     def end
       calls << :end

@@ -12,6 +12,9 @@ module NeverBlock
       # Seconds a stuck worker has to send its backtrace. Without an answer a call in C holds Ruby's
       # lock.
       ANSWER_S = 1.0
+      # Seconds that the requests of a worker have to end when they were interrupted. As after a
+      # second stop signal.
+      INTERRUPTED_S = 2
       # Seconds after which a starting or draining worker is named in the log.
       LINGER_S = 60
       NS = 1_000_000_000.0
@@ -99,13 +102,27 @@ module NeverBlock
       def check_draining(worker)
         seconds = @supervisor.now - worker.since
         if @retire_s && seconds > @retire_s
-          @supervisor.kill(worker, "did not finish its requests within " \
-                                   "#{format("%g", @retire_s)} s (timeouts retire)")
+          end_draining(worker)
         elsif seconds > LINGER_S && !worker.lingering && worker.ending.nil?
           worker.lingering = true
           running = LastWords.list(worker.channel.running.to_a)
           @supervisor.log.info("#{worker} has been draining for #{format("%.0f", seconds)} s and " \
                                "still runs #{running}")
+        end
+      end
+
+      # First its requests are ended where they wait, so that their `ensure` blocks run. One that
+      # computes, or waits where nothing can end it, keeps the worker.
+      def end_draining(worker)
+        limit = "#{format("%g", @retire_s)} s (timeouts retire)"
+        if worker.interrupted.nil?
+          worker.interrupted = @supervisor.now
+          runs = LastWords.list(worker.channel.running.to_a)
+          @supervisor.log.warn("#{worker} has not finished its requests within #{limit}: they " \
+                               "are ended where they wait; it runs #{runs}")
+          worker.channel.interrupt
+        elsif @supervisor.now - worker.interrupted > INTERRUPTED_S
+          @supervisor.kill(worker, "did not finish its requests within #{limit}")
         end
       end
     end

@@ -29,6 +29,8 @@ module NeverBlock
       attr_accessor :asked
       # @return [Float, nil] time at which it got SIGTERM
       attr_accessor :terminated
+      # @return [Float, nil] time at which its requests were interrupted
+      attr_accessor :interrupted
       # @return [Float, nil] time at which its control socket closed
       attr_accessor :silent
       # @return [Float, nil] time at which its at_exit blocks started

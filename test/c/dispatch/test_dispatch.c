@@ -324,6 +324,19 @@ static void a_stop_is_told_again_if_it_is_harder(void **state) {
     assert_int_equal(NB_STOP_NONE, stop_taken());
 }
 
+static void a_retiring_worker_is_interrupted_alone_whatever_still_waits(void **state) {
+    (void)state;
+    nb_dispatch_retire(&f.dispatch, &f.dispatch.channels[0]);
+    assert_status(NB_OK, give(exchange(), sizeof(nb_request_message)));
+    nb_dispatch_pump(&f.dispatch);
+    assert_int_equal(NB_MESSAGE_RETIRE, taken(0)->type);
+    nb_dispatch_interrupt(&f.dispatch, &f.dispatch.channels[0]);
+    assert_int_equal(NB_STOP_NOW, stop_taken());
+    assert_int_equal(NB_STOP_NONE, stop_taken());
+    assert_int_equal(1, f.dispatch.waiting.count);
+    assert_null(taken(1));
+}
+
 static void files_never_taken_are_closed_at_the_end(void **state) {
     (void)state;
     nb_named_message *part = nb_ring_reserve(&f.responses[0], sizeof *part);
@@ -382,6 +395,7 @@ int main(void) {
         CASE(a_listed_exchange_that_ends_is_freed_when_its_turn_comes),
         CASE(stop_is_told_once_after_all_requests_and_when_there_is_room),
         CASE(a_stop_is_told_again_if_it_is_harder),
+        CASE(a_retiring_worker_is_interrupted_alone_whatever_still_waits),
         CASE(files_never_taken_are_closed_at_the_end),
         CASE(no_memory_for_the_queue_is_told),
         CASE(a_thread_of_a_lane_that_has_answered_may_have_one_that_waits),

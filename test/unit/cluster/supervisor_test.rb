@@ -431,12 +431,18 @@ class ClusterSupervisorTest < Minitest::Test
     assert_equal 1, cluster.log.text.scan(%r{still runs GET /film}).size
   end
 
-  def test_a_retiring_worker_is_killed_when_the_time_for_that_is_over
+  def test_a_retiring_worker_is_interrupted_when_the_time_for_that_is_over_and_killed_later
     cluster = FakeCluster.new("timeouts.retire": 5)
     worker = cluster.serving.last
     cluster.post(:remove_worker)
-    cluster.pass(7)
+    worker.channel.running << "GET /film"
+    cluster.pass(6)
+    assert_equal [%i[serve retire interrupt], []], [worker.channel.calls, cluster.processes.killed]
+    assert_match(%r{within 5 s \(timeouts retire\): they are ended where they wait; .*GET /film},
+                 cluster.log.text)
+    cluster.pass(4)
     assert_equal [worker.pid], cluster.processes.killed.uniq
+    assert_equal %i[serve retire interrupt], worker.channel.calls
   end
 
   def test_one_that_hangs_in_at_exit_is_killed

@@ -68,7 +68,12 @@ class LateLibrariesTest < Minitest::Test
     go = Queue.new
     share(go: go)
     path = file("#{LIBRARY}; LateLibrariesTest.shared[:go].pop")
-    loads = Array.new(3) { Thread.new { require(path) && :loaded; patched? } }
+    loads = Array.new(3) do
+      Thread.new do
+        require path
+        patched?
+      end
+    end
     Thread.pass until go.num_waiting == 1 && loads.all?(&:stop?)
     go << 1
     assert_equal [true] * 3, loads.map(&:value)

@@ -179,6 +179,19 @@ static VALUE channel_retire(VALUE self) {
     return self;
 }
 
+static void *without_lock_interrupt(void *argument) {
+    loop_call *call = argument;
+    nb_server_channel_interrupt(call->server, call->end->channel);
+    return NULL;
+}
+
+/* interrupt: after retire. What its process runs is ended where it waits, by ClientGone. */
+static VALUE channel_interrupt(VALUE self) {
+    loop_call call = call_of(self);
+    if (call.end->serves) rb_thread_call_without_gvl(without_lock_interrupt, &call, NULL, NULL);
+    return self;
+}
+
 static VALUE lines_of(const nb_channel_report *report) {
     VALUE lines = rb_ary_new();
     for (uint32_t i = 0; i < report->line_count; i++) {
@@ -359,6 +372,7 @@ void nb_link_define(VALUE module, VALUE engine_class) {
     rb_define_method(channel_class, "place?", channel_place_p, 0);
     rb_define_method(channel_class, "serve", channel_serve, 0);
     rb_define_method(channel_class, "retire", channel_retire, 0);
+    rb_define_method(channel_class, "interrupt", channel_interrupt, 0);
     rb_define_method(channel_class, "end", channel_end, 0);
     rb_define_method(channel_class, "running", channel_running, 0);
     rb_define_method(channel_class, "figures", channel_figures, 0);

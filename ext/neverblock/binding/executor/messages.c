@@ -287,5 +287,5 @@ void nb_executor_messages_define(void) {
                                                rb_str_new_cstr("cancelled at the admin address"));
     gone_arguments = rb_ary_new_from_args(2, nb_client_gone_class, rb_str_new_cstr("the client closed the connection"));
     stopped_arguments = rb_ary_new_from_args(2, nb_client_gone_class,
-                                             rb_str_new_cstr("the server stops and has cut the connection"));
+                                             rb_str_new_cstr("the server or its worker ends and waits no longer"));
 }

@@ -162,6 +162,13 @@ void nb_dispatch_retire(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     }
 }
 
+void nb_dispatch_interrupt(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
+    while (channel) {
+        channel->stop_due = NB_STOP_NOW;
+        channel = nb_dispatch_spare_of(dispatch, channel);
+    }
+}
+
 static bool accepts(const nb_dispatch_channel *channel) {
     return !channel->stop_due && !channel->retire_due && !channel->lost && !channel->responses.broken &&
            !atomic_load_explicit(&channel->channel->board->executor_gone, memory_order_relaxed);
@@ -569,7 +576,8 @@ static void pump_notices(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
             nb_exchange_destroy(dispatch->exchanges, exchange);
     }
     if (channel->retire_due && !channel->retired) channel->retired = tell(channel, NB_MESSAGE_RETIRE, 0, 0);
-    if (channel->stop_due > channel->stop_told && dispatch->waiting.count == 0 &&
+    bool has_its_last = channel->retire_due || dispatch->waiting.count == 0;
+    if (channel->stop_due > channel->stop_told && has_its_last &&
         tell(channel, NB_MESSAGE_STOP, (uint16_t)channel->stop_due, 0))
         channel->stop_told = channel->stop_due;
 }

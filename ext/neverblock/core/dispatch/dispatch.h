@@ -165,6 +165,9 @@ static inline nb_dispatch_channel *nb_dispatch_spare_of(nb_dispatch *dispatch, c
 /* Retires the worker: neither its executor nor its spares get a further request. The executor stops
    when it has none left. */
 void nb_dispatch_retire(nb_dispatch *dispatch, nb_dispatch_channel *channel);
+/* Interrupts what a retiring worker runs, where it waits, as NB_STOP_NOW does. What it still
+   answers is sent. */
+void nb_dispatch_interrupt(nb_dispatch *dispatch, nb_dispatch_channel *channel);
 /* The executor's process has ended. Requests that it had not begun with return to the head of the
    queue; returns how many. Its notices are dropped. Before: the caller sets `lost`, so that nothing
    more is handed or told, and takes all its parts. After: the caller ends its other exchanges and

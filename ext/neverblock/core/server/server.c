@@ -674,6 +674,20 @@ void nb_server_channel_retire(nb_server *server, nb_channel *channel) {
     call_each(server, channel->link, retire, &args);
 }
 
+static void interrupt(nb_loop *loop, void *argument) {
+    const channel_call *args = argument;
+    for (nb_channel *at = args->channel; at; at = next_of_process(loop, at)) {
+        nb_dispatch *dispatch = lane_of(loop, at->link->lane);
+        nb_dispatch_channel *channel = nb_dispatch_find(dispatch, at);
+        if (channel) nb_dispatch_interrupt(dispatch, channel);
+    }
+}
+
+void nb_server_channel_interrupt(nb_server *server, nb_channel *channel) {
+    channel_call args = {.number = 0};
+    call_each(server, channel->link, interrupt, &args);
+}
+
 static nb_dispatch_channel *last_spare(nb_dispatch *dispatch, nb_dispatch_channel *channel) {
     nb_dispatch_channel *spare;
     while ((spare = nb_dispatch_spare_of(dispatch, channel))) {

@@ -149,6 +149,8 @@ bool nb_server_has_place(nb_server *server);
 nb_status nb_server_channel_serve(nb_server *server, nb_channel *channel, uint16_t number, int32_t pid);
 /* Retires the worker: it gets no further request, and ends when it has none left. */
 void nb_server_channel_retire(nb_server *server, nb_channel *channel);
+/* Interrupts what a retiring worker runs, where it waits. What it still answers is sent. */
+void nb_server_channel_interrupt(nb_server *server, nb_channel *channel);
 /* Its process has ended. Requeues, answers or cuts its requests, says so in `report`, and destroys
    the channel. */
 void nb_server_channel_end(nb_server *server, nb_channel *channel, nb_channel_report *report);
