@@ -18,7 +18,7 @@ module UnchangedHunt
     %i[raised_in_thread] => "#{GUIDE}#thread-raise",
     %i[keys] => "#{GUIDE}#multithread",
     **%i[next fiber blocking_fiber middleware_in_a_fiber].product(
-      %i[recursion_2000 recursion_6000 recursion_blocks]
+      %i[recursion_2000 recursion_6000 recursion_blocks inspect_deep]
     ).to_h { |habits| [habits, "#{GUIDE}#depth"] }
   }.freeze
 end

@@ -123,6 +123,7 @@ UnchangedHunt.kind :libraries do
       end
       CONTEXT = OpenSSL::SSL::SSLContext.new
       CONTEXT.add_certificate(CERTIFICATE, KEY)
+      CONTEXT.session_id_context = "hunt" # threads that set it at once raise FrozenError
     end
   SETUP
 
