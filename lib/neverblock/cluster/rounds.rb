@@ -82,10 +82,9 @@ module NeverBlock
       end
 
       def end_stuck(worker, where)
-        runs = LastWords.list(worker.channel.running.to_a)
         @supervisor.log.error("#{worker} has run one request for longer than " \
                               "#{format("%g", @stuck_s)} s without a pause (timeouts worker) and " \
-                              "is replaced; it runs #{runs}; #{where}")
+                              "is replaced; it runs #{runs(worker)}; #{where}")
         @supervisor.kill(worker, "was stuck")
       end
 
@@ -105,9 +104,8 @@ module NeverBlock
           end_draining(worker)
         elsif seconds > LINGER_S && !worker.lingering && worker.ending.nil?
           worker.lingering = true
-          running = LastWords.list(worker.channel.running.to_a)
           @supervisor.log.info("#{worker} has been draining for #{format("%.0f", seconds)} s and " \
-                               "still runs #{running}")
+                               "still runs #{runs(worker)}")
         end
       end
 
@@ -117,14 +115,16 @@ module NeverBlock
         limit = "#{format("%g", @retire_s)} s (timeouts retire)"
         if worker.interrupted.nil?
           worker.interrupted = @supervisor.now
-          runs = LastWords.list(worker.channel.running.to_a)
           @supervisor.log.warn("#{worker} has not finished its requests within #{limit}: they " \
-                               "are ended where they wait; it runs #{runs}")
+                               "are ended where they wait; it runs #{runs(worker)}")
           worker.channel.interrupt
         elsif @supervisor.now - worker.interrupted > INTERRUPTED_S
           @supervisor.kill(worker, "did not finish its requests within #{limit}")
         end
       end
+
+      # @return [String] the request lines of what it runs, for the log
+      def runs(worker) = LastWords.list(worker.channel.running.to_a)
     end
   end
 end
