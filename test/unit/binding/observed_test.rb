@@ -143,7 +143,7 @@ class ObservedTest < BindingCase
   end
 
   def test_waits_of_helpers_are_not_the_requests
-    request = observe { NB.all(*Array.new(3) { -> { sleep(0.005) } }) }
+    request = observe { NB.all(*Array.new(3) { |number| -> { sleep(0.005 * (number + 1)) } }) }
     assert_equal ["fibers"], waits(request).map { |wait| wait["kind"] } - ["turn"]
     assert_equal({ "fibers" => 1 }, request["waits_of"].slice("fibers", "sleep"))
   end

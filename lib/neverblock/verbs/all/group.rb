@@ -36,19 +36,22 @@ module NeverBlock
       def ended(task)
         @running.delete(task)
         @failure, @from_outside = task.error, false if outranked_by?(task)
-        @scheduler.unblock(self, @parent)
+        @scheduler.unblock(self, @parent) if over? || startable?
       end
 
       private
 
       def conduct
-        until @failure || (@running.empty? && @tasks.size == @callables.size)
-          if @running.size < @limit && @tasks.size < @callables.size
-            start
-          else
-            wait
-          end
-        end
+        startable? ? start : wait until over?
+      end
+
+      # Whether nothing is left to wait for, or tasks have to be cancelled.
+      def over?
+        @failure || (@running.empty? && @tasks.size == @callables.size)
+      end
+
+      def startable?
+        @running.size < @limit && @tasks.size < @callables.size
       end
 
       def wait
