@@ -76,7 +76,7 @@ UnchangedHunt.kind :data do
   RUBY
 
   habit :erb, <<~'RUBY'
-    page__N__ = ERB.new("<% 3.times do |n| %><%= n %><% __WAIT__ %>-<%= text %> <% end %>")
+    page__N__ = ERB.new(%q(<% 3.times do |n| %><%= n %><% __WAIT__ %>-<%= text %> <% end %>))
     out << page__N__.result_with_hash(text: __T__, id: id)
   RUBY
 
