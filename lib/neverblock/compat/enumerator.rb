@@ -9,30 +9,6 @@ require "neverblock/compat/enumerator/cursor"
 
 module NeverBlock
   module Compat
-    # Only C sets StopIteration#result, so an exhausted enumerator of Ruby's own makes the
-    # exception. It has no singleton method: Ruby's cache of calls from C would keep that method,
-    # and with it the request whose result it returns (vm_eval.c, gccct_method_search).
-    class Ended
-      NEXT = Enumerator.instance_method(:next)
-      private_constant :NEXT
-
-      # @return [StopIteration]
-      def self.of(result)
-        NEXT.bind_call(new(result).to_enum)
-      rescue StopIteration => e
-        e
-      end
-
-      def initialize(result)
-        @result = result
-      end
-
-      def each
-        @result
-      end
-    end
-    private_constant :Ended
-
     module EnumeratorNext
       def next
         cursor = neverblock_cursor or return super

@@ -169,6 +169,24 @@ class CompatTest < Minitest::Test
     assert_operator ObjectSpace.each_object(kept).count, :<, 10
   end
 
+  # What lies on the stacks that their fibers get was kept with them, such as other requests'
+  # enumerators: thousands of fibers stayed.
+  def test_an_enumerator_left_half_way_keeps_nothing_of_an_earlier_fiber
+    skip "Enumerator#next is Ruby's own from 3.3 on" if RUBY_VERSION >= "3.3"
+    kept = Class.new
+    in_scheduler do
+      fiber do
+        objects = Array.new(100) { kept.new }
+        leave_on_stacks(objects)
+        left = Array.new(objects.size) { [1, 2].each.tap(&:next) }
+        objects.clear
+        3.times { GC.start }
+        assert_operator ObjectSpace.each_object(kept).count, :<, 10
+        assert_equal [2], left.map(&:next).uniq
+      end
+    end
+  end
+
   def test_an_enumerator_begun_outside_goes_on_inside
     in_scheduler do
       numbers = [1, 2, 3].each
@@ -297,6 +315,25 @@ class CompatTest < Minitest::Test
   def exhaust(result_class)
     assert_raises(StopIteration) { Enumerator.new { |_| result_class.new }.next }
     nil
+  end
+
+  # Each on a stack of its own, which has no fiber afterwards.
+  def leave_on_stacks(objects)
+    fibers = objects.map do |object|
+      Fiber.new do
+        deep(object, 6)
+        Fiber.yield
+        nil
+      end
+    end
+    2.times { fibers.each(&:resume) }
+    fibers.clear
+  end
+
+  def deep(object, left)
+    return object.hash if left.zero?
+
+    [object].each { |one| [one].map { |two| two.then { |three| deep(three, left - 1) } } }
   end
 
   def ended

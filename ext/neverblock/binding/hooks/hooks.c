@@ -3,6 +3,7 @@
  */
 #include "binding/hooks/hooks.h"
 
+#include "binding/fibers/cursor.h"
 #include "binding/fibers/ffi_state.h"
 #include "binding/fibers/frames.h"
 #include "binding/fibers/pin.h"
@@ -40,6 +41,7 @@ void nb_hooks_define(VALUE module) {
     nb_heap_define(module);
     nb_mutex_define(klass);
     nb_start_define();
+    nb_cursor_define(klass);
     nb_park_define(klass);
     nb_beneath_define(klass);
     nb_process_define(klass);

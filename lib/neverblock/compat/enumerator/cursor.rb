@@ -51,7 +51,7 @@ module NeverBlock
 
       # A body that has raised begins again, as in enumerator.c.
       def go_on
-        @fiber = Fiber.new(blocking: false) { run } unless @fiber&.alive?
+        @fiber = fiber unless @fiber&.alive?
         @fiber.resume
         return unless @failed
 
@@ -60,13 +60,18 @@ module NeverBlock
         raise failed
       end
 
+      # One that is left half way keeps nothing of the fiber that had its stack before.
+      def fiber
+        Fiber.new(blocking: false, &Scheduler.on_clean_stack { run })
+      end
+
       def run
         result = @enumerator.each do |*values|
           @ahead = values
           Fiber.yield
           @fed && take_fed
         end
-        @ended = Ended.of(result)
+        @ended = Scheduler.stop_iteration(result)
       rescue Exception => e # rubocop:disable Lint/RescueException -- raised again in go_on
         @failed = e
       end
