@@ -21,6 +21,7 @@ require "neverblock/compat/hiredis"
 require "neverblock/compat/live"
 require "neverblock/compat/lmdb"
 require "neverblock/compat/mini_racer"
+require "neverblock/compat/net_ftp"
 require "neverblock/compat/net_http"
 require "neverblock/compat/new_relic"
 require "neverblock/compat/nokogiri"
@@ -68,6 +69,7 @@ module NeverBlock
         Excon.apply
         FFI.apply
         Hiredis.apply
+        NetFTP.apply
         NetHTTP.apply
         Semian.apply
         Sequel.apply

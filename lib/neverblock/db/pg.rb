@@ -6,6 +6,7 @@
 
 require "neverblock/db/pg/large_objects"
 require "neverblock/db/pg/lent"
+require "neverblock/db/pg/pipelined"
 require "neverblock/db/cpu_burst"
 require "neverblock/verbs/offload"
 
@@ -22,6 +23,10 @@ module NeverBlock
         return if ::PG::Connection.include?(Connection)
 
         ::PG::Connection.prepend(Connection, LargeObjects::Calls, Lent)
+        # libpq 14
+        if ::PG::Connection.method_defined?(:enter_pipeline_mode)
+          ::PG::Connection.prepend(Pipelined::Entering)
+        end
         # libpq 17
         ::PG::CancelConnection.prepend(Cancelling, Lent) if defined?(::PG::CancelConnection)
         ::PG::Connection.singleton_class.prepend(Connecting)
@@ -203,9 +208,11 @@ module NeverBlock
             next super(*arguments, &block) unless block && neverblock_turns?(name)
 
             burst = CpuBurst.new(LONGEST_BURST_S)
-            super(*arguments) do |row|
-              burst.pause
-              block.call(row)
+            Pipelined.closing(@neverblock_pipeline) do
+              super(*arguments) do |row|
+                burst.pause
+                block.call(row)
+              end
             end
           end
         end
