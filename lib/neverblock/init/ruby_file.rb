@@ -28,6 +28,11 @@ module NeverBlock
                   warn].freeze
       NO_BLOCK = "a block with braces or do is expected"
       HEREDOC = "the value is a heredoc: write it by hand"
+      AT_EXIT = "with workers it would run in the front, which has not loaded the application; " \
+                "what a worker does at its end is `after_fork { at_exit { ... } }`, which works " \
+                "in one process too"
+      # What a file that starts several processes becomes, at whatever number.
+      WORKERS = /\Aworkers\b(?! 1\z)/.freeze
       # What the servers and their killers of workers are called.
       CONSTANTS = %i[Puma PumaWorkerKiller Unicorn Falcon PhusionPassenger Thin].freeze
       # The value of a variable that may not be there.
@@ -50,15 +55,17 @@ module NeverBlock
       # @return [Array<Entry>]
       # @raise [ConfigError]
       def entries
-        @entries ||= Unused.left_out(
-          Statements.read(@text, @name).flat_map { |one| entries_of(one, 0) }
-        )
+        @entries ||= Unused.left_out(statements.flat_map { |one| entries_of(one, 0) })
       end
 
       # @return [String]
       def server = self.class::SERVER
 
       private
+
+      def statements
+        @statements ||= Statements.read(@text, @name)
+      end
 
       def entries_of(statement, indent)
         case statement.kind
@@ -168,10 +175,21 @@ module NeverBlock
       def without_value = Translation.missing("it has no value")
 
       def kernel(statement)
+        return Translation.missing(AT_EXIT) if statement.word == "at_exit" && workers?(statements)
         return kept(statement) unless statement.word == "require"
         return kept(statement) unless statement.literal&.match?(OF_SERVERS)
 
         Translation.needless("#{statement.literal} is not needed")
+      end
+
+      # @return [Boolean] whether one of them may start several processes
+      def workers?(list)
+        list.any? do |one|
+          next workers?([*one.body, *one.otherwise]) if one.kind == :if
+
+          self.class::METHODS[one.word&.to_sym] == :workers &&
+            translate(one).lines.grep(WORKERS).any?
+        end
       end
 
       # @param word [Symbol]

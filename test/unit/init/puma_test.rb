@@ -202,6 +202,26 @@ class InitPumaTest < Minitest::Test
                  entries.map { |one| one.translation.note }
   end
 
+  FORKING = ["workers 2", "workers ENV.fetch(\"N\") { 1 }", "workers :auto if ENV[\"N\"]"].freeze
+
+  FORKING.each do |workers|
+    define_method("test_at_exit is a comment with its mend, beside #{workers}") do
+      text = "at_exit { Some.end }\nif ENV[\"X\"]\n  at_exit do\n    Some.end\n  end\nend\n"
+      entries = reader("#{text}#{workers}\n").entries.first(2)
+      assert_equal %i[missing missing], entries.map { |one| one.translation.kind }
+      assert_match(/front.*`after_fork \{ at_exit \{ \.\.\. \} \}`/, entries.first.translation.note)
+      assert_match(/^# .*at_exit \{ Some.end \}$/, document(reader("#{text}#{workers}\n")))
+    end
+  end
+
+  SINGLE = ["workers 0", "workers 1", "workers 0 if ENV[\"N\"]", "quiet"].freeze
+
+  SINGLE.each do |one|
+    define_method("test_at_exit of one process is carried over, beside #{one}") do
+      assert_includes carried("#{one}\nat_exit { Some.end }\n"), "at_exit { Some.end }"
+    end
+  end
+
   def test_what_kills_workers_of_puma_does_not_come_along
     text = "require \"puma_worker_killer\"\nbefore_fork do\n  PumaWorkerKiller.start\nend\n" \
            "PumaWorkerKiller.config { |config| config.ram = 1 }\n"
