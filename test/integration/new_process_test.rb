@@ -7,6 +7,7 @@ require "minitest/autorun"
 require "open3"
 require "socket"
 require "tmpdir"
+require_relative "../support/gate"
 require_relative "../support/http_client"
 require_relative "../support/patience"
 require_relative "../support/server_process"
@@ -21,6 +22,7 @@ module NewProcess
     folder = ENV.fetch("NB_TEST_FOLDER")
     version = File.read(File.join(folder, "version"))
     raise "the version is broken" if version == "broken"
+    at_exit { File.write(File.join(folder, "left-#{Process.pid}-#{version}"), "") }
     sleep 0.01 until version != "waits" || File.exist?(File.join(folder, "gate"))
     run(lambda do |env|
       if env["PATH_INFO"] == "/gate"
@@ -40,6 +42,8 @@ module NewProcess
 
   # The last process has the old one's standard output, which is read to its end.
   def teardown
+    return FileUtils.rm_rf(@folder) unless @server
+
     successor = File.read(@pidfile).to_i if File.exist?(@pidfile)
     finish(successor) if successor && successor != @server&.pid
     status = (@server.status || @server.wait(Patience::SECONDS)) if successor != @server&.pid
@@ -103,6 +107,7 @@ module NewProcess
     assert_match(/^upgraded in [\d.]+ s; process #{holder} serves, process #{@server.pid} /, out)
     ended(@server.pid)
     assert_equal %w[two two], [served, served_locally]
+    assert_left "one"
     assert_equal "ok\n", HTTPClient.get(URI("#{@server.admin_url}/health"))
     version("three")
 
@@ -130,6 +135,12 @@ module NewProcess
     end
 
     assert_equal %w[one two], seen.uniq.sort
+  end
+
+  # What the application has asked for at its exit is done when its process is another.
+  def assert_left(version)
+    assert_path_exists File.join(@folder, "left-#{@server.pid}-#{version}") if more_options.empty?
+    refute_empty Dir.glob(File.join(@folder, "left-*-#{version}"))
   end
 
   # Clients that make a connection for each request.
@@ -205,10 +216,7 @@ class NewProcessTest < Minitest::Test
 
   # A restart of one process drains first: its clients wait, and are not refused.
   def test_a_restart_keeps_the_sockets
-    restart = File.join(@folder, "restart.txt")
-    config = File.join(@folder, "neverblock.rb")
-    File.write(config, "restart_file #{restart.inspect}\n")
-    start("-C", config)
+    restart = start_again_with("")
     version("two")
     seen = answers_beside do
       File.write(restart, "")
@@ -216,6 +224,65 @@ class NewProcessTest < Minitest::Test
     end
 
     assert_equal %w[one two], seen.uniq.sort
+    assert_left "one"
+  end
+
+  # One that fails, one that ends, and one that waits while a client comes.
+  def test_a_restart_runs_every_at_exit_block_first
+    Gate.open do |gate|
+      restart = start_again_with(<<~RUBY)
+        at_exit { File.write(File.join(ENV.fetch("NB_TEST_FOLDER"), "first"), "") }
+        at_exit { #{gate.wait_expression} if File.read("#{@folder}/version") == "two" }
+        at_exit { raise "on purpose" }
+        at_exit { exit 3 }
+      RUBY
+      version("two")
+      File.write(restart, "")
+      held = gate.arrival
+      client = Thread.new { served }
+      refute_path_exists File.join(@folder, "first")
+      held.close
+
+      assert_equal "two", client.value
+      assert_path_exists File.join(@folder, "first")
+      version("three")
+    end
+  end
+
+  # A stop at that time is no restart.
+  def test_a_stop_while_at_exit_blocks_run_ends_the_process
+    Gate.open do |gate|
+      restart = start_again_with("at_exit { #{gate.wait_expression} }\n")
+      version("broken")
+      File.write(restart, "")
+      gate.arrival
+      Process.kill("TERM", @server.pid)
+
+      status = @server.wait(Patience::SECONDS)
+      assert_equal Signal.list["TERM"], status&.termsig
+      refute_match(/the version is broken/, @server.stderr)
+      @server = nil
+    end
+  end
+
+  def test_a_process_that_cannot_start_again_says_so
+    restart = start_again_with("Process.define_singleton_method(:exec) { |*| raise Errno::E2BIG }")
+    File.write(restart, "")
+
+    assert_equal 1, @server.wait(Patience::SECONDS)&.exitstatus
+    assert_match(/^neverblock: the process cannot be started again: Argument list too long/,
+                 @server.stderr)
+    @server = nil
+  end
+
+  # @param code [String] for a hook, which is called before the server serves
+  # @return [String] the restart file
+  def start_again_with(code)
+    restart = File.join(@folder, "restart.txt")
+    config = File.join(@folder, "neverblock.rb")
+    File.write(config, "restart_file #{restart.inspect}\nafter_fork do\n#{code}\nend\n")
+    start("-C", config)
+    restart
   end
 
   def test_sockets_that_systemd_passes_are_taken_and_their_files_left

@@ -76,13 +76,16 @@ class RailsProductionTest < Minitest::Test
     pid = nil
     command = %w[bin/rails server -e test -p 0]
     env = { "SOLID_QUEUE_IN_PUMA" => "true" }
-    serve(*command, write: { "bin/jobs" => jobs }, env: env) do
+    left = "at_exit { File.write('tmp/left', '') }\n"
+    write = { "bin/jobs" => jobs, "config/initializers/left.rb" => left }
+    serve(*command, write: write, env: env) do
       await("bin/jobs") { File.size?(@server.in_directory("tmp/jobs.pid")) }
       pid = Integer(File.read(@server.in_directory("tmp/jobs.pid")), 10)
       FileUtils.touch(@server.in_directory("tmp/restart.txt"))
       await("the server to be there again") { @server.stdout.scan(/Listening on (\S+)/).size == 2 }
       @url = @server.stdout.scan(/Listening on (\S+)/).last.first
       assert_equal @server.pid, json("/state").fetch("pid")
+      assert_path_exists @server.in_directory("tmp/left")
       await("another bin/jobs") do
         path = @server.in_directory("tmp/jobs.pid")
         now = File.size?(path) && File.read(path).to_i

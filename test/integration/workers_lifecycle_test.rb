@@ -61,10 +61,12 @@ class WorkersLifecycleTest < WorkersCase
   end
 
   def test_what_hangs_at_the_end_is_left_behind
-    serve("at_exit { sleep }\n#{HELLO}") do |server|
+    hangs = "at_exit { sleep }\n#{HELLO}"
+    serve(hangs, options: ["-C", config("timeouts { shutdown 0 }")]) do |server|
       assert_predicate server.stop, :success?
       late = /at_exit blocks of the application took longer than 5 s/
-      assert_match(/warning: worker \d: #{late}: the worker exits without them/, server.stderr)
+      told = /#{late}: the worker exits without them; timeouts \{ shutdown \} is their limit/
+      assert_match(/warning: worker \d: #{told}/, server.stderr)
     end
   end
 

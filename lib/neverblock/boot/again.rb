@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# How this command starts again: in place of its process, once that has drained, or as a further
-# process that replaces it (Server::Upgrade). The sockets at which it listens are passed on.
+# How this command starts again: in place of its process, once that has drained and its at_exit
+# blocks have run, or as a further process that replaces it (Server::Upgrade). The sockets at which
+# it listens are passed on.
 
 require "neverblock/errors"
 require "neverblock/server/upgrade"

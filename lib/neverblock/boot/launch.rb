@@ -7,6 +7,7 @@
 require "neverblock/boot/advice"
 require "neverblock/boot/heap"
 require "neverblock/boot/hooks"
+require "neverblock/boot/last_exit"
 require "neverblock/boot/limits"
 require "neverblock/boot/notices"
 require "neverblock/boot/processors"
@@ -57,7 +58,7 @@ module NeverBlock
                  *limits.tight_memory(workers), *@settings.replaced_binds,
                  *Notices.near_environment(name, folder), *warnings]
         status = holding_pidfile { serve(config, name, lines, &load) }
-        @again.exec if @runner.again? && status.zero?
+        LastExit.replace { @again.exec } if @runner.again? && status.zero?
         status
       end
 

@@ -6,6 +6,7 @@ require "neverblock/boot/again"
 require "neverblock/boot/application"
 require "neverblock/boot/exit_limit"
 require "neverblock/boot/init"
+require "neverblock/boot/last_exit"
 require "neverblock/boot/launch"
 require "neverblock/cluster/origin"
 require "neverblock/config/directory"
@@ -52,6 +53,7 @@ module NeverBlock
         @contained = ::Process.pid == Boot::Init::FIRST
         Boot::Init.new.become if Boot::Init.needed?(workers)
         Boot::ExitLimit.prepare
+        Boot::LastExit.prepare
         launch(settings).run { load_application(rackup) }
       end
 

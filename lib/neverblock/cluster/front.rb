@@ -98,6 +98,12 @@ module NeverBlock
         @supervisor&.post(:cut)
       end
 
+      # Thread-safe.
+      # @return [Float, nil] seconds that at_exit blocks of workers may still take; nil: none run
+      def exit_left
+        @supervisor&.exit_left
+      end
+
       # @return [Boolean] whether it was told to stop
       def draining?
         @draining || false

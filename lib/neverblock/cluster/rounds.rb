@@ -98,11 +98,14 @@ module NeverBlock
         worker.leaving = "grew past limits worker_bytes"
       end
 
+      # One whose at_exit blocks run has finished.
       def check_draining(worker)
+        return if worker.ending
+
         seconds = @supervisor.now - worker.since
         if @retire_s && seconds > @retire_s
           end_draining(worker)
-        elsif seconds > LINGER_S && !worker.lingering && worker.ending.nil?
+        elsif seconds > LINGER_S && !worker.lingering
           worker.lingering = true
           @supervisor.log.info("#{worker} has been draining for #{format("%.0f", seconds)} s and " \
                                "still runs #{runs(worker)}")

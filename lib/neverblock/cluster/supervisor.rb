@@ -7,6 +7,7 @@
 
 require "neverblock/boot/cgroup"
 require "neverblock/cluster/back_off"
+require "neverblock/cluster/exit_time"
 require "neverblock/cluster/last_words"
 require "neverblock/cluster/mold_handle"
 require "neverblock/cluster/processes"
@@ -16,6 +17,7 @@ require "neverblock/cluster/rounds"
 require "neverblock/cluster/settings"
 require "neverblock/cluster/supervisor/endings"
 require "neverblock/cluster/supervisor/hearing"
+require "neverblock/cluster/supervisor/leaving"
 require "neverblock/cluster/supervisor/reporting"
 require "neverblock/cluster/worker"
 require "neverblock/cluster/worker_handle"
@@ -27,6 +29,7 @@ module NeverBlock
     class Supervisor
       include Endings
       include Hearing
+      include Leaving
       include Reporting
 
       TICK_S = 1.0
@@ -36,8 +39,6 @@ module NeverBlock
       HEARSAY_S = 0.1
       # After its socket has closed, a worker that still runs cannot be supervised and is killed.
       SILENT_S = 2.0
-      # Time a worker has for at_exit blocks before it is killed.
-      ENDING_S = Worker::EXIT_S + 2.0
       # A worker that ends within this time after it was ready, without an answer, is short-lived.
       SHORT_S = 1.0
       # Wait after a worker's SIGTERM: it may have been sent to all processes of the server
@@ -197,6 +198,7 @@ module NeverBlock
       # Gives the worker no further requests.
       def drain_worker(worker)
         worker.enter(:retiring, now)
+        tell_exit_time(worker, ExitTime.retire(@settings, now)) unless worker.ending
         worker.channel.retire
       end
 
@@ -320,13 +322,6 @@ module NeverBlock
         @back_off.lasted if @back_off.failing? && long_serving?
       end
 
-      def check_ending(worker)
-        let_leave(worker) if worker.terminated && now - worker.terminated > TERM_S
-        return unless worker.ending && now - worker.ending > ENDING_S
-
-        kill(worker, "did not end after its last request")
-      end
-
       def long_serving?
         roster.serving.any? { |worker| now - worker.since > BackOff::STEPS_S.last }
       end
@@ -351,6 +346,7 @@ module NeverBlock
         @draining = true
         @reload&.give_up(STOPPING)
         give_up_waiting_reloads(STOPPING)
+        bound_exits
         @engine.drain
         roster.all.each { |worker| discard_worker(worker) if unused?(worker) }
         @molds.each { |mold| @processes.kill(mold.pid) if mold.state == :loading }
@@ -528,6 +524,7 @@ module NeverBlock
       def note_processes
         @pids = pids_now.freeze
         @workers = roster.all.map { |worker| published(worker) }.freeze
+        note_exits
       end
 
       def published(worker)

@@ -4,6 +4,7 @@
 # front by a channel, while the main thread reads the front's commands.
 #
 #   commands   { do: "backtrace" }   { do: "download", report: [id, path, bytes, seconds, result] }
+#              { do: "leave", until:, limit: } (ExitTime, before its executors end)
 #   events     { event: "started", pid: }   { event: "ready" }   { event: "failed", message: }
 #              { event: "retire" } (it got SIGTERM)
 #              { event: "lanes", rules: } (LaneRules of the application; before "ready", also [])
@@ -11,11 +12,12 @@
 #              { event: "downloads", called:, failed:, lost: } (numbers of reports that are done)
 #
 # It ends when its executor has ended, which the channel tells to do so after the last request. Then
-# the application's at_exit blocks run, for a bounded time. When its control socket is closed, the
-# front has ended, and the worker exits at once.
+# the application's at_exit blocks run, for a bounded time (ExitTime). When its control socket is
+# closed, the front has ended, and the worker exits at once.
 
 require "neverblock/boot/hooks"
 require "neverblock/boot/processors"
+require "neverblock/cluster/exit_time"
 require "neverblock/cluster/fork_safety"
 require "neverblock/cluster/last_words"
 require "neverblock/cluster/title"
@@ -29,13 +31,12 @@ require "neverblock/server/stalls"
 require "neverblock/server/executor_thread"
 require "neverblock/server/helpers"
 require "neverblock/server/later"
+require "neverblock/verbs/deadline"
 
 module NeverBlock
   module Cluster
     class Worker
       IGNORED = %w[INT QUIT HUP USR1 USR2 TTIN TTOU].freeze
-      # Seconds for at_exit blocks.
-      EXIT_S = 5
       LOG_FLUSH_MS = 1_000
       # Most lines of a backtrace.
       LINES_MAX = 100
@@ -202,6 +203,7 @@ module NeverBlock
       def obey(message)
         case message[:do]
         when "backtrace" then tell_backtrace
+        when "leave" then @exit_time = ExitTime.read(message)
         when "download" then downloads.offer([Downloads::Report.new(*message[:report])])
         end
       end
@@ -247,15 +249,26 @@ module NeverBlock
       def leave
         @downloads&.close
         tell_reported
+        seconds = exit_seconds
         @control.tell({ event: "ending" })
         @log.flush(LOG_FLUSH_MS)
-        @later.call(EXIT_S) do
-          @log.warn("at_exit blocks of the application took longer than #{EXIT_S} s: " \
-                    "the worker exits without them")
+        @later.call(seconds) do
+          limit = format("%.3g s", seconds)
+          @log.warn("at_exit blocks of the application took longer than #{limit}: the worker " \
+                    "exits without them; #{@exit_time.advice}")
           @log.flush(LOG_FLUSH_MS)
           ::Process.exit!(@status)
         end
         @status
+      end
+
+      # The front may have told it just before the last executor ended. One whose executor has
+      # failed is told nothing.
+      def exit_seconds
+        now = Deadline.now
+        @control.read&.each { |message| obey(message) if message[:do] == "leave" }
+        @exit_time ||= @thread ? ExitTime.retire(@settings, now) : ExitTime.none
+        @exit_time.seconds(now)
       end
     end
   end

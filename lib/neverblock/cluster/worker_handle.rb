@@ -35,6 +35,10 @@ module NeverBlock
       attr_accessor :silent
       # @return [Float, nil] time at which its at_exit blocks started
       attr_accessor :ending
+      # @return [ExitTime, nil] what they may take, as it was told
+      attr_accessor :exit_time
+      # @return [Float, nil] time at which they are over; nil: they have not started
+      attr_accessor :exit_end
       # @return [String, nil] the problem it has reported
       attr_accessor :problem
       # @return [Array<LaneRules::Rule>, nil] the application's, once known

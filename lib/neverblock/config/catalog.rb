@@ -294,7 +294,7 @@ module NeverBlock
                group: :timeouts, default: 30, unit: "seconds", engine: :shutdown_timeout_ms,
                factor: MS,
                help: "time for running requests once the server drains; then their connections " \
-                     "are closed"),
+                     "are closed. What is left of it is for at_exit blocks of workers"),
         option(:rate_min, TIMEOUTS, whole(0..U32),
                group: :timeouts, default: 500, unit: "bytes a second", engine: :rate_min,
                help: "the lowest average rate of a transfer over a period of timeouts { body }"),
@@ -309,7 +309,8 @@ module NeverBlock
         option(:retire, TIMEOUTS, SECONDS_OR_NIL,
                group: :timeouts, unit: "seconds", elsewhere: %i[worker_shutdown_timeout],
                help: "time for the running requests of a worker that is replaced, as by a " \
-                     "reload; nil: no limit")
+                     "reload; nil: no limit. What is left of it is for its at_exit blocks; nil: " \
+                     "30 s")
       ].freeze
 
       BOUNDS = [

@@ -12,8 +12,12 @@
 #
 # `rails server` and `neverblock` run the application the same way. Rails 7.1 and later.
 
+require "neverblock/boot/last_exit"
 require "neverblock/rails/action_modes"
 require "neverblock/rails/isolation"
+
+# `rails server` starts again after what the application does at its exit.
+NeverBlock::Boot::LastExit.prepare
 
 module NeverBlock
   class Railtie < ::Rails::Railtie

@@ -155,7 +155,7 @@ module NeverBlock
           case event = @events.pop
           when :serving then serving
           when :ended then return ended
-          when :overdue then return give_up
+          when :overdue then return give_up unless await_exits
           when :restart then start_again
           when :upgraded then stop("UPGRADE")
           when UPGRADE then upgrade_beside
@@ -323,6 +323,16 @@ module NeverBlock
       def refuse
         @server.log.flush(LOG_FLUSH_MS)
         raise @server.failure
+      end
+
+      # At_exit blocks of workers that began late have some seconds of their own, once.
+      # @return [Boolean] whether there is something to wait for
+      def await_exits
+        return false if @stops > 1 || @awaits_exits || !@server.respond_to?(:exit_left)
+
+        left = @server.exit_left or return false
+        @later.call(left) { @events << :overdue }
+        @awaits_exits = true
       end
 
       def give_up

@@ -450,8 +450,12 @@ class ClusterSupervisorTest < Minitest::Test
     worker = cluster.serving.last
     cluster.post(:remove_worker)
     worker.says(event: "ending")
-    cluster.pass(9)
+    cluster.pass(32)
+    assert_empty cluster.processes.killed
+    cluster.pass(2)
     assert_equal [worker.pid], cluster.processes.killed.uniq
+    worker.ends(signal: 9)
+    assert_match(/at_exit blocks had 30 s: timeouts \{ retire \} is their limit/, cluster.log.text)
   end
 
   # --- more and less ---

@@ -193,6 +193,20 @@ class RunnerTest < Minitest::Test
     @fake.engine.requests_end
   end
 
+  def test_at_exit_blocks_of_workers_have_their_time_once
+    status = run_server(end_with: nil) do
+      @server.define_singleton_method(:exit_left) { 7.0 }
+      send_signal("TERM")
+      2.times { @timers.pop.last.call }
+      seconds, timer = @timers.pop
+      assert_equal [7.0, []], [seconds, @abandoned]
+      timer.call
+    end
+    assert_equal [1, [1]], [status, @abandoned]
+  ensure
+    @fake.engine.requests_end
+  end
+
   def test_the_handlers_there_were_before_are_put_back
     mine = proc {}
     before = Signal.trap("TERM", mine)

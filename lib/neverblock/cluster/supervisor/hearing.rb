@@ -85,7 +85,7 @@ module NeverBlock
           when "backtrace" then @rounds.answered(worker, message[:lines])
           when "downloads" then reports_told(worker, message)
           when "lanes" then lanes_told(worker, LaneRules.read(message[:rules]))
-          when "ending" then worker.ending = now
+          when "ending" then exits_begin(worker)
           end
         end
 
