@@ -7,6 +7,9 @@
 # In a fiber that has time slices the mask is the fiber's own. No slice ends in a block that defers
 # interrupts. What a block holds back by :never (a deadline, a Timeout, the leaving of a client) is
 # not raised in its waits, and Fiber#raise neither where it holds back all. All Rubies.
+#
+# What was held back is raised where the block ends, or where one inside it says :immediate. A limit
+# that is over by then would be lost if no wait followed.
 
 module NeverBlock
   module Compat
@@ -14,23 +17,52 @@ module NeverBlock
       TIMINGS = %i[immediate on_blocking never].freeze
       # A mask for one of these defers what ends a fiber's waits.
       ALL = [Object, Exception].freeze
-      private_constant :TIMINGS, :ALL
+      HELD = { Object => :never }.freeze
+      # Ruby's own.
+      RUBYS = Thread.method(:handle_interrupt)
+      private_constant :TIMINGS, :ALL, :HELD, :RUBYS
 
       def handle_interrupt(mask, &block)
         scheduler = Compat.scheduler
         return super unless scheduler && block && HandleInterrupt.sound?(mask)
-        return HandleInterrupt.within(scheduler, mask, &block) if scheduler.slice_ms
 
-        super(mask) { HandleInterrupt.holding(scheduler, mask, &block) }
+        scheduler.after_mask { HandleInterrupt.masking(scheduler, mask, &block) }
+      end
+
+      # @return [Boolean] whether something was raised that a mask holds back
+      def pending_interrupt?(*kinds)
+        super || HandleInterrupt.pending?(*kinds)
       end
 
       class << self
+        # Calls the block, in which nothing is raised. For code of ours that changes several things
+        # at once. Its end is no place where a limit raises: the application has not asked for one.
+        def undisturbed(&block)
+          scheduler = Compat.scheduler
+          scheduler ? masking(scheduler, HELD, &block) : RUBYS.call(HELD, &block)
+        end
+
         # @return [Boolean] whether Ruby would accept the mask
         def sound?(mask)
           return false unless mask.is_a?(Hash)
 
           mask.all? { |kind, timing| kind.is_a?(Module) && TIMINGS.include?(timing) }
         end
+
+        # @param kind [Module] of what the application sees
+        # @return [Boolean] whether a limit of the current fiber has something of it to raise
+        def pending?(kind = BasicObject)
+          made = Compat.scheduler&.pending_classes or return false
+          made.any? { |one| stand_ins.fetch(one, one) <= kind }
+        end
+
+        def masking(scheduler, mask, &block)
+          return within(scheduler, mask, &block) if scheduler.slice_ms
+
+          RUBYS.call(mask) { holding(scheduler, mask, &block) }
+        end
+
+        private
 
         def within(scheduler, mask, &block)
           masked = mask.each_value.any? { |timing| timing != :immediate }
@@ -43,14 +75,15 @@ module NeverBlock
         end
 
         def holding(scheduler, mask, &block)
-          scheduler.hold_back(with_stand_ins(mask), &block)
+          scheduler.hold_back(with_stand_ins(mask), mask.value?(:immediate), &block)
         end
 
-        private
-
         # What is raised here stands for what the application sees.
+        def stand_ins
+          { **TimeoutError.stand_in, Deadline => DeadlineExceeded }
+        end
+
         def with_stand_ins(mask)
-          stand_ins = { **TimeoutError.stand_in, Deadline => DeadlineExceeded }
           stand_ins.each do |made, seen|
             kind = seen.ancestors.find { |one| mask.key?(one) }
             mask = { **mask, made => mask[kind] } if kind

@@ -19,7 +19,7 @@ module NeverBlock
       def self.undisturbed
         thread = Thread.current
         priority = thread.priority
-        Thread.handle_interrupt(Object => :never) do
+        HandleInterrupt.undisturbed do
           thread.priority = PRIORITY
           yield
         ensure

@@ -48,7 +48,7 @@ module NeverBlock
       # @param descriptor [Integer] a socket's, of a driver in C
       # @return [Socket] of the same connection, with a descriptor of its own
       def copy_of(descriptor)
-        Thread.handle_interrupt(Object => :never) do
+        Compat::HandleInterrupt.undisturbed do
           Socket.for_fd(descriptor).tap { |socket| socket.autoclose = false }.dup
         end
       end

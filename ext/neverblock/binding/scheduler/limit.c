@@ -71,10 +71,11 @@ void nb_late_raise(nb_scheduler *scheduler, nb_late *late) {
 }
 
 /* What a limit raises may have come to its fiber out of one that it had resumed, and the fiber
-   deals with it now. */
+   deals with it now. While a block of C is left by `throw` or `break`, $! is an object of Ruby's
+   own. */
 static bool was_raised(const nb_late *late) {
     VALUE error = late->once ? rb_gv_get("$!") : Qnil;
-    return !NIL_P(error) && rb_obj_class(error) == RARRAY_AREF(late->raises, 0);
+    return !NIL_P(error) && !RB_TYPE_P(error, RUBY_T_IMEMO) && rb_obj_class(error) == RARRAY_AREF(late->raises, 0);
 }
 
 nb_late *nb_late_expired(nb_scheduler *scheduler) {
@@ -88,6 +89,16 @@ nb_late *nb_late_expired(nb_scheduler *scheduler) {
         return NULL;
     }
     return NULL;
+}
+
+VALUE nb_late_classes(nb_scheduler *scheduler) {
+    VALUE classes = rb_ary_new();
+    for (nb_list *link = scheduler->expired.next; link != &scheduler->expired; link = link->next) {
+        nb_late *late = NB_LIST_ENTRY(link, nb_late, link);
+        if (!is_above_running(scheduler, late->fiber) || was_raised(late)) continue;
+        rb_ary_push(classes, nb_class_of_raised(late->raises));
+    }
+    return classes;
 }
 
 /* --- limits --- */

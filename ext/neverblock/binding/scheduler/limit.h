@@ -1,7 +1,8 @@
 /*
  * limit.h - blocks of a fiber's work that may be ended from outside, by an exception. It is raised
  * in the wait that the fiber is in. A fiber that was woken before gets it at its next wait. A block
- * that ends before its next wait has ended in time.
+ * that ends before its next wait has ended in time. The end of a Thread.handle_interrupt block, and
+ * the beginning of one that lets something in, raise as a wait does (Scheduler#after_mask).
  *
  * All functions take the GVL and run on the scheduler's thread.
  */
@@ -26,6 +27,9 @@ void nb_late_raise(nb_scheduler *scheduler, nb_late *late);
 /* The first expired nb_late that has something to raise in the running fiber: its own, or that of a
    fiber that has resumed it. It stays listed. NULL: none. */
 nb_late *nb_late_expired(nb_scheduler *scheduler);
+/* An Array of the classes of all that expired ones have to raise in the running fiber, held back or
+   not. */
+VALUE nb_late_classes(nb_scheduler *scheduler);
 
 /* --- limits --- */
 

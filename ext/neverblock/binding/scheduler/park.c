@@ -15,7 +15,7 @@
 #include "binding/state/object.h"
 #include "binding/state/watches.h"
 
-static ID id_shield;
+static ID id_shield, id_killed;
 
 /* NB_WAIT_SPAWN */
 typedef struct spawn_wait {
@@ -113,8 +113,7 @@ static bool park_enter(nb_wait *wait, int64_t deadline_ns) {
 }
 
 /* rb_make_exception makes nothing of no arguments; `raise` makes this. */
-static _Noreturn void raise_into(const nb_wait *wait, VALUE exception) {
-    if (wait->kind == NB_WAIT_IO) nb_watches_cut(wait, exception);
+static _Noreturn void raise_now(VALUE exception) {
     if (RB_TYPE_P(exception, T_ARRAY)) {
         VALUE arguments = exception;
         exception = rb_make_exception((int)RARRAY_LEN(arguments), RARRAY_CONST_PTR(arguments));
@@ -122,6 +121,11 @@ static _Noreturn void raise_into(const nb_wait *wait, VALUE exception) {
         if (NIL_P(exception)) rb_raise(rb_eRuntimeError, "unhandled exception");
     }
     rb_exc_raise(exception);
+}
+
+static _Noreturn void raise_into(const nb_wait *wait, VALUE exception) {
+    if (wait->kind == NB_WAIT_IO) nb_watches_cut(wait, exception);
+    raise_now(exception);
 }
 
 /* What was to be raised in this fiber since before it began to wait, or nil. */
@@ -305,10 +309,35 @@ static VALUE scheduler_shield(int argc, VALUE *argv, VALUE self) {
 
 /* --- hold_back --- */
 
+/* The alarms of a fiber that has computed may be due and not have gone off. False: there is nothing
+   of any fiber. */
+static bool let_expire(nb_scheduler *scheduler) {
+    if (nb_list_empty(&scheduler->blocks)) return false;
+    nb_event_loop_clock(scheduler);
+    nb_event_loop_expire(scheduler);
+    return !nb_list_empty(&scheduler->expired);
+}
+
+/* What a limit raises in the running fiber, or nil. It counts as raised from here on. */
+static VALUE take_expired(nb_scheduler *scheduler) {
+    if (!let_expire(scheduler) || nb_shield_now(scheduler)) return Qnil;
+    nb_late *late = nb_late_expired(scheduler);
+    if (!late) return Qnil;
+    nb_list_remove(&late->link);
+    return late->raises;
+}
+
 typedef struct hold_call {
     nb_scheduler *scheduler;
-    VALUE outer;
+    VALUE outer, lets_in;
 } hold_call;
+
+static VALUE hold_body(VALUE argument) {
+    const hold_call *call = (const hold_call *)argument;
+    VALUE raises = RTEST(call->lets_in) ? take_expired(call->scheduler) : Qnil;
+    if (!NIL_P(raises)) raise_now(raises);
+    return rb_yield(Qnil);
+}
 
 /* A fork in the block has set the count to 0. */
 static VALUE hold_end(VALUE argument) {
@@ -318,22 +347,55 @@ static VALUE hold_end(VALUE argument) {
     return Qnil;
 }
 
-/* hold_back(mask) { }: limits of the classes for which the mask says :never end no wait in it. */
-static VALUE scheduler_hold_back(VALUE self, VALUE mask) {
+/* hold_back(mask, lets_in) { }: limits of the classes for which the mask says :never end no wait in
+   it. lets_in: what has expired before, and the mask lets in, is raised in place of the block. */
+static VALUE scheduler_hold_back(VALUE self, VALUE mask, VALUE lets_in) {
     rb_need_block();
     Check_Type(mask, T_HASH);
-    hold_call call = {nb_scheduler_get(self), nb_masks_get()};
+    hold_call call = {nb_scheduler_get(self), nb_masks_get(), lets_in};
     VALUE masks = rb_ary_new_from_values(1, &mask);
     if (!NIL_P(call.outer)) rb_ary_concat(masks, call.outer);
     call.scheduler->shields++;
     nb_masks_set(masks);
-    VALUE result = rb_ensure(rb_yield, Qnil, hold_end, (VALUE)&call);
+    VALUE result = rb_ensure(hold_body, (VALUE)&call, hold_end, (VALUE)&call);
     RB_GC_GUARD(self);
     return result;
+}
+
+/* Is the block left by what may not be replaced: the end of a thread or fiber, or an error that
+   marks the fiber (base/protect.h)? */
+static bool ends_all(VALUE error) {
+    return FIXNUM_P(error) || nb_protect_marks(error) || RTEST(rb_ivar_defined(rb_fiber_current(), id_killed));
+}
+
+/* after_mask { }: then raises what was held back in the block, however that was left, as Ruby does
+   (thread.c, rb_thread_s_handle_interrupt). What else has left the block is its cause; a `break` or
+   `throw` can be none. */
+static VALUE scheduler_after_mask(VALUE self) {
+    rb_need_block();
+    int tag = 0;
+    VALUE result = rb_protect(rb_yield, Qnil, &tag);
+    if (tag && ends_all(rb_errinfo())) rb_jump_tag(tag);
+    VALUE raises = take_expired(nb_scheduler_get(self));
+    if (NIL_P(raises)) {
+        if (tag) rb_jump_tag(tag);
+        return result;
+    }
+    if (tag && RB_TYPE_P(rb_errinfo(), RUBY_T_IMEMO)) rb_set_errinfo(Qnil);
+    raise_now(raises);
+}
+
+/* pending_classes -> of what limits have to raise in the running fiber */
+static VALUE scheduler_pending_classes(VALUE self) {
+    nb_scheduler *scheduler = nb_scheduler_get(self);
+    return let_expire(scheduler) ? nb_late_classes(scheduler) : rb_ary_new();
 }
 
 void nb_park_define(VALUE klass) {
     id_shield = rb_intern("__neverblock_shield__");
     rb_define_method(klass, "shield", scheduler_shield, -1);
-    rb_define_method(klass, "hold_back", scheduler_hold_back, 1);
+    id_killed = rb_intern("@neverblock_killed"); /* compat/fiber_kill.rb */
+    rb_define_method(klass, "hold_back", scheduler_hold_back, 2);
+    rb_define_method(klass, "after_mask", scheduler_after_mask, 0);
+    rb_define_method(klass, "pending_classes", scheduler_pending_classes, 0);
 }

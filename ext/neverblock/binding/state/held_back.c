@@ -15,8 +15,7 @@ void nb_masks_set(VALUE masks) { rb_thread_local_aset(rb_thread_current(), id_ma
 
 VALUE nb_masks_now(const nb_scheduler *scheduler) { return scheduler->shields == 0 ? Qnil : nb_masks_get(); }
 
-/* Of what is neither a class nor an exception, `raise` makes one in the fiber. */
-static VALUE class_of_raised(VALUE raises) {
+VALUE nb_class_of_raised(VALUE raises) {
     VALUE first = RB_TYPE_P(raises, T_ARRAY) && RARRAY_LEN(raises) > 0 ? RARRAY_AREF(raises, 0) : Qnil;
     if (RB_TYPE_P(first, T_CLASS)) return first;
     return RB_TYPE_P(first, T_STRING) || NIL_P(first) ? rb_eRuntimeError : rb_obj_class(first);
@@ -33,7 +32,7 @@ static VALUE timing_in(VALUE mask, VALUE ancestors) {
 
 bool nb_held_back(VALUE masks, VALUE raises) {
     if (NIL_P(masks)) return false;
-    VALUE ancestors = rb_mod_ancestors(class_of_raised(raises));
+    VALUE ancestors = rb_mod_ancestors(nb_class_of_raised(raises));
     for (long i = 0; i < RARRAY_LEN(masks); i++) {
         VALUE timing = timing_in(RARRAY_AREF(masks, i), ancestors);
         if (!NIL_P(timing)) return timing == ID2SYM(rb_intern("never"));

@@ -16,11 +16,11 @@ module NeverBlock
       module Lent
         # @return [IO]
         def socket_io
-          Thread.handle_interrupt(Object => :never) { super }
+          Compat::HandleInterrupt.undisturbed { super }
         end
 
         def finish
-          Thread.handle_interrupt(Object => :never) { super }
+          Compat::HandleInterrupt.undisturbed { super }
         end
       end
     end
