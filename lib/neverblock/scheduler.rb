@@ -233,7 +233,8 @@ module NeverBlock
     #   meanwhile (Fiber#raise, Timeout, Cancellation#cancel) is raised in the next wait after it. A
     #   Timeout or Cancellation whose block ends before raises nothing. Thread#raise and signals
     #   still end waits.
-    #   @param mode [Boolean] false: a block in which waits are ended again
+    #   @param mode [Boolean, :mask] false: a block in which waits are ended again; :mask: of
+    #     Thread.handle_interrupt
     #   @return what the block returns
 
     # @!method switches

@@ -18,7 +18,7 @@ module NeverBlock
       # A mask for one of these defers what ends a fiber's waits.
       ALL = [Object, Exception].freeze
       HELD = { Object => :never }.freeze
-      # Ruby's own.
+      # Ruby's own. A Ractor may not read it, and has no scheduler.
       RUBYS = Thread.method(:handle_interrupt)
       private_constant :TIMINGS, :ALL, :HELD, :RUBYS
 
@@ -39,7 +39,7 @@ module NeverBlock
         # at once. Its end is no place where a limit raises: the application has not asked for one.
         def undisturbed(&block)
           scheduler = Compat.scheduler
-          scheduler ? masking(scheduler, HELD, &block) : RUBYS.call(HELD, &block)
+          scheduler ? masking(scheduler, HELD, &block) : Thread.handle_interrupt(HELD, &block)
         end
 
         # @return [Boolean] whether Ruby would accept the mask
@@ -66,12 +66,22 @@ module NeverBlock
 
         def within(scheduler, mask, &block)
           masked = mask.each_value.any? { |timing| timing != :immediate }
-          all = mask.values_at(*ALL).compact.last
           scheduler.masked(masked) do
-            next holding(scheduler, mask, &block) if all.nil? || all == :on_blocking
+            mode = shield_mode(scheduler, mask)
+            next holding(scheduler, mask, &block) if mode == scheduler.shield_mode
 
-            scheduler.shield(all == :never) { holding(scheduler, mask, &block) }
+            scheduler.shield(mode) { holding(scheduler, mask, &block) }
           end
+        end
+
+        # A mask that lets a class in takes away the shield of another mask, which goes on to hold
+        # back the other classes. The application's own shield stays.
+        def shield_mode(scheduler, mask)
+          outer = scheduler.shield_mode
+          return outer if outer && outer != :mask
+          return :mask if mask.values_at(*ALL).compact.last == :never
+
+          outer if mask.each_value.all?(:never)
         end
 
         def holding(scheduler, mask, &block)

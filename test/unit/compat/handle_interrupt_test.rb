@@ -248,6 +248,58 @@ class HandleInterruptCompatTest < Minitest::Test
     end
   end
 
+  def test_an_applications_shield_is_not_opened_by_a_mask_in_it
+    in_each do
+      steps = []
+      assert_raises(Own) do
+        Timeout.timeout(0.001, Own) do
+          Fiber.scheduler.shield do
+            Thread.handle_interrupt(Exception => :never) do
+              Thread.handle_interrupt(Exception => :immediate) { steps << sleep(0.01) }
+            end
+          end
+          sleep
+        end
+      end
+      assert_equal 1, steps.size
+    end
+  end
+
+  def test_one_class_is_let_in_where_all_are_held_back
+    in_each do
+      steps = []
+      assert_raises(Own) do
+        Timeout.timeout(0.001, Own) do
+          Thread.handle_interrupt(Object => :never) do
+            steps << sleep(0.01)
+            Thread.handle_interrupt(IOError => :immediate) { steps << sleep(0.001) }
+            Thread.handle_interrupt(Own => :on_blocking) { steps << :computed and sleep }
+          end
+        end
+      end
+      assert_equal 3, steps.size
+    end
+  end
+
+  def test_a_mask_holds_in_the_fibers_that_are_resumed_in_it
+    in_each do
+      [Own, Object].each do |kind|
+        steps = []
+        assert_raises(Own) do
+          Timeout.timeout(0.001, Own) do
+            Thread.handle_interrupt(kind => :never) do
+              inner = Enumerator.new do |out|
+                Thread.handle_interrupt(IOError => :never) { out << sleep(0.01) }
+              end
+              steps << inner.next
+            end
+          end
+        end
+        assert_equal 1, steps.size
+      end
+    end
+  end
+
   def test_what_a_resumed_fiber_holds_back_goes_to_who_has_resumed_it
     in_each do
       steps = []

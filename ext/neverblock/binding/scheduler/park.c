@@ -272,7 +272,7 @@ void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber) { nb_wait_go_to(schedul
 
 typedef struct shield_call {
     nb_scheduler *scheduler;
-    VALUE mode, outer; /* true or nil */
+    VALUE mode, outer; /* true, a Symbol or nil */
     bool outer_root;
 } shield_call;
 
@@ -284,6 +284,12 @@ static VALUE shield_body(VALUE argument) {
     return rb_yield_values(0);
 }
 
+/* shield_mode -> of the running fiber: true, :mask or nil */
+static VALUE scheduler_shield_mode(VALUE self) {
+    (void)self;
+    return rb_thread_local_aref(rb_thread_current(), id_shield);
+}
+
 /* A fork in the block has set the count to 0. */
 static VALUE shield_end(VALUE argument) {
     shield_call *call = (shield_call *)argument;
@@ -293,12 +299,14 @@ static VALUE shield_end(VALUE argument) {
     return Qnil;
 }
 
-/* shield(mode = true) { } */
+/* shield(mode = true) { }; :mask is Thread.handle_interrupt's. */
 static VALUE scheduler_shield(int argc, VALUE *argv, VALUE self) {
     rb_check_arity(argc, 0, 1);
     rb_need_block();
     shield_call call = {.scheduler = nb_scheduler_get(self),
-                        .mode = argc == 0 || RTEST(argv[0]) ? Qtrue : Qnil,
+                        .mode = argc == 0        ? Qtrue
+                                : RTEST(argv[0]) ? argv[0]
+                                                 : Qnil,
                         .outer = rb_thread_local_aref(rb_thread_current(), id_shield)};
     call.outer_root = call.scheduler->root_shielded;
     call.scheduler->shields++;
@@ -394,6 +402,7 @@ static VALUE scheduler_pending_classes(VALUE self) {
 void nb_park_define(VALUE klass) {
     id_shield = rb_intern("__neverblock_shield__");
     rb_define_method(klass, "shield", scheduler_shield, -1);
+    rb_define_method(klass, "shield_mode", scheduler_shield_mode, 0);
     id_killed = rb_intern("@neverblock_killed"); /* compat/fiber_kill.rb */
     rb_define_method(klass, "hold_back", scheduler_hold_back, 2);
     rb_define_method(klass, "after_mask", scheduler_after_mask, 0);

@@ -9,11 +9,17 @@ static ID id_masks(void) {
     return id;
 }
 
-VALUE nb_masks_get(void) { return rb_thread_local_aref(rb_thread_current(), id_masks()); }
+VALUE nb_masks_get(void) { return rb_attr_get(rb_fiber_current(), id_masks()); }
 
-void nb_masks_set(VALUE masks) { rb_thread_local_aset(rb_thread_current(), id_masks(), masks); }
+void nb_masks_set(VALUE masks) { rb_ivar_set(rb_fiber_current(), id_masks(), masks); }
 
-VALUE nb_masks_now(const nb_scheduler *scheduler) { return scheduler->shields == 0 ? Qnil : nb_masks_get(); }
+VALUE nb_masks_now(const nb_scheduler *scheduler) {
+    if (scheduler->shields == 0) return Qnil;
+    VALUE root = nb_root_now(scheduler), masks = nb_masks_get();
+    VALUE outer = NIL_P(root) || root == rb_fiber_current() ? Qnil : rb_attr_get(root, id_masks());
+    if (NIL_P(masks) || NIL_P(outer)) return NIL_P(masks) ? outer : masks;
+    return rb_ary_plus(masks, outer);
+}
 
 VALUE nb_class_of_raised(VALUE raises) {
     VALUE first = RB_TYPE_P(raises, T_ARRAY) && RARRAY_LEN(raises) > 0 ? RARRAY_AREF(raises, 0) : Qnil;

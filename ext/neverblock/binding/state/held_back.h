@@ -9,7 +9,8 @@
 
 #include "binding/state/state.h"
 
-/* Of the running fiber. nil: none. nb_masks_now looks only where the scheduler counts a shield. */
+/* Of the running fiber. nil: none. nb_masks_now looks only where the scheduler counts a shield, and
+   adds those of the root fiber, which has resumed it, directly or not. */
 VALUE nb_masks_now(const nb_scheduler *scheduler);
 VALUE nb_masks_get(void);
 void nb_masks_set(VALUE masks);
