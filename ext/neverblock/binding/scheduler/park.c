@@ -380,11 +380,13 @@ static bool ends_all(VALUE error) {
    (thread.c, rb_thread_s_handle_interrupt). What else has left the block is its cause; a `break` or
    `throw` can be none. */
 static VALUE scheduler_after_mask(VALUE self) {
-    rb_need_block();
+    nb_scheduler *scheduler = nb_scheduler_get(self);
     int tag = 0;
+    rb_need_block();
     VALUE result = rb_protect(rb_yield, Qnil, &tag);
     if (tag && ends_all(rb_errinfo())) rb_jump_tag(tag);
-    VALUE raises = take_expired(nb_scheduler_get(self));
+    VALUE raises = take_expired(scheduler);
+    RB_GC_GUARD(self);
     if (NIL_P(raises)) {
         if (tag) rb_jump_tag(tag);
         return result;
