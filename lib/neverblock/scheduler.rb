@@ -221,6 +221,12 @@ module NeverBlock
     #     shorter than slice_ms
     #   @return [Boolean] false: there are no time slices, or none may end here
 
+    # @!method note_use(io)
+    #   Tells that the current fiber writes to a socket, where no hook does (before Ruby 3.3.1), so
+    #   that the connection is not cut for a fiber that has used it before (Sockets).
+    #   @param io [BasicSocket]
+    #   @return the same
+
     # @!method masked(masked)
     #   Calls the block, in which no time slice ends if `masked`. See compat/handle_interrupt.rb.
     #   @return what the block returns

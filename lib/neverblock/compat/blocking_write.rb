@@ -3,7 +3,8 @@
 # Before Ruby 3.3.1 there is no io_write (Bug #19546, ruby/ruby#9792). Ruby then writes to a
 # descriptor in blocking mode without asking for room (io.c, internal_write_func), so that a full
 # standard output stops the loop. Here a fiber waits for room first. A text that a pipe with room
-# may not take at once is written by another thread (NB.offload).
+# may not take at once is written by another thread (NB.offload). The scheduler is told of a socket
+# that is written to (Sockets).
 
 require "io/nonblock"
 require "io/wait"
@@ -15,7 +16,9 @@ module NeverBlock
       AT_ONCE_BYTES = 4096
 
       def write(*strings)
-        return super unless Compat.scheduler && BlockingWrite.blocks?(self)
+        scheduler = Compat.scheduler
+        scheduler.note_use(self) if scheduler && is_a?(BasicSocket)
+        return super unless scheduler && BlockingWrite.blocks?(self)
 
         strings = strings.map(&:to_s)
         return NeverBlock.offload { super(*strings) } if strings.sum(&:bytesize) > AT_ONCE_BYTES

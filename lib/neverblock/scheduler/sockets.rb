@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
 # Connections that were cut: a fiber was ended from outside (FromOutside) while it waited for one,
-# in the middle of an answer or of asking. Its library may give it back to a pool all the same,
-# since it closes after a StandardError only, or after none; and whoever has it next would read the
-# rest of somebody else's answer. So it is shut down here, and what has come of the answer is
-# dropped: to whoever uses it next the server has closed it, and clients connect anew.
+# or, where it computed, had used one last (binding/state/watches.c), in the middle of an answer or
+# of asking. Its library may give it back to a pool all the same, since it closes after a
+# StandardError only, or after none; and whoever has it next would read the rest of somebody else's
+# answer. So it is shut down here, and what has come of the answer is dropped: to whoever uses it
+# next the server has closed it, and clients connect anew.
 # docs/decisions/0013.
 #
 # Not so after Timeout, Fiber#raise and Thread#raise, which leave it to the library, as on threads.
@@ -21,11 +22,14 @@ module NeverBlock
 
     class << self
       # Called by the scheduler (binding/state/watches.c) for each IO that the wait was for and
-      # nobody else waits for. Does not park, and raises nothing.
+      # nobody else waits for, and for the one that a fiber which computes has used last, and nobody
+      # since. Does not park, and raises nothing.
       # @param io [IO]
+      # @param descriptor [Integer, nil] that it had when it was used; nil: it waits
       # @return [Boolean] whether it was shut down
-      def cut(io)
+      def cut(io, descriptor = nil)
         return false unless pooled?(io)
+        return false if descriptor && io.fileno != descriptor
 
         io.shutdown
         drop(io)

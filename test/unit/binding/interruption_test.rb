@@ -123,6 +123,25 @@ class InterruptionTest < BindingCase
     end
   end
 
+  # What the fiber has used for another request is not the ended one's (SocketsAtSlicesTest).
+  def test_a_connection_of_the_fibers_last_request_is_not_cut
+    connection, service = connected
+    seen = Queue.new
+    serve(fibers: 1, slice_ms: 1, spares: 0, cancel_on_disconnect: 1) do |env|
+      connection.wait_readable && connection.gets if env["PATH_INFO"] == "/uses"
+      (seen << Fiber.current) && env["PATH_INFO"] == "/computes" && (nil while true)
+      FINE.call(env)
+    rescue NB::ClientGone => e
+      seen << e
+    end
+    ask("/uses")
+    used_in = within { seen.pop }
+    client { |wire| wire.get("/computes") && assert_same(used_in, within { seen.pop }) }
+    assert_kind_of NB::ClientGone, within { seen.pop }
+    service.puts("more")
+    assert_equal %W[two\n more\n], (within { Array.new(2) { connection.gets } })
+  end
+
   # --- deadlines ---
 
   def test_the_application_is_told_its_deadline
@@ -580,6 +599,15 @@ class InterruptionTest < BindingCase
   end
 
   private
+
+  # A connection on which two lines of an answer have come, and the service's end of it.
+  def connected
+    listener = TCPServer.new("127.0.0.1", 0)
+    connection = TCPSocket.new("127.0.0.1", listener.local_address.ip_port)
+    [connection, listener.accept.tap { |service| service.write("one\ntwo\n") }]
+  ensure
+    listener.close
+  end
 
   # The wait that the path has the number of.
   def wait_as_told(env, ends)

@@ -524,6 +524,7 @@ static VALUE task_main(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, argument)) {
     look_for_room(task->executor);
     do {
         serve(task);
+        if (!nb_executor_in_child(task->executor)) nb_scheduler_forget_socket(task->executor->scheduler);
         if (once || !scrubbed(task)) {
             forget_with_fiber(task);
             break;

@@ -18,10 +18,6 @@
 #include "binding/state/object.h"
 #include "binding/state/watches.h"
 
-/* That an IO does not own its descriptor (IO#autoclose=): FMODE_EXTERNAL, before Ruby 3.3
-   FMODE_PREP (ruby/io.h). */
-#define LENT 0x00010000
-
 static ID id_bind_call, id_closed_p;
 static VALUE close_itself; /* IO#close, as it was before ours */
 static rb_ractor_local_key_t main_key;
@@ -67,20 +63,16 @@ static void close_lent_under(int fd, VALUE io) {
     }
 }
 
-/* Neither may look for interrupts, as methods of Ruby do when they return. */
+/* It may not look for interrupts, as methods of Ruby do when they return. */
 #ifdef HAVE_RB_IO_MODE
 static bool is_open(VALUE io) { return !RTEST(rb_io_closed_p(io)); }
-static int mode_of(VALUE io) { return (int)rb_io_mode(io); }
 #else
 static bool is_open(VALUE io) { return RFILE(io)->fptr != NULL && RFILE(io)->fptr->fd >= 0; }
-static int mode_of(VALUE io) { return RFILE(io)->fptr->mode; }
 #endif
-
-static bool is_lent(VALUE io) { return (mode_of(io) & LENT) != 0; }
 
 static void close_io_under(VALUE io) {
     if (!is_open(io) || !some_watch()) return;
-    if (is_lent(io)) {
+    if (nb_io_is_lent(io)) {
         close_lent_under(nb_descriptor_of(io), io);
     } else {
         close_under(nb_descriptor_of(io));
@@ -95,7 +87,7 @@ static void close_io_under(VALUE io) {
  */
 static VALUE io_close(VALUE io) {
     if (!in_main_ractor()) return rb_call_super(0, NULL);
-    bool open = is_open(io), lent = open && is_lent(io);
+    bool open = is_open(io), lent = open && nb_io_is_lent(io);
     close_io_under(io);
     if (lent) return rb_funcall(close_itself, id_bind_call, 1, io);
     VALUE writer = open ? rb_io_get_write_io(io) : io;
@@ -109,7 +101,7 @@ static VALUE io_close(VALUE io) {
 static bool closes_with(VALUE io, int other) {
     struct stat status;
     if (!is_open(io) || fstat(nb_descriptor_of(io), &status) != 0) return false;
-    int mode = mode_of(io);
+    int mode = nb_io_mode(io);
     if (S_ISSOCK(status.st_mode)) return (mode & other) == 0;
     return (mode & (FMODE_DUPLEX | other)) != other;
 }

@@ -51,8 +51,11 @@ static bool ready_at_once(nb_scheduler *scheduler, nb_watch *watch) {
 /* At the deadline the descriptor is asked once more, as the loop may have been too busy to ask
    before. */
 static uint32_t watch_wait(nb_scheduler *scheduler, nb_watch *watch, int64_t deadline_ns) {
-    if (deadline_ns <= scheduler->now_ns) return ready_now(watch->fd, watch->interest);
-    if (ready_at_once(scheduler, watch)) return watch->ready;
+    bool asks = deadline_ns <= scheduler->now_ns;
+    if (asks || ready_at_once(scheduler, watch)) {
+        nb_watches_used(scheduler, watch->fd, watch->io);
+        return asks ? ready_now(watch->fd, watch->interest) : watch->ready;
+    }
     nb_io_wait io_wait = {.watches = watch, .count = 1};
     nb_scheduler_open(scheduler);
     nb_wait_init(&io_wait.wait, scheduler, NB_WAIT_IO);
@@ -320,6 +323,12 @@ static VALUE transfer_bytes(nb_transfer *transfer) {
     return rb_fiber_scheduler_io_result((ssize_t)transfer->moved, 0);
 }
 
+static void note_use(nb_scheduler *scheduler, int fd, VALUE io) {
+    if (nb_watches_transfer(scheduler, fd, io)) return;
+    nb_scheduler_open(scheduler);
+    nb_watches_transfer(scheduler, fd, io);
+}
+
 /* The arguments after (io, buffer), by version: Ruby 3.1 has (length), 3.2 to 4.0 (length, offset),
    the length being the least that is asked for and all there is room for being welcome. From
    scheduler version 4 on (Ruby 4.1) there is (offset, length), the length being the most, and what
@@ -342,6 +351,7 @@ static VALUE transfer_buffer(int argc, VALUE *argv, VALUE self, uint32_t interes
         rb_raise(rb_eArgError, "the buffer is too small");
     transfer.size = size - transfer.offset;
 #endif
+    note_use(transfer.scheduler, transfer.fd, transfer.io);
     VALUE result = transfer_bytes(&transfer);
     RB_GC_GUARD(transfer.buffer);
     return result;
@@ -355,6 +365,12 @@ static VALUE scheduler_io_write(int argc, VALUE *argv, VALUE self) {
     return transfer_buffer(argc, argv, self, NB_POLL_WRITE);
 }
 
+/* note_use(io): the running fiber writes to this socket, of which no hook tells. */
+static VALUE scheduler_note_use(VALUE self, VALUE io) {
+    note_use(nb_scheduler_get(self), nb_descriptor_of(io), io);
+    return io;
+}
+
 /* The patch level is known at run time only: the headers of 3.3.0 and 3.3.1 are the same. */
 static bool io_write_is_sound(void) {
     int major = 0, minor = 0, teeny = 0;
@@ -364,6 +380,7 @@ static bool io_write_is_sound(void) {
 
 static void define_transfers(VALUE klass) {
     rb_define_method(klass, "io_read", scheduler_io_read, -1);
+    rb_define_method(klass, "note_use", scheduler_note_use, 1);
     if (io_write_is_sound()) rb_define_method(klass, "io_write", scheduler_io_write, -1);
 }
 

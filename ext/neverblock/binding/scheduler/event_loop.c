@@ -97,6 +97,7 @@ void nb_event_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait) {
     if (!wait) {
         nb_root_forget_status();
         scheduler->serving = (nb_serving){.record = NB_FIBER_NONE};
+        scheduler->last_socket = (nb_socket_use){0};
     }
     transfer_to(scheduler, target);
     while (!nb_list_empty(&scheduler->spawners)) {
@@ -107,6 +108,7 @@ void nb_event_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait) {
         transfer_to(scheduler, spawner->fiber);
     }
     scheduler->switched = false;
+    scheduler->last_socket = (nb_socket_use){0};
     if (scheduler->fork_generation != nb_fork_generation) nb_scheduler_forget(scheduler);
     nb_start_check(scheduler);
 }

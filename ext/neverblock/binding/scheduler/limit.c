@@ -8,9 +8,11 @@
 #include "binding/state/object.h"
 #include "binding/state/timeslice_state.h"
 #include "binding/state/wait.h"
+#include "binding/state/watches.h"
 
 void nb_late_enter(nb_scheduler *scheduler, nb_late *late) {
     late->fiber = rb_fiber_current();
+    late->since = nb_socket_uses();
     nb_list_init(&late->link);
     nb_list_append(&scheduler->blocks, &late->block);
 }
@@ -118,6 +120,7 @@ void nb_limit_open_for(nb_limit *limit, VALUE scheduler, VALUE fiber) {
                         .scheduler = nb_scheduler_get(scheduler)};
     nb_late_enter(limit->scheduler, &limit->late);
     limit->late.fiber = fiber;
+    limit->late.since = 0;
 }
 
 void nb_limit_arm(nb_limit *limit, int64_t deadline_ns, VALUE raises) {

@@ -33,7 +33,7 @@ VALUE nb_late_classes(nb_scheduler *scheduler);
 
 /* --- limits --- */
 
-/* A block of a fiber's work that may be ended from outside once: by a deadline, or by
+/* All of a fiber's work for a request, which may be ended from outside once: by a deadline, or by
    nb_limit_raise. It lies in memory of its owner, which marks late.raises, and is not moved while
    it is open. */
 typedef struct nb_limit {

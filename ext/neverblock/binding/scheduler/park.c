@@ -31,6 +31,7 @@ static void go_to_spawned(const nb_wait *wait) {
     scheduler->root = target ? target->root : wait->spawned;
     scheduler->resumes = NULL;
     scheduler->serving.own = false;
+    scheduler->last_socket = (nb_socket_use){0};
     scheduler->parks = false;
     rb_fiber_transfer(wait->spawned, 0, NULL);
 }
@@ -89,6 +90,7 @@ static VALUE park_end(VALUE argument) {
     wait->scheduler->resumes = wait->resumes;
     wait->scheduler->question = wait->question;
     wait->scheduler->masked = wait->masked;
+    wait->scheduler->last_socket = wait->last_socket;
     wait->scheduler->root_shielded = wait->root_shielded;
     /* no stack for it: it was not switched to */
     if (wait->spawned) wait->scheduler->root = wait->root;

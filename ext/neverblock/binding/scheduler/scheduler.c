@@ -52,6 +52,8 @@ void nb_scheduler_serves(VALUE self, uint32_t record, uint64_t exchange, nb_acco
     nb_fiber_serves(nb_scheduler_get(self), record, exchange, account);
 }
 
+void nb_scheduler_forget_socket(VALUE self) { nb_scheduler_get(self)->last_socket = (nb_socket_use){0}; }
+
 int64_t nb_scheduler_count(VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     int64_t now_ns = nb_clock_monotonic_ns();

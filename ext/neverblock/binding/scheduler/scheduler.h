@@ -49,6 +49,9 @@ void nb_scheduler_next_wait(VALUE scheduler, nb_fiber_wait_kind kind);
    (intake/fiber_table.h) or NB_FIBER_NONE; its account, borrowed until nb_scheduler_detach, or
    NULL. */
 void nb_scheduler_serves(VALUE scheduler, uint32_t record, uint64_t exchange, nb_account *account);
+/* What the running fiber does from now on is other work: an end of that cuts none of the sockets
+   that it has used up to now. */
+void nb_scheduler_forget_socket(VALUE scheduler);
 /* Adds what the running fiber has run since its last wait to its request's account, and returns the
    time. */
 int64_t nb_scheduler_count(VALUE scheduler);

@@ -27,6 +27,8 @@ typedef struct nb_late {
     nb_list block; /* in its list of blocks, which keeps the fiber alive */
     VALUE fiber;
     VALUE raises; /* an array of raise's arguments */
+    /* uses of sockets up to this index were before the block (nb_socket_use) */
+    uint64_t since;
     /* a limit: not raised while the fiber already deals with an error of this class */
     bool once;
 } nb_late;

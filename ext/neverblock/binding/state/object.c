@@ -35,6 +35,7 @@ static void scheduler_mark(void *data) {
     rb_gc_mark(scheduler->relay);
     rb_gc_mark(scheduler->root); /* it may have ended, and is asked whether it has */
     rb_gc_mark(scheduler->deferred);
+    rb_gc_mark(scheduler->last_socket.io);
     rb_gc_mark(scheduler->expecting);
     nb_children_mark(scheduler);
     rb_gc_mark(scheduler->starter.fiber);

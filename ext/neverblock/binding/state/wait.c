@@ -30,6 +30,7 @@ void nb_wait_init(nb_wait *wait, nb_scheduler *scheduler, nb_wait_kind kind) {
                       .preempt_disabled = scheduler->preempt_disabled,
                       .resumes = scheduler->resumes,
                       .serving = scheduler->serving,
+                      .last_socket = scheduler->last_socket,
                       .about = nb_fiber_take_next_wait(scheduler),
                       .record = NB_FIBER_NONE,
                       .place = NB_WATERFALL_NONE,

@@ -70,6 +70,7 @@ struct nb_wait {
     unsigned preempt_disabled;
     nb_resume *resumes;
     nb_serving serving;
+    nb_socket_use last_socket;
     nb_wait_about about; /* for those who look at the server */
     uint32_t record;     /* state/fiber_record.h; NB_FIBER_NONE */
     /* since when it counts in its request's account, and as which kind; 0: it does not */

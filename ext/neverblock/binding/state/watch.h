@@ -33,13 +33,22 @@ struct nb_watch {
     uint32_t ready;
     bool listed;
     bool dry;         /* a transfer of this IO has just had EAGAIN */
+    bool may_be_cut;  /* its IO, as far as is known here (nb_watches_to_cut) */
     bool past_hangup; /* a hangup alone does not end the wait: select(2) does not tell of it */
     /* what it trusted was gone: its number had changed its file, before this wait or since */
     bool doubtful;
 };
 
+/* A fiber's use of a socket: a wait for it, or a transfer by a hook. */
+typedef struct nb_socket_use {
+    VALUE io;       /* 0: none */
+    uint64_t index; /* counts the uses of all descriptors in the process */
+    int fd;
+} nb_socket_use;
+
 typedef struct nb_descriptor {
     nb_watch *first;
+    uint64_t used;       /* nb_socket_use.index of the latest, whatever it is; 0: none */
     uint32_t generation; /* of the latest registration: events of earlier ones are dropped */
     uint32_t armed;      /* the interest told to the poller and not yet answered */
     /* the IO whose registration outlasts its wait, or 0; compared only, as it may be gone, and

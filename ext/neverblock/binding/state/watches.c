@@ -12,6 +12,9 @@
 #include "base/alloc.h"
 
 #define NB_DESCRIPTORS_MIN 64
+/* That an IO does not own its descriptor (IO#autoclose=): FMODE_EXTERNAL, before Ruby 3.3
+   FMODE_PREP (ruby/io.h). */
+#define LENT 0x00010000
 /* Registrations for one wait only, after one for longer has brought news that nobody waited for. */
 #define SINGLE_AFTER_NEWS 32
 #define ANY_READINESS ((uint32_t)(NB_POLL_READ | NB_POLL_WRITE | NB_POLL_PRIORITY))
@@ -62,6 +65,7 @@ void nb_watches_forget(nb_scheduler *scheduler) {
             watch_unlink(scheduler, scheduler->watches.table[fd].first);
         if (scheduler->watches.table[fd].owned) close((int)fd);
         scheduler->watches.table[fd].owned = false;
+        scheduler->watches.table[fd].used = 0; /* a child's sockets are its parent's */
     }
 }
 
@@ -93,6 +97,40 @@ void nb_watches_deinit(nb_scheduler *scheduler) {
     nb_free(scheduler->watches.table);
     scheduler->watches.table = NULL;
     scheduler->watches.table_count = 0;
+}
+
+/* --- Uses of sockets --- */
+
+static uint64_t uses;
+static VALUE from_outside_module, sockets_module, basic_socket_class, udp_socket_class;
+static ID id_cut, id_spared;
+
+uint64_t nb_socket_uses(void) { return uses; }
+
+/* What Sockets.cut would leave alone hides no other socket. */
+static bool may_be_cut(VALUE io) {
+    if (io == 0 || !RB_TYPE_P(io, T_FILE) || !RTEST(rb_obj_is_kind_of(io, basic_socket_class))) return false;
+    if (RTEST(rb_obj_is_kind_of(io, udp_socket_class)) || nb_io_is_lent(io)) return false;
+    return !RTEST(rb_attr_get(io, id_spared));
+}
+
+static bool use(nb_scheduler *scheduler, nb_socket_use *last, int fd, VALUE io) {
+    scheduler->watches.table[fd].used = ++uses;
+    if ((last->io != io || last->fd != fd) && !may_be_cut(io)) return false;
+    *last = (nb_socket_use){.io = io, .index = uses, .fd = fd};
+    return true;
+}
+
+/* Of several that were waited for, it is the one that is ready. */
+static void use_ready(nb_scheduler *scheduler, const nb_watch *watch) {
+    nb_socket_use *last = &watch->wait->last_socket;
+    if (!watch->may_be_cut || last->fd == watch->fd) return;
+    scheduler->watches.table[watch->fd].used = ++uses;
+    *last = (nb_socket_use){.io = watch->io, .index = uses, .fd = watch->fd};
+}
+
+void nb_watches_used(nb_scheduler *scheduler, int fd, VALUE io) {
+    if (descriptors_reserve(scheduler, fd)) use(scheduler, &scheduler->last_socket, fd, io);
 }
 
 /* --- The poller --- */
@@ -135,6 +173,16 @@ static nb_status registered(nb_scheduler *scheduler, int fd, uint32_t how) {
     descriptor->known = status == NB_OK;
     descriptor->armed = status == NB_OK ? interest : 0;
     return status;
+}
+
+/* is_same_file needs a registration, also of a socket that nobody has had to wait for. */
+bool nb_watches_transfer(nb_scheduler *scheduler, int fd, VALUE io) {
+    if (nb_descriptor_no_socket(scheduler, fd) || !descriptors_reserve(scheduler, fd)) return true;
+    const nb_descriptor *descriptor = &scheduler->watches.table[fd];
+    if (!use(scheduler, &scheduler->last_socket, fd, io) || descriptor->known || descriptor->first) return true;
+    if (scheduler->watches.poll == NULL) return false;
+    registered(scheduler, fd, NB_POLL_ONESHOT);
+    return true;
 }
 
 /* Tells the poller what all watches of the descriptor want. */
@@ -181,7 +229,9 @@ static void unkeep(nb_scheduler *scheduler, int fd) {
 void nb_watches_closing(nb_scheduler *scheduler, int fd) {
     if (fd < 0 || (size_t)fd >= scheduler->watches.table_count) return;
     scheduler->watches.table[fd].about_kind = 0;
+    scheduler->watches.table[fd].used = 0;
     if (scheduler->watches.table[fd].kept_for) unkeep(scheduler, fd);
+    scheduler->watches.table[fd].known = false;
     if (scheduler->watches.table[fd].first) raise_closed(scheduler, &scheduler->watches.table[fd]);
 }
 
@@ -203,6 +253,7 @@ void nb_watches_reopened(nb_scheduler *scheduler, int fd) {
     if (fd < 0 || (size_t)fd >= scheduler->watches.table_count) return;
     nb_descriptor *descriptor = &scheduler->watches.table[fd];
     descriptor->about_kind = 0;
+    descriptor->used = 0;
     unkeep(scheduler, fd);
     while (descriptor->first) {
         nb_watch *watch = descriptor->first;
@@ -243,6 +294,7 @@ void nb_watches_deliver(nb_scheduler *scheduler, const nb_poll_event *event) {
         if (watch->ready == 0 && hangup && !watch->past_hangup) watch->ready = NB_POLL_HANGUP;
         if (watch->ready == 0) continue;
         watch_unlink(scheduler, watch);
+        use_ready(scheduler, watch);
         nb_wait_wake(watch->wait, NB_WOKEN);
         wanted = true;
     }
@@ -318,6 +370,7 @@ nb_status nb_watch_enter(nb_scheduler *scheduler, nb_watch *watch) {
     bool only = scheduler->watches.table[watch->fd].first == NULL;
     if (!only) drop_stale(scheduler, watch);
     watch_link(scheduler, watch);
+    watch->may_be_cut = use(scheduler, &watch->wait->last_socket, watch->fd, watch->io);
     bool for_longer = only && watch->dry;
     if (for_longer && trust(scheduler, watch)) return NB_OK;
     nb_status status = for_longer ? arm_for_longer(scheduler, watch->fd, watch->io) : arm(scheduler, watch->fd);
@@ -329,9 +382,6 @@ nb_status nb_watch_enter(nb_scheduler *scheduler, nb_watch *watch) {
     watch->ready = watch->interest;
     return NB_OK;
 }
-
-static VALUE from_outside_module, sockets_module;
-static ID id_cut;
 
 static bool is_from_outside(VALUE raises) {
     if (RB_TYPE_P(raises, T_ARRAY)) raises = RARRAY_LEN(raises) > 0 ? RARRAY_AREF(raises, 0) : Qnil;
@@ -359,6 +409,39 @@ void nb_watches_cut(const nb_wait *wait, VALUE raises) {
     }
 }
 
+bool nb_watches_use(const nb_scheduler *scheduler, const nb_socket_use *last) {
+    if ((size_t)last->fd >= scheduler->watches.table_count) return false;
+    const nb_descriptor *descriptor = &scheduler->watches.table[last->fd];
+    return descriptor->used > last->index || descriptor->first;
+}
+
+/* epoll forgets a file that is closed, and does not know the one that has its number next. Nobody
+   waits, so that what was registered may go. */
+static bool is_same_file(nb_scheduler *scheduler, const nb_socket_use *last) {
+    if ((size_t)last->fd >= scheduler->watches.table_count) return false;
+    nb_descriptor *descriptor = &scheduler->watches.table[last->fd];
+    if (descriptor->used != last->index || !descriptor->known) return false;
+    uint64_t cookie = (uint64_t)++descriptor->generation << 32 | (uint32_t)last->fd;
+    descriptor->armed = 0;
+    descriptor->kept_for = 0;
+    descriptor->known = nb_poll_change(scheduler->watches.poll, last->fd, NB_POLL_ONESHOT, cookie) == NB_OK;
+    return descriptor->known;
+}
+
+bool nb_watches_to_cut(nb_scheduler *scheduler, const nb_late *late) {
+    const nb_socket_use *last = &scheduler->last_socket;
+    if (last->io == 0 || last->index <= late->since || !is_from_outside(late->raises)) return false;
+    /* a scheduler above switches fibers of which nothing is told here */
+    if (!NIL_P(scheduler->above)) return false;
+    return is_same_file(scheduler, last);
+}
+
+void nb_watches_cut_last(nb_scheduler *scheduler) {
+    nb_socket_use last = scheduler->last_socket;
+    scheduler->last_socket = (nb_socket_use){0};
+    rb_funcall(sockets_module, id_cut, 2, last.io, INT2NUM(last.fd));
+}
+
 /* --- The number --- */
 
 bool nb_watches_any(const nb_scheduler *scheduler, int fd) {
@@ -370,6 +453,14 @@ int nb_descriptor_of(VALUE io) {
     return rb_io_descriptor(io);
 }
 
+#ifdef HAVE_RB_IO_MODE
+int nb_io_mode(VALUE io) { return (int)rb_io_mode(io); }
+#else
+int nb_io_mode(VALUE io) { return RFILE(io)->fptr->mode; }
+#endif
+
+bool nb_io_is_lent(VALUE io) { return (nb_io_mode(io) & LENT) != 0; }
+
 void nb_descriptor_learn_no_socket(nb_scheduler *scheduler, int fd) {
     if (!descriptors_reserve(scheduler, fd)) rb_memerror();
     scheduler->watches.table[fd].no_socket = true;
@@ -377,6 +468,12 @@ void nb_descriptor_learn_no_socket(nb_scheduler *scheduler, int fd) {
 
 void nb_watches_define(void) {
     id_cut = rb_intern("cut");
+    id_spared = rb_intern("@neverblock_spared");
+    rb_require("socket");
+    basic_socket_class = rb_path2class("BasicSocket");
+    rb_gc_register_mark_object(basic_socket_class);
+    udp_socket_class = rb_path2class("UDPSocket");
+    rb_gc_register_mark_object(udp_socket_class);
     from_outside_module = rb_path2class("NeverBlock::FromOutside");
     rb_gc_register_mark_object(from_outside_module);
     sockets_module = rb_define_module_under(rb_path2class("NeverBlock"), "Sockets");

@@ -46,6 +46,20 @@ bool nb_watches_prove(nb_scheduler *scheduler, int64_t since_ns);
    cut (lib/neverblock/scheduler/sockets.rb). Raises only what comes from another thread
    meanwhile. */
 void nb_watches_cut(const nb_wait *wait, VALUE raises);
+/* The same for a fiber that computes, inside the block: the socket it has used last. Only one used
+   since the block began, which no fiber uses (nb_watches_use), and which is known to be the same
+   file still. True: it is to be cut, by nb_watches_cut_last. Neither raises. */
+bool nb_watches_to_cut(nb_scheduler *scheduler, const nb_late *late);
+/* Has a fiber of this scheduler used the descriptor since, or does one wait for it? */
+bool nb_watches_use(const nb_scheduler *scheduler, const nb_socket_use *last);
+/* Calls methods, which look for interrupts. */
+void nb_watches_cut_last(nb_scheduler *scheduler);
+/* The running fiber transfers, without waiting or before it waits. False: the poller has to be
+   opened, and it called again. */
+bool nb_watches_transfer(nb_scheduler *scheduler, int fd, VALUE io);
+/* It has asked whether the descriptor is ready, without waiting. */
+void nb_watches_used(nb_scheduler *scheduler, int fd, VALUE io);
+uint64_t nb_socket_uses(void); /* the index of the latest use */
 /* The descriptor is about to be closed: fibers that wait for it get nb_watches_closed_error. */
 void nb_watches_closing(nb_scheduler *scheduler, int fd);
 /* An IO is about to be closed that does not own its descriptor: who waits by this IO gets
@@ -56,6 +70,8 @@ void nb_watches_reopened(nb_scheduler *scheduler, int fd);
 VALUE nb_watches_closed_error(void); /* a new IOError */
 
 int nb_descriptor_of(VALUE io); /* raises IOError, TypeError */
+int nb_io_mode(VALUE io);       /* FMODE_READABLE and others, of an IO that is open */
+bool nb_io_is_lent(VALUE io);   /* it does not own its descriptor (IO#autoclose=); it is open */
 /* The scheduler closes it in a forked child, or, unless it has, by disown. Raises NoMemoryError; it
    is closed then. */
 void nb_descriptor_own(nb_scheduler *scheduler, int fd);

@@ -134,8 +134,12 @@ static void take_back(void *unused) {
     change(QUESTION_ASKED, QUESTION_NONE);
 }
 
+bool nb_interrupt_ready(void) {
+    return NIL_P(helper.target) && helper_generation == nb_fork_generation && !NIL_P(helper.thread);
+}
+
 bool nb_interrupt_self(VALUE raises) {
-    if (!NIL_P(helper.target) || helper_generation != nb_fork_generation || NIL_P(helper.thread)) return false;
+    if (!nb_interrupt_ready()) return false;
     helper.target = rb_thread_current();
     helper.raises = raises;
     change(QUESTION_NONE, QUESTION_ASKED);

@@ -19,6 +19,8 @@ void nb_interrupt_define(void);
 bool nb_interrupt_prepare(void);
 /* Ends the helper thread, and waits for that. GVL; not in a fiber that runs under a scheduler. */
 void nb_interrupt_end(void);
+/* Can it raise now? GVL. */
+bool nb_interrupt_ready(void);
 /* Raises in the current thread right after the running job: to be called as the last of that job.
    raises: an Array of raise's arguments; nil: kills the thread. False: nothing is raised. */
 bool nb_interrupt_self(VALUE raises);

@@ -8,6 +8,7 @@
 #include <ruby/debug.h>
 #include <ruby/fiber/scheduler.h>
 
+#include "binding/base/forks.h"
 #include "binding/base/module.h"
 #include "binding/base/process_watchdog.h"
 #include "binding/fibers/ffi_state.h"
@@ -23,6 +24,7 @@
 #include "binding/timeslices/timeslice_look.h"
 #include "binding/state/object.h"
 #include "binding/state/timeslice_state.h"
+#include "binding/state/watches.h"
 #include "os/clock.h"
 
 /* The longest time slice that may be set. */
@@ -145,12 +147,37 @@ static void preempt(nb_scheduler *scheduler) {
     nb_wait_preempt(scheduler, FIX2INT(ffi_errno));
 }
 
+/* In whichever scheduler of the process. */
+static bool some_fiber_uses(const nb_socket_use *last) {
+    volatile VALUE held = Qnil;
+    for (nb_scheduler *scheduler = NULL; (scheduler = nb_scheduler_next(scheduler, &held));) {
+        if (scheduler->fork_generation == nb_fork_generation && nb_watches_use(scheduler, last)) return true;
+    }
+    return false;
+}
+
+static VALUE cut_last(VALUE scheduler) {
+    nb_watches_cut_last((nb_scheduler *)scheduler);
+    return Qnil;
+}
+
+/* The fiber may be in the middle of an answer: the connection is cut as in a wait. False: an
+   interrupt has come, which goes first. */
+static bool cut(nb_scheduler *scheduler, const nb_late *late) {
+    VALUE unsent;
+    if (some_fiber_uses(&scheduler->last_socket) || !nb_watches_to_cut(scheduler, late)) return true;
+    if (nb_interrupt_call(cut_last, (VALUE)scheduler, &unsent) != Qundef) return true;
+    if (!NIL_P(unsent)) nb_wait_defer(scheduler, rb_fiber_current(), unsent);
+    return false;
+}
+
 /* Raises what an expired limit of the running fiber raises. Where that cannot be here, its next
    wait outside a shield block raises it. */
 static void raise_expired(nb_scheduler *scheduler) {
     if (nb_list_empty(&scheduler->expired) || nb_shield_now(scheduler) || stays(scheduler)) return;
     nb_late *late = nb_late_expired(scheduler);
-    if (late && nb_interrupt_self(late->raises)) nb_list_remove(&late->link);
+    if (!late || !nb_interrupt_ready() || !cut(scheduler, late)) return;
+    if (nb_interrupt_self(late->raises)) nb_list_remove(&late->link);
 }
 
 /* What Thread#raise has sent to this thread goes first, to the fiber that runs. */
