@@ -17,6 +17,7 @@ require "neverblock/compat/curb"
 require "neverblock/compat/debug"
 require "neverblock/compat/excon"
 require "neverblock/compat/ffi"
+require "neverblock/compat/good_job"
 require "neverblock/compat/hiredis"
 require "neverblock/compat/live"
 require "neverblock/compat/lmdb"
@@ -67,6 +68,7 @@ module NeverBlock
         Debug.apply
         Excon.apply
         FFI.apply
+        GoodJob.apply
         Hiredis.apply
         NetHTTP.apply
         Semian.apply
