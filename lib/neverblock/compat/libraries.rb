@@ -17,6 +17,7 @@ require "neverblock/compat/curb"
 require "neverblock/compat/debug"
 require "neverblock/compat/excon"
 require "neverblock/compat/ffi"
+require "neverblock/compat/good_job"
 require "neverblock/compat/hiredis"
 require "neverblock/compat/live"
 require "neverblock/compat/lmdb"
@@ -68,6 +69,7 @@ module NeverBlock
         Debug.apply
         Excon.apply
         FFI.apply
+        GoodJob.apply
         Hiredis.apply
         NetFTP.apply
         NetHTTP.apply
