@@ -24,9 +24,7 @@ module NeverBlock
 
         ::PG::Connection.prepend(Connection, LargeObjects::Calls, Lent)
         # libpq 14
-        if ::PG::Connection.method_defined?(:enter_pipeline_mode)
-          ::PG::Connection.prepend(Pipelined::Entering)
-        end
+        Pipelined.apply if ::PG::Connection.method_defined?(:enter_pipeline_mode)
         # libpq 17
         ::PG::CancelConnection.prepend(Cancelling, Lent) if defined?(::PG::CancelConnection)
         ::PG::Connection.singleton_class.prepend(Connecting)

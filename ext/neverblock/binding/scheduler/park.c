@@ -378,16 +378,23 @@ static bool ends_all(VALUE error) {
     return FIXNUM_P(error) || nb_protect_marks(error) || RTEST(rb_ivar_defined(rb_fiber_current(), id_killed));
 }
 
+/* Has a limit expired that may raise in the running fiber? It does so at the next wait. */
+static bool has_expired(nb_scheduler *scheduler) {
+    return let_expire(scheduler) && nb_late_expired(scheduler) != NULL;
+}
+
 /* after_mask { }: then raises what was held back in the block, however that was left, as Ruby does
    (thread.c, rb_thread_s_handle_interrupt). What else has left the block is its cause; a `break` or
-   `throw` can be none. */
+   `throw` can be none. Not what had expired before: a library that masks a few instructions expects
+   nothing at their end. */
 static VALUE scheduler_after_mask(VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     int tag = 0;
     rb_need_block();
+    bool before = has_expired(scheduler);
     VALUE result = rb_protect(rb_yield, Qnil, &tag);
     if (tag && ends_all(rb_errinfo())) rb_jump_tag(tag);
-    VALUE raises = take_expired(scheduler);
+    VALUE raises = before ? Qnil : take_expired(scheduler);
     RB_GC_GUARD(self);
     if (NIL_P(raises)) {
         if (tag) rb_jump_tag(tag);

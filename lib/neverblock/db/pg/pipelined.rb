@@ -18,6 +18,13 @@ module NeverBlock
         end
 
         class << self
+          # Once, when pg is loaded.
+          # @return [void]
+          def apply
+            Calls.define
+            ::PG::Connection.prepend(Entering)
+          end
+
           # @param connection [PG::Connection, nil] nil: no pipeline's
           # @return what the block returns
           def closing(connection)
@@ -54,15 +61,19 @@ module NeverBlock
           ].freeze
           private_constant :NAMES, :OTHER
 
-          ways = NAMES.flat_map { |name| [name, :"async_#{name}", :"sync_#{name}"] }
-          (ways + OTHER).each do |name|
-            next unless ::PG::Connection.method_defined?(name)
+          # Those that this version of pg has.
+          # @return [void]
+          def self.define
+            ways = NAMES.flat_map { |name| [name, :"async_#{name}", :"sync_#{name}"] }
+            (ways + OTHER).each do |name|
+              next unless ::PG::Connection.method_defined?(name)
 
-            define_method(name) do |*arguments, &block|
-              result = Pipelined.closing(self) { super(*arguments, &block) }
-              # Its stream_each and others wait for the connection.
-              result.instance_variable_set(:@neverblock_pipeline, self) if ::PG::Result === result
-              result
+              define_method(name) do |*arguments, &block|
+                result = Pipelined.closing(self) { super(*arguments, &block) }
+                # Its stream_each and others wait for the connection.
+                result.instance_variable_set(:@neverblock_pipeline, self) if ::PG::Result === result
+                result
+              end
             end
           end
         end
