@@ -15,6 +15,8 @@
 #include "binding/state/object.h"
 #include "binding/state/watches.h"
 
+#include "os/clock.h"
+
 static ID id_shield, id_killed;
 
 /* NB_WAIT_SPAWN */
@@ -330,9 +332,9 @@ static bool let_expire(nb_scheduler *scheduler) {
 
 /* What a limit raises in the running fiber, or nil. It counts as raised from here on. */
 static VALUE take_expired(nb_scheduler *scheduler) {
-    if (!let_expire(scheduler) || nb_shield_now(scheduler)) return Qnil;
+    if (nb_list_empty(&scheduler->expired) || nb_shield_now(scheduler)) return Qnil;
     nb_late *late = nb_late_expired(scheduler);
-    if (!late) return Qnil;
+    if (!late || late->at_waits) return Qnil;
     nb_list_remove(&late->link);
     return late->raises;
 }
@@ -378,23 +380,29 @@ static bool ends_all(VALUE error) {
     return FIXNUM_P(error) || nb_protect_marks(error) || RTEST(rb_ivar_defined(rb_fiber_current(), id_killed));
 }
 
-/* Has a limit expired that may raise in the running fiber? It does so at the next wait. */
-static bool has_expired(nb_scheduler *scheduler) {
-    return let_expire(scheduler) && nb_late_expired(scheduler) != NULL;
+/* A mask that takes less, and does not wait, holds nothing back. Libraries that mask a few
+   instructions expect nothing at their end. */
+#define MASK_LONG_NS NB_NS_PER_MS
+
+/* The same for what was due before the mask. */
+static void leave_to_waits(nb_scheduler *scheduler) {
+    nb_late *late = let_expire(scheduler) ? nb_late_expired(scheduler) : NULL;
+    if (late) late->at_waits = true;
 }
 
 /* after_mask { }: then raises what was held back in the block, however that was left, as Ruby does
    (thread.c, rb_thread_s_handle_interrupt). What else has left the block is its cause; a `break` or
-   `throw` can be none. Not what had expired before: a library that masks a few instructions expects
-   nothing at their end. */
+   `throw` can be none. */
 static VALUE scheduler_after_mask(VALUE self) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     int tag = 0;
     rb_need_block();
-    bool before = has_expired(scheduler);
+    int64_t began_ns = nb_clock_monotonic_ns();
+    leave_to_waits(scheduler);
     VALUE result = rb_protect(rb_yield, Qnil, &tag);
     if (tag && ends_all(rb_errinfo())) rb_jump_tag(tag);
-    VALUE raises = before ? Qnil : take_expired(scheduler);
+    if (nb_clock_monotonic_ns() - began_ns >= MASK_LONG_NS) let_expire(scheduler);
+    VALUE raises = take_expired(scheduler);
     RB_GC_GUARD(self);
     if (NIL_P(raises)) {
         if (tag) rb_jump_tag(tag);
