@@ -31,7 +31,8 @@ typedef struct nb_late {
     uint64_t since;
     /* a limit: not raised while the fiber already deals with an error of this class */
     bool once;
-    bool at_waits; /* had expired before a mask (Scheduler#after_mask): only waits and slices raise it */
+    /* due before a mask began (Scheduler#after_mask): raised by waits and slices alone */
+    bool at_waits;
 } nb_late;
 
 #endif
