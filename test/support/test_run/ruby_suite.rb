@@ -55,7 +55,7 @@ class TestRun
     # Few enough to be by chance, and each known by its name.
     def single_tests?(tally)
       tally.failed.between?(1, AGAIN_MOST) && tally.failures.size == tally.failed &&
-        tally.failures.all?(/\A\S+#test_\S+\z/)
+        tally.failures.all?(/\A\S+#test_.+\z/)
     end
 
     # What failed once more, alone.
