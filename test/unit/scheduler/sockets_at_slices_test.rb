@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../support/cut_sockets"
 require_relative "../../support/timeslices"
 require "neverblock"
 require "socket"
@@ -8,6 +9,7 @@ require "socket"
 # answer whose rest has come. Without the cut, whoever uses the connection next reads that.
 class SocketsAtSlicesTest < Minitest::Test
   include Timeslices
+  include CutSockets
 
   ANSWER = "one\ntwo\nthree\n"
   # Each has read a part of the answer.
@@ -237,14 +239,6 @@ class SocketsAtSlicesTest < Minitest::Test
         be_preempted while true
       end
     end
-  end
-
-  def assert_cut(client, server)
-    assert_nil client.read_nonblock(100, exception: false)
-    assert_raises(Errno::EPIPE) { client.write("asked") }
-    Timeout.timeout(SECONDS) { assert_predicate server.tap(&:read), :eof? }
-  rescue Errno::ECONNRESET
-    assert true # of what it had not read
   end
 
   def assert_whole(client, server)

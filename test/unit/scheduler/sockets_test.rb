@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../support/cut_sockets"
 require_relative "../../support/between"
 require_relative "../../support/timeslices"
 require "neverblock"
@@ -11,6 +12,7 @@ require_relative "../../support/self_signed_certificate"
 # ended as on a thread, is not.
 class SocketsTest < Minitest::Test
   include Between
+  include CutSockets
   include Timeslices
 
   LIMIT_S = 0.02
@@ -256,15 +258,6 @@ class SocketsTest < Minitest::Test
 
   def ended_wait(io)
     ended_by_deadline { io.wait_readable && io.gets }
-  end
-
-  # Nothing of the answer is there, and nothing more can be asked.
-  def assert_cut(client, server)
-    assert_nil client.read_nonblock(100, exception: false)
-    assert_raises(Errno::EPIPE) { client.write("asked") }
-    Timeout.timeout(SECONDS) { assert_predicate server.tap(&:read), :eof? }
-  rescue Errno::ECONNRESET
-    assert true # of what it had not read
   end
 
   # As an application might, that gives back whatever it has taken.

@@ -91,7 +91,8 @@ struct nb_scheduler {
     uint8_t question;
     bool answer; /* to that question */
     nb_serving serving;
-    /* the latest of a socket that may be cut (nb_watches_to_cut), by it or what it has resumed */
+    /* of a socket that may be cut (nb_watches_to_cut): the latest use by the running fiber, or by
+       one that it has resumed */
     nb_socket_use last_socket;
     nb_accounted counted;
     nb_next_wait next_wait;
