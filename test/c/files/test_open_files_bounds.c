@@ -124,6 +124,20 @@ static void a_worker_without_descriptors_gets_them_when_it_is_back(void **state)
     }
 }
 
+/* The descriptors are back before the loop's thread goes on, and the worker has looked. */
+static void a_worker_without_descriptors_tells_what_is_not_there(void **state) {
+    (void)state;
+    nb_opening opening;
+    nb_file *file = NULL;
+    nb_test_make_folder(f.base, "public/other");
+    begin_opening("other/never looked at", &opening);
+    nb_test_descriptors_exhaust();
+    nb_opening_run(&opening);
+    nb_test_descriptors_free();
+    assert_status(NB_SYSTEM, enter_opening(&opening, &file));
+    assert_int_equal(ENOENT, f.last_error);
+}
+
 static void without_any_descriptor_it_is_said_and_not_remembered(void **state) {
     (void)state;
     nb_opening opening;
@@ -304,6 +318,7 @@ int main(void) {
         NEW(the_share_of_descriptors_is_bounded),
         BOTH(without_descriptors_half_of_what_is_kept_goes),
         BOTH(a_worker_without_descriptors_gets_them_when_it_is_back),
+        BOTH(a_worker_without_descriptors_tells_what_is_not_there),
         BOTH(without_any_descriptor_it_is_said_and_not_remembered),
         BOTH(without_any_descriptor_what_is_not_there_is_told_from_what_is),
         BOTH(an_opening_that_nobody_waits_for_leaves_nothing),

@@ -464,8 +464,10 @@ void nb_open_files_begin(nb_open_files *files, uint16_t number, const nb_file_pa
 
 void nb_opening_run(nb_opening *opening) {
     const opener by = {opening->root, opening->mime, opening->rules, false};
-    opening->status = opening->root ? file_open(&by, nb_file_path_slice(&opening->path), &opening->file)
-                                    : refused(ENOENT);
+    nb_slice path = nb_file_path_slice(&opening->path);
+    nb_status status = opening->root ? file_open(&by, path, &opening->file) : refused(ENOENT);
+    if (wants_descriptors(status, errno)) status = look_without_descriptor(opening->root, path, errno);
+    opening->status = status;
     opening->error = errno;
 }
 
@@ -476,7 +478,7 @@ void nb_opening_drop(nb_opening *opening) {
     opening->root = NULL;
 }
 
-/* The worker had no descriptor. Tries again here: the names it has looked up are in memory now. */
+/* The worker had no descriptor, but the file is there. Tries again here: its names are in memory. */
 static nb_status open_with_room(nb_open_files *files, nb_opening *opening) {
     nb_open_files_shrink(files, files->figures.files / 2);
     nb_status status = open_at_once(files, opening->root, nb_file_path_slice(&opening->path), &opening->file);
