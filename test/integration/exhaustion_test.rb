@@ -43,7 +43,8 @@ class ExhaustionTest < Minitest::Test
     server.await_service
     assert_equal ["file 19", "10"], %w[/19.txt /opens].map { |path| server.ask(path).body }
     Patience.await("descriptors to be closed") { server.descriptors_open < DESCRIPTORS / 2 }
-    assert_equal 1, server.server.stderr.scan(/no descriptor left for another connection/).size
+    told = server.server.stderr.lines.grep(/no descriptor left for another connection/)
+    assert_equal 1, told.size, server.server.stderr
   ensure
     kept&.each(&:close)
   end
