@@ -59,7 +59,7 @@ module Workload
 
     ROUTES = %w[hello echo parts failing cut stored large whole nested refused headers finished
                 parked env lookup streamed hijacked partial events taken sliced keeping
-                letting_go peer].freeze
+                letting_go peer enumerated masked ended].freeze
 
     def call(env)
       name = env["PATH_INFO"].delete_prefix("/")
@@ -166,6 +166,51 @@ module Workload
       true
     end
 
+    # Enumerators to their end and left half way, one in another, with waits and without.
+    def enumerated(_env)
+      ended = Enumerator.new { |out| (out << "a") && sleep(0.001) && (out << "b") && "over" }
+      half = Enumerator.new { |out| loop { out << ended.next && sleep(0.001) } }
+      taken = half.next + half.next
+      result = loop { ended.next }
+      [200, {}, [taken, result, Array.new(5) { [1, 2].each.tap(&:next).next }.sum.to_s]]
+    end
+
+    # A limit passes in a mask that computes and in one that waits: it is raised at their end.
+    def masked(_env)
+      [200, {}, [true, false].map { |waits| limited { passed_in_a_mask(waits) } }]
+    end
+
+    def passed_in_a_mask(waits)
+      Thread.handle_interrupt(NeverBlock::Cancelled => :never, Timeout::ExitException => :never) do
+        over = monotonic_s + 0.02
+        sleep(0.001) if waits
+        nil until monotonic_s > over
+      end
+      "not raised;"
+    end
+
+    def monotonic_s = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+
+    def limited(&)
+      Timeout.timeout(0.005, Failure, &)
+    rescue Failure
+      "raised;"
+    end
+
+    # A task is ended where it computes, in the middle of an answer: its socket is cut.
+    def ended(_env)
+      listening = TCPServer.new("127.0.0.1", 0)
+      client = TCPSocket.new("127.0.0.1", listening.local_address.ip_port)
+      server = listening.accept
+      server.write("one\ntwo\n")
+      NeverBlock.all(-> { client.gets && sleep(0) && loop { (1..500).sort_by { |m| -m } } },
+                     -> { sleep(0.01) && raise(Failure, "in a task") })
+    rescue Failure
+      [200, {}, [client.read_nonblock(10, exception: false).inspect]]
+    ensure
+      [listening, client, server].each(&:close)
+    end
+
     # Keeps its thread until another request, which is a spare's, has let it go.
     def keeping(_env) = [200, {}, [NeverBlock::Compat.blocking { @kept.pop }]]
     def letting_go(_env) = [200, {}, [@kept.push("kept") && "let go"]]
@@ -206,6 +251,9 @@ module Workload
     def parked(wire, _rng) = expect("parked", get(wire, "/parked"))
     def lookup(wire, _rng) = expect(/127\.0\.0\.1|::1/, get(wire, "/lookup"))
     def sliced(wire, _rng) = expect("0;1;2;", get(wire, "/sliced"))
+    def enumerated(wire, _rng) = expect("abover10", get(wire, "/enumerated"))
+    def masked(wire, _rng) = expect("raised;raised;", get(wire, "/masked"))
+    def ended(wire, _rng) = expect("nil", get(wire, "/ended"))
     def small(wire, rng) = post(wire, rng.bytes(rng.rand(1..2000)))
     def spooled(wire, rng) = post(wire, rng.bytes(70_000 + rng.rand(30_000)))
 
@@ -331,7 +379,7 @@ module Workload
   NAMES = %i[hello missing parts no_parts failing refused stored large whole nested headers finished
              parked lookup small spooled env cut head pipelined chunked leaving half
              wrong streamed hijacked partial deserting kept uploaded events half_uploaded sliced
-             keeping].freeze
+             keeping enumerated masked ended].freeze
 
   # Runs one exchange on a connection of its own.
   # @raise [RuntimeError] naming the exchange and what was wrong
