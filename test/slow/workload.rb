@@ -203,8 +203,8 @@ module Workload
       client = TCPSocket.new("127.0.0.1", listening.local_address.ip_port)
       server = listening.accept
       server.write("one\ntwo\n")
-      NeverBlock.all(-> { client.gets && sleep(0) && loop { (1..500).sort_by { |m| -m } } },
-                     -> { sleep(0.01) && raise(Failure, "in a task") })
+      NeverBlock.all(-> { sleep(0.01) && raise(Failure, "in a task") },
+                     -> { client.gets && loop { (1..500).sort_by { |m| -m } } })
     rescue Failure
       [200, {}, [client.read_nonblock(10, exception: false).inspect]]
     ensure
