@@ -54,6 +54,23 @@ class SocketsAtSlicesTest < Minitest::Test
     end
   end
 
+  # epoll has forgotten the file that had the number before.
+  def test_one_whose_number_was_that_of_one_that_was_used
+    connected do |before, _|
+      connected do |other, server|
+        ended_at_a_slice do
+          before.gets
+          IO.for_fd(before.fileno).close
+          @kept = Socket.for_fd(dup_to(other, before.fileno)).tap(&:gets)
+        end
+        assert_equal before.fileno, @kept.fileno
+        assert_cut @kept, server
+      end
+    end
+  ensure
+    close(@kept) if @kept
+  end
+
   # --- what stays whole ---
 
   def test_one_that_another_fiber_has_waited_for_since

@@ -40,7 +40,7 @@ static bool some_watch(void) {
     volatile VALUE held = Qnil;
     for (nb_scheduler *scheduler = NULL; (scheduler = nb_scheduler_next(scheduler, &held));) {
         const nb_watches *watches = &scheduler->watches;
-        if (watches->count > 0 || watches->keeps || !nb_list_empty(&scheduler->files)) return true;
+        if (watches->count > 0 || watches->registers || !nb_list_empty(&scheduler->files)) return true;
     }
     return false;
 }

@@ -56,6 +56,8 @@ typedef struct nb_descriptor {
     VALUE kept_for;
     uint8_t single; /* so many of the next registrations are for one wait only */
     bool added;     /* the latest registration was an add: the poller did not know the file */
+    /* the IO whose wait or transfer has registered it last; compared only, as kept_for */
+    VALUE known_for;
     bool known;     /* was registered once, so that change is tried before add */
     bool owned;     /* the scheduler's own (a pidfd): closed in a forked child */
     bool no_socket; /* recv(2) said so; a guess once the number is given out again */
@@ -76,7 +78,7 @@ typedef struct nb_watches {
     size_t count;          /* watches in all lists */
     int dry_fd;            /* a transfer of ours has just had EAGAIN of it, or -1 */
     uint32_t dry_interest; /* and for this */
-    bool keeps;            /* registrations were kept */
+    bool registers;        /* a descriptor was registered, and may be still */
 } nb_watches;
 
 #endif

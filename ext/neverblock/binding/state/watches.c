@@ -90,7 +90,7 @@ void nb_watches_unregister(nb_scheduler *scheduler) {
         descriptor->armed = 0;
         descriptor->known = false;
     }
-    scheduler->watches.keeps = false;
+    scheduler->watches.registers = false;
 }
 
 void nb_watches_deinit(nb_scheduler *scheduler) {
@@ -172,23 +172,26 @@ static nb_status registered(nb_scheduler *scheduler, int fd, uint32_t how) {
     if (status == NB_EXISTS) status = nb_poll_change(scheduler->watches.poll, fd, interest | how, cookie);
     descriptor->known = status == NB_OK;
     descriptor->armed = status == NB_OK ? interest : 0;
+    scheduler->watches.registers = true;
     return status;
-}
-
-/* is_same_file needs a registration, also of a socket that nobody has had to wait for. */
-bool nb_watches_transfer(nb_scheduler *scheduler, int fd, VALUE io) {
-    if (nb_descriptor_no_socket(scheduler, fd) || !descriptors_reserve(scheduler, fd)) return true;
-    const nb_descriptor *descriptor = &scheduler->watches.table[fd];
-    if (!use(scheduler, &scheduler->last_socket, fd, io) || descriptor->known || descriptor->first) return true;
-    if (scheduler->watches.poll == NULL) return false;
-    registered(scheduler, fd, NB_POLL_ONESHOT);
-    return true;
 }
 
 /* Tells the poller what all watches of the descriptor want. */
 static nb_status arm(nb_scheduler *scheduler, int fd) {
     scheduler->watches.table[fd].kept_for = 0;
     return registered(scheduler, fd, NB_POLL_ONESHOT);
+}
+
+/* is_same_file needs a registration, also of a socket that nobody has had to wait for. */
+bool nb_watches_transfer(nb_scheduler *scheduler, int fd, VALUE io) {
+    if (nb_descriptor_no_socket(scheduler, fd) || !descriptors_reserve(scheduler, fd)) return true;
+    nb_descriptor *descriptor = &scheduler->watches.table[fd];
+    if (!use(scheduler, &scheduler->last_socket, fd, io) || descriptor->first) return true;
+    /* Another file may have had the number: a close in C is not told. */
+    if (descriptor->known && descriptor->known_for == io) return true;
+    if (scheduler->watches.poll == NULL) return false;
+    if (arm(scheduler, fd) == NB_OK) descriptor->known_for = io;
+    return true;
 }
 
 /* The same, for longer than one event. */
@@ -200,7 +203,6 @@ static nb_status arm_for_longer(nb_scheduler *scheduler, int fd, VALUE io) {
     }
     nb_status status = registered(scheduler, fd, NB_POLL_EDGE);
     descriptor->kept_for = status == NB_OK ? io : 0;
-    scheduler->watches.keeps = true;
     return status;
 }
 
@@ -374,6 +376,7 @@ nb_status nb_watch_enter(nb_scheduler *scheduler, nb_watch *watch) {
     bool for_longer = only && watch->dry;
     if (for_longer && trust(scheduler, watch)) return NB_OK;
     nb_status status = for_longer ? arm_for_longer(scheduler, watch->fd, watch->io) : arm(scheduler, watch->fd);
+    if (status == NB_OK) scheduler->watches.table[watch->fd].known_for = watch->io;
     if (status == NB_OK) return NB_OK;
     int error = errno;
     watch_unlink(scheduler, watch);
