@@ -22,6 +22,18 @@ class SchedulerTimeslicesTest < Minitest::Test
     assert done
   end
 
+  # Fibers run at once where they are scheduled.
+  def test_a_fiber_that_has_scheduled_one_that_never_waits_goes_on
+    done = seen = nil
+    in_timeslices do
+      fiber do
+        fiber { fiber { nil until seen } && (nil until done) } && seen = true
+        NeverBlock.all(-> { nil until done }, -> { done = true })
+      end
+    end
+    assert done && seen
+  end
+
   def test_a_timer_a_descriptor_a_thread_and_another_fiber_each_end_a_slice
     wakes = {
       timer: -> { sleep(0.002) },

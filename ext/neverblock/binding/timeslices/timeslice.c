@@ -47,14 +47,16 @@ static bool has_expired_limit(nb_scheduler *scheduler) {
 }
 
 /* The fiber's time is over: it has run for first_ns (a preempted fiber that goes on, for the
-   granularity), and others wait. Fibers that have waited for something go first; preempted fibers
-   wait for a whole time slice. Or a limit of the fiber has expired. */
+   granularity), and others wait. Fibers that have waited for something go first; preempted fibers,
+   and a fiber that has scheduled this one, wait for a whole time slice. Or a limit of the fiber has
+   expired. */
 static bool is_over(nb_scheduler *scheduler, int64_t first_ns) {
     nb_timeslices *timeslices = scheduler->timeslices;
     int64_t ran = ran_ns(timeslices);
     if (ran < (timeslices->preempted_before ? NB_PREEMPT_GRANULARITY_NS : first_ns)) return false;
     if (has_expired_limit(scheduler)) return true;
-    if (ran >= timeslices->timeslice_ns && !nb_list_empty(&scheduler->preempted)) return true;
+    bool others = !nb_list_empty(&scheduler->preempted) || !nb_list_empty(&scheduler->spawners);
+    if (ran >= timeslices->timeslice_ns && others) return true;
     if (nb_event_loop_work_waits(scheduler) || nb_timeslices_source_starves(scheduler)) return true;
     nb_timeslices_begin_quiet(timeslices, nb_clock_monotonic_ns());
     return false;
