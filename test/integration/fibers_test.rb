@@ -231,8 +231,10 @@ class FibersOfDatabaseTest < FibersCase
     keeper = PG.connect(host: "127.0.0.1", port: port, user: "postgres", dbname: "postgres")
     keeper.exec("SELECT pg_advisory_lock(36)")
     under_way("query", release: -> { keeper.close unless keeper.finished? }) do |tag|
-      waiting("query", tag, kind: "database", driver: "pg", address: "127.0.0.1:#{port}")
-      assert_match(/config\.ru:5\z/, traced("query", tag)["line"])
+      Patience.await("the query, which comes after the connection") do
+        waiting("query", tag, kind: "database", driver: "pg", address: "127.0.0.1:#{port}")
+        traced("query", tag)["line"].end_with?("config.ru:5")
+      end
     end
   end
 end
