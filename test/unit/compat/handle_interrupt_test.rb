@@ -69,6 +69,46 @@ class HandleInterruptCompatTest < Minitest::Test
     end
   end
 
+  # In a fiber with time slices, of which none ends in the block.
+  def test_other_classes_end_a_computation
+    in_timeslices do
+      fiber do
+        [{ ArgumentError => :never }, { IOError => :on_blocking }, { Own => :immediate }].each do |it|
+          assert_raises(Own) do
+            Timeout.timeout(0.001, Own) { compute_masked(it) }
+          end
+        end
+        assert_raises(Own) do
+          Thread.handle_interrupt(ArgumentError => :never) do
+            Timeout.timeout(0.001, Own) { compute_masked({ IOError => :never }) }
+          end
+        end
+        assert be_preempted
+      end
+    end
+  end
+
+  def compute_masked(mask)
+    Thread.handle_interrupt(mask) { nil while true }
+  end
+
+  def test_on_blocking_lets_a_wait_end_and_no_computation
+    in_timeslices do
+      fiber do
+        steps = []
+        assert_raises(Own) do
+          Thread.handle_interrupt(Own => :on_blocking) do
+            Timeout.timeout(0.001, Own) do
+              steps << compute_beyond(0.01)
+              sleep
+            end
+          end
+        end
+        assert_equal [true], steps
+      end
+    end
+  end
+
   def test_a_deadline_is_held_back_by_its_class
     in_each do
       ended = false
@@ -136,6 +176,13 @@ class HandleInterruptCompatTest < Minitest::Test
         assert_equal [:ensured], steps
       end
     end
+  end
+
+  # Asks for the end of a slice meanwhile.
+  def compute_beyond(seconds)
+    over = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+    Fiber.scheduler.end_timeslice until Process.clock_gettime(Process::CLOCK_MONOTONIC) > over
+    true
   end
 
   # The deadline itself is over a little later than what tells of it.

@@ -162,6 +162,33 @@ class SchedulerThreadsTest < Minitest::Test
     assert thread.join(SECONDS), "the thread was killed and lives"
   end
 
+  # Its fibers have different $?, which each switch between them writes.
+  def test_nothing_that_is_raised_at_a_busy_loop_is_lost
+    over = begun = false
+    seen = Queue.new
+    thread = Thread.new do
+      Fiber.set_scheduler(scheduler = NeverBlock::Scheduler.new)
+      Fiber.schedule { noting(seen) { system("true") && (sleep(0) until over) } }
+      Fiber.schedule { noting(seen) { sleep(0) until over } }
+      noting(seen) { (begun ||= seen.push(:begun)) && scheduler.run }
+    end
+    30.times do
+      Timeout.timeout(SECONDS) { seen.pop }
+      thread.raise(IOError)
+    end
+    Timeout.timeout(SECONDS) { seen.pop }
+    over = true
+    assert thread.join(SECONDS), "the loop goes on"
+  end
+
+  # Begins the block again after each. The next may come before it has begun.
+  def noting(seen, times = 5, &block)
+    times.zero? ? yield : noting(seen, times - 1, &block)
+  rescue IOError => e
+    seen << e
+    retry
+  end
+
   def test_an_exception_raised_at_a_thread_that_masks_it_waits_for_the_mask
     started = Queue.new
     order = []

@@ -4,6 +4,7 @@
 #include "binding/fibers/root.h"
 
 #include "binding/base/protect.h"
+#include "binding/base/thread_words.h"
 #include "binding/state/object.h"
 
 static VALUE kernel_backquote;
@@ -11,8 +12,19 @@ static ID id_bind_call, id_pid, id_to_i, id_locals, id_root;
 
 /* --- $? --- */
 
-/* Kernel#` clears $? before it looks at its command, and refuses one with a NUL byte: Ruby exports
-   no function for that. */
+/* Where Ruby's struct of a thread has $?, in words; a function of Ruby's sets a new one only. */
+static size_t status_word;
+static bool status_known;
+
+static bool finds_status(int status, size_t *word) {
+    rb_last_status_set(status, 1);
+    *word = nb_thread_word_find((uintptr_t)rb_last_status_get());
+    return *word != nb_thread_word_count();
+}
+
+static VALUE *status_here(void) { return (VALUE *)&nb_thread_words()[status_word]; }
+
+/* Kernel#` clears $? before it looks at its command, and refuses one with a NUL byte. */
 static VALUE clear_status(VALUE unused) {
     (void)unused;
     return rb_funcall(kernel_backquote, id_bind_call, 2, rb_mKernel, rb_str_new("", 1));
@@ -23,12 +35,29 @@ static VALUE write_status(VALUE status) {
     return Qnil;
 }
 
-void nb_root_set_status(VALUE status) {
+/* A method looks for interrupts when it returns. */
+static void set_status_by_methods(VALUE status) {
     VALUE error = rb_errinfo();
     int tag = 0;
     rb_protect(NIL_P(status) ? clear_status : write_status, status, &tag);
     if (tag) nb_protect_drop(error);
     rb_set_errinfo(error);
+}
+
+static void learn_status(void) {
+    VALUE before = rb_last_status_get();
+    size_t again;
+    status_known = finds_status(0, &status_word) && finds_status(1, &again) && again == status_word;
+    nb_root_set_status(before);
+    status_known = status_known && rb_last_status_get() == before;
+}
+
+void nb_root_set_status(VALUE status) {
+    if (status_known) {
+        RB_OBJ_WRITE(rb_thread_current(), status_here(), status);
+    } else {
+        set_status_by_methods(status);
+    }
 }
 
 void nb_root_forget_status(void) {
@@ -96,6 +125,7 @@ void nb_root_define(VALUE klass) {
     id_root = rb_intern("__neverblock_root__");
     kernel_backquote = rb_funcall(rb_mKernel, rb_intern("instance_method"), 1, ID2SYM(rb_intern("`")));
     rb_gc_register_address(&kernel_backquote);
+    learn_status();
     rb_define_singleton_method(klass, "root", scheduler_s_root, 0);
     rb_define_singleton_method(klass, "act_for", scheduler_s_act_for, 1);
     rb_ext_ractor_safe(true);

@@ -12,7 +12,7 @@
 
 #include <ruby.h>
 
-/* Gives the thread this $?: a Process::Status, or nil. Does not raise. */
+/* Gives the thread this $?: a Process::Status, or nil. Does not raise, and takes no interrupt. */
 void nb_root_set_status(VALUE status);
 /* $? of the running fiber is nil from now on. */
 void nb_root_forget_status(void);

@@ -7,10 +7,8 @@
 #include <ruby.h>
 #include <ruby/version.h>
 #include <stdbool.h>
-#ifdef HAVE_MALLOC_USABLE_SIZE
-#include <malloc.h>
-#endif
 
+#include "binding/base/thread_words.h"
 #include "binding/state/serving.h"
 
 static VALUE mutex_class;
@@ -22,10 +20,6 @@ static VALUE awaited;
 /* The first word of a mutex says who holds it, and is 0 where nobody does (thread_sync.c,
    rb_mutex_t). Mostly it points to the fiber. Both are tried with a mutex of our own. */
 static bool word_known, holder_known;
-
-#ifndef RTYPEDDATA_GET_DATA /* from Ruby 3.3 on */
-#define RTYPEDDATA_GET_DATA(value) RTYPEDDATA_DATA(value)
-#endif
 
 static uintptr_t *first_word(VALUE mutex) { return RTYPEDDATA_GET_DATA(mutex); }
 
@@ -88,58 +82,38 @@ void nb_mutex_wait_end(VALUE blocker) {
 static size_t list_word, next_word;
 static bool list_known;
 
-static uintptr_t *words_of_thread(void) { return RTYPEDDATA_GET_DATA(rb_thread_current()); }
-
-static uintptr_t *first_held(void) { return (uintptr_t *)words_of_thread()[list_word]; }
+static uintptr_t *first_held(void) { return (uintptr_t *)nb_thread_words()[list_word]; }
 static uintptr_t *next_held(const uintptr_t *mutex) { return (uintptr_t *)mutex[next_word]; }
 
-#ifdef HAVE_MALLOC_USABLE_SIZE
-/* The only word of the thread that points to the mutex, or `count`. */
-static size_t find_word(const uintptr_t *words, size_t count, const uintptr_t *mutex) {
-    size_t found = count;
-    for (size_t i = 0; i < count; i++) {
-        if (words[i] != (uintptr_t)mutex) continue;
-        if (found != count) return count;
-        found = i;
-    }
-    return found;
-}
-
 /* With `one` locked before `other`: does that one point to it, and the thread to that one? */
-static bool is_linked(const uintptr_t *words, const uintptr_t *one, const uintptr_t *other) {
+static bool is_linked(const uintptr_t *one, const uintptr_t *other) {
     next_word = other[1] == (uintptr_t)one ? 1 : 2;
-    return words[list_word] == (uintptr_t)other && next_held(other) == one;
+    return first_held() == other && next_held(other) == one;
 }
 
-static bool look_up(VALUE one_mutex, VALUE other_mutex, const uintptr_t *words, size_t count) {
+static bool look_up(VALUE one_mutex, VALUE other_mutex) {
     const uintptr_t *one = first_word(one_mutex), *other = first_word(other_mutex);
-    if (find_word(words, count, one) != count) return false;
+    size_t count = nb_thread_word_count();
+    if (nb_thread_word_find((uintptr_t)one) != count) return false;
 
     rb_mutex_lock(one_mutex);
-    list_word = find_word(words, count, one);
+    list_word = nb_thread_word_find((uintptr_t)one);
     bool right = list_word != count;
     rb_mutex_lock(other_mutex);
-    right = right && is_linked(words, one, other);
+    right = right && is_linked(one, other);
     rb_mutex_unlock(other_mutex);
-    right = right && words[list_word] == (uintptr_t)one && next_held(other) == NULL;
-    uintptr_t before = right ? (uintptr_t)next_held(one) : 0;
+    right = right && first_held() == one && next_held(other) == NULL;
+    const uintptr_t *before = right ? next_held(one) : NULL;
     rb_mutex_unlock(one_mutex);
-    return right && words[list_word] == before;
+    return right && first_held() == before;
 }
 
 static void learn_list(void) {
     VALUE one = rb_mutex_new(), other = rb_mutex_new();
-#ifdef RTYPEDDATA_EMBEDDED_P
-    if (RTYPEDDATA_EMBEDDED_P(rb_thread_current())) return;
-#endif
-    uintptr_t *words = words_of_thread();
-    list_known = holder_known && look_up(one, other, words, malloc_usable_size(words) / sizeof *words);
+    list_known = holder_known && look_up(one, other);
     RB_GC_GUARD(one);
     RB_GC_GUARD(other);
 }
-#else
-static void learn_list(void) {}
-#endif
 
 /* --- What is given up --- */
 
@@ -203,7 +177,7 @@ uint64_t nb_mutex_holder(VALUE mutex) { return holder_known ? *first_word(mutex)
 /* Called on the thread that unlocks, which is the one that had it locked. */
 void nb_mutex_unlocking(VALUE blocker) {
     if (!list_known || !is_mutex(blocker) || *first_word(blocker) != 0) return;
-    uintptr_t *mutex = first_word(blocker), *link = &words_of_thread()[list_word];
+    uintptr_t *mutex = first_word(blocker), *link = &nb_thread_words()[list_word];
     while (*link && *link != (uintptr_t)mutex)
         link = &((uintptr_t *)*link)[next_word];
     if (*link == 0) return;

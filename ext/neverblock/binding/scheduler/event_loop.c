@@ -331,7 +331,9 @@ static bool run_ready(nb_scheduler *scheduler, const nb_wait *until) {
     bool with_source = scheduler->attached && until == NULL;
     bool fed = with_source && scheduler->source.drain(scheduler->source.owner);
     if (scheduler->pending_tag == 0) run_pass(scheduler, until);
-    nb_heap_turn(&scheduler->heap, scheduler->parked.count, !nb_list_empty(&scheduler->preempted));
+    if (scheduler->pending_tag == 0)
+        scheduler->pending_tag = nb_heap_turn(&scheduler->heap, scheduler->parked.count,
+                                              !nb_list_empty(&scheduler->preempted));
     if (with_source && scheduler->attached) scheduler->source.turn_end(scheduler->source.owner);
     raise_pending(scheduler);
 

@@ -77,18 +77,18 @@ void nb_late_raise(nb_scheduler *scheduler, nb_late *late) {
    own. */
 static bool was_raised(const nb_late *late) {
     VALUE error = late->once ? rb_gv_get("$!") : Qnil;
-    return !NIL_P(error) && !RB_TYPE_P(error, RUBY_T_IMEMO) && rb_obj_class(error) == RARRAY_AREF(late->raises, 0);
+    return !NIL_P(error) && !RB_TYPE_P(error, RUBY_T_IMEMO) && rb_obj_class(error) == nb_class_of_raised(late->raises);
 }
 
-nb_late *nb_late_expired(nb_scheduler *scheduler) {
+nb_late *nb_late_expired(nb_scheduler *scheduler, bool waits) {
     VALUE masks = nb_masks_now(scheduler);
-    for (nb_list *link = scheduler->expired.next; link != &scheduler->expired; link = link->next) {
+    for (nb_list *link = scheduler->expired.next, *next; link != &scheduler->expired; link = next) {
+        next = link->next;
         nb_late *late = NB_LIST_ENTRY(link, nb_late, link);
         if (!is_above_running(scheduler, late->fiber)) continue;
-        if (nb_held_back(masks, late->raises)) continue;
+        if (nb_held_back(masks, late->raises, waits)) continue;
         if (!was_raised(late)) return late;
         nb_list_remove(&late->link);
-        return NULL;
     }
     return NULL;
 }

@@ -25,8 +25,8 @@ void nb_late_arm(nb_scheduler *scheduler, nb_alarm *alarm, int64_t deadline_ns);
 /* Its time has come. */
 void nb_late_raise(nb_scheduler *scheduler, nb_late *late);
 /* The first expired nb_late that has something to raise in the running fiber: its own, or that of a
-   fiber that has resumed it. It stays listed. NULL: none. */
-nb_late *nb_late_expired(nb_scheduler *scheduler);
+   fiber that has resumed it. It stays listed. NULL: none. waits: as of nb_held_back. */
+nb_late *nb_late_expired(nb_scheduler *scheduler, bool waits);
 /* An Array of the classes of all that expired ones have to raise in the running fiber, held back or
    not. */
 VALUE nb_late_classes(nb_scheduler *scheduler);

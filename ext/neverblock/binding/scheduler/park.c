@@ -136,7 +136,7 @@ static _Noreturn void raise_into(const nb_wait *wait, VALUE exception) {
 static VALUE raised_before(const nb_wait *wait) {
     nb_scheduler *scheduler = wait->scheduler;
     if (!nb_list_empty(&scheduler->expired)) {
-        nb_late *late = nb_late_expired(scheduler);
+        nb_late *late = nb_late_expired(scheduler, true);
         if (late) {
             nb_list_remove(&late->link);
             return late->raises;
@@ -333,7 +333,7 @@ static bool let_expire(nb_scheduler *scheduler) {
 /* What a limit raises in the running fiber, or nil. It counts as raised from here on. */
 static VALUE take_expired(nb_scheduler *scheduler) {
     if (nb_list_empty(&scheduler->expired) || nb_shield_now(scheduler)) return Qnil;
-    nb_late *late = nb_late_expired(scheduler);
+    nb_late *late = nb_late_expired(scheduler, false);
     if (!late || late->at_waits) return Qnil;
     nb_list_remove(&late->link);
     return late->raises;
@@ -360,7 +360,8 @@ static VALUE hold_end(VALUE argument) {
 }
 
 /* hold_back(mask, lets_in) { }: limits of the classes for which the mask says :never end no wait in
-   it. lets_in: what has expired before, and the mask lets in, is raised in place of the block. */
+   it, and those for which it says that or :on_blocking no computation. lets_in: what has expired
+   before, and the mask lets in, is raised in place of the block. */
 static VALUE scheduler_hold_back(VALUE self, VALUE mask, VALUE lets_in) {
     rb_need_block();
     Check_Type(mask, T_HASH);
@@ -386,7 +387,7 @@ static bool ends_all(VALUE error) {
 
 /* The same for what was due before the mask. */
 static void leave_to_waits(nb_scheduler *scheduler) {
-    nb_late *late = let_expire(scheduler) ? nb_late_expired(scheduler) : NULL;
+    nb_late *late = let_expire(scheduler) ? nb_late_expired(scheduler, true) : NULL;
     if (late) late->at_waits = true;
 }
 

@@ -232,32 +232,38 @@ static VALUE collect_young(VALUE unused) {
     return rb_funcallv(heap_module, id_collect_young, 0, NULL);
 }
 
-/* What it raises is dropped: the loop goes on with the heap as it is. */
-static void call_dropping_errors(VALUE (*function)(VALUE), VALUE argument) {
+/* A lack of memory is dropped: the loop goes on with the heap as it is. Another error has come from
+   outside, and the call has looked for interrupts: its tag is returned. */
+static int call_in_loop(VALUE (*function)(VALUE), VALUE argument) {
+    VALUE before = rb_errinfo();
     int tag = 0;
     rb_protect(function, argument, &tag);
-    if (tag) nb_protect_drop(Qnil);
+    if (tag == 0 || !nb_protect_marks(rb_errinfo())) return tag;
+    nb_protect_drop(before);
+    return 0;
 }
 
-static void make_room_for_parked(nb_heap *heap) {
+static int make_room_for_parked(nb_heap *heap) {
     heap->room_for *= 2;
-    if (!nb_memory_has_room(ROOM_BESIDE_BYTES)) return;
-    call_dropping_errors(make_room, SIZET2NUM(heap->room_for));
+    return nb_memory_has_room(ROOM_BESIDE_BYTES) ? call_in_loop(make_room, SIZET2NUM(heap->room_for)) : 0;
 }
 
 /* Ruby may have done so meanwhile. And while the next long one is half done, what that keeps would
    be walked. */
-static void collect_what_is_left(nb_heap *heap) {
+static int collect_what_is_left(nb_heap *heap) {
     heap->collection_due = false;
-    if (heap->long_requests > 0 || !much_is_left()) return;
-    call_dropping_errors(collect_young, Qnil);
+    if (heap->long_requests > 0 || !much_is_left()) return 0;
+    int tag = call_in_loop(collect_young, Qnil);
     note_alone();
+    return tag;
 }
 
-void nb_heap_turn(nb_heap *heap, size_t parked, bool some_preempted) {
+int nb_heap_turn(nb_heap *heap, size_t parked, bool some_preempted) {
+    int tag = 0;
     collect_what_has_grown();
-    if (parked > heap->room_for) make_room_for_parked(heap);
-    if (heap->collection_due && !some_preempted) collect_what_is_left(heap);
+    if (parked > heap->room_for) tag = make_room_for_parked(heap);
+    if (tag == 0 && heap->collection_due && !some_preempted) tag = collect_what_is_left(heap);
+    return tag;
 }
 
 void nb_heap_define(VALUE module) {

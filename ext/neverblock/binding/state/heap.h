@@ -45,8 +45,9 @@ void nb_heap_attached(void);
    (nb_heap_request_over), and none is half done, collects what is young, swept bit by bit as it is
    needed: what the request has made is garbage by then. A later collection would come in the middle
    of the next such request, and walk all that that one keeps. Garbage would grow old meanwhile,
-   which only collections of all objects free. some_preempted: there are preempted fibers. */
-void nb_heap_turn(nb_heap *heap, size_t parked, bool some_preempted);
+   which only collections of all objects free. some_preempted: there are preempted fibers. Returns
+   the tag of what was raised from outside meanwhile, with its error info; mostly 0. */
+int nb_heap_turn(nb_heap *heap, size_t parked, bool some_preempted);
 
 /* A request has computed for NB_HEAP_LONG_NS; nb_heap_request_over is told when it is over.
    Meanwhile collections are put off where it keeps much. When any preempted request is over, and no

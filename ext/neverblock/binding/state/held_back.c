@@ -36,12 +36,13 @@ static VALUE timing_in(VALUE mask, VALUE ancestors) {
     return Qnil;
 }
 
-bool nb_held_back(VALUE masks, VALUE raises) {
+bool nb_held_back(VALUE masks, VALUE raises, bool waits) {
     if (NIL_P(masks)) return false;
     VALUE ancestors = rb_mod_ancestors(nb_class_of_raised(raises));
     for (long i = 0; i < RARRAY_LEN(masks); i++) {
         VALUE timing = timing_in(RARRAY_AREF(masks, i), ancestors);
-        if (!NIL_P(timing)) return timing == ID2SYM(rb_intern("never"));
+        if (NIL_P(timing)) continue;
+        return waits ? timing == ID2SYM(rb_intern("never")) : timing != ID2SYM(rb_intern("immediate"));
     }
     return false;
 }

@@ -16,8 +16,9 @@ VALUE nb_masks_get(void);
 void nb_masks_set(VALUE masks);
 
 /* masks: nil, or an array of Hash{Module => Symbol}, the innermost first. raises: an array of
-   raise's arguments. The innermost mask that names an ancestor of the class decides. */
-bool nb_held_back(VALUE masks, VALUE raises);
+   raise's arguments. waits: in a wait, which :on_blocking lets end. The innermost mask that names
+   an ancestor of the class decides. */
+bool nb_held_back(VALUE masks, VALUE raises, bool waits);
 /* Of what is neither a class nor an exception, `raise` makes one in the fiber. */
 VALUE nb_class_of_raised(VALUE raises);
 

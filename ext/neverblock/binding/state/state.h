@@ -100,7 +100,8 @@ struct nb_scheduler {
     /* since the last switch a fiber did not park, as its descriptor was ready */
     bool went_on;
     nb_starter starter;
-    int pending_tag; /* a tag caught in nb_scheduler_switch_to, to be jumped to by the loop */
+    /* caught beside the loop, which jumps to it (nb_scheduler_switch_to, nb_heap_turn) */
+    int pending_tag;
 
     /* --- fibers that wait --- */
     nb_parked_table parked;

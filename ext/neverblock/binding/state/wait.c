@@ -104,7 +104,7 @@ bool nb_wait_raise(nb_wait *wait, VALUE exception, nb_list *late_link) {
     }
     if (wait->state == NB_RESUMED || (wait->state == NB_READY && wait->outcome != NB_TIMED_OUT)) return false;
     if (wait->shielded && (late_link || !NIL_P(wait->exception))) return false;
-    if (late_link && nb_held_back(wait->masks, exception)) return false;
+    if (late_link && nb_held_back(wait->masks, exception, true)) return false;
     wait->exception = exception;
     if (wait->shielded) return true;
     wait->late_link = late_link;

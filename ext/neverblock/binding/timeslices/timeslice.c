@@ -22,6 +22,7 @@
 #include "binding/timeslices/timeslice_job.h"
 #include "binding/timeslices/timeslice_lock.h"
 #include "binding/timeslices/timeslice_look.h"
+#include "binding/state/loop_time.h"
 #include "binding/state/object.h"
 #include "binding/state/timeslice_state.h"
 #include "binding/state/watches.h"
@@ -43,7 +44,7 @@ static int64_t ran_ns(const nb_timeslices *timeslices) {
    Ruby came first or a shield block kept it off. */
 static bool has_expired_limit(nb_scheduler *scheduler) {
     if (nb_list_empty(&scheduler->expired) || nb_shield_now(scheduler)) return false;
-    return nb_late_expired(scheduler) != NULL;
+    return nb_late_expired(scheduler, false) != NULL;
 }
 
 /* The fiber's time is over: it has run for first_ns (a preempted fiber that goes on, for the
@@ -177,9 +178,21 @@ static bool cut(nb_scheduler *scheduler, const nb_late *late) {
    wait outside a shield block raises it. */
 static void raise_expired(nb_scheduler *scheduler) {
     if (nb_list_empty(&scheduler->expired) || nb_shield_now(scheduler) || stays(scheduler)) return;
-    nb_late *late = nb_late_expired(scheduler);
+    nb_late *late = nb_late_expired(scheduler, false);
     if (!late || !nb_interrupt_ready() || !cut(scheduler, late)) return;
     if (nb_interrupt_self(late->raises)) nb_list_remove(&late->link);
+}
+
+/* A fiber that masks interrupts is not left, so that no turn of the loop looks at the alarms. What
+   it does not mask is raised there. */
+static void raise_unmasked(nb_scheduler *scheduler, VALUE switched_to) {
+    scheduler->masked = false;
+    if (may_preempt(scheduler, switched_to)) {
+        nb_event_loop_clock(scheduler);
+        nb_event_loop_expire(scheduler);
+        raise_expired(scheduler);
+    }
+    scheduler->masked = true;
 }
 
 /* What Thread#raise has sent to this thread goes first, to the fiber that runs. */
@@ -191,6 +204,7 @@ static void end_timeslice(nb_scheduler *scheduler) {
     if (!timeslices->forced && !is_over(scheduler, timeslices->timeslice_ns)) return;
     if (!may_preempt(scheduler, switched_to)) {
         timeslices->preemptions_missed++;
+        if (scheduler->masked) raise_unmasked(scheduler, switched_to);
         return;
     }
     timeslices->forced = false;

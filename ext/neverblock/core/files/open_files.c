@@ -478,7 +478,7 @@ void nb_opening_drop(nb_opening *opening) {
     opening->root = NULL;
 }
 
-/* The worker had no descriptor, but the file is there. Tries again here: its names are in memory. */
+/* The worker had no descriptor, but the file is there. Tries again: its names are in memory. */
 static nb_status open_with_room(nb_open_files *files, nb_opening *opening) {
     nb_open_files_shrink(files, files->figures.files / 2);
     nb_status status = open_at_once(files, opening->root, nb_file_path_slice(&opening->path), &opening->file);
