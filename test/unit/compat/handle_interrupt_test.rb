@@ -73,10 +73,9 @@ class HandleInterruptCompatTest < Minitest::Test
   def test_other_classes_end_a_computation
     in_timeslices do
       fiber do
-        [{ ArgumentError => :never }, { IOError => :on_blocking }, { Own => :immediate }].each do |it|
-          assert_raises(Own) do
-            Timeout.timeout(0.001, Own) { compute_masked(it) }
-          end
+        masks = [{ ArgumentError => :never }, { IOError => :on_blocking }, { Own => :immediate }]
+        masks.each do |it|
+          assert_raises(Own) { Timeout.timeout(0.001, Own) { compute_masked(it) } }
         end
         assert_raises(Own) do
           Thread.handle_interrupt(ArgumentError => :never) do
