@@ -22,6 +22,25 @@ class SchedulerTimeslicesTest < Minitest::Test
     assert done
   end
 
+  # Ruby looks for interrupts inside of our part of the call mostly, where no slice ends.
+  def test_a_fiber_that_calls_a_method_of_ours_again_and_again_lets_others_run
+    rounds = 20
+    missed = nil
+    in_timeslices do |scheduler|
+      rounds.times do
+        fiber do
+          done = false
+          fiber { sleep(0.001) && done = true }
+          File.stat("/") until done
+        end
+      end
+      fiber { assert_raises(Timeout::Error) { Timeout.timeout(0.01) { loop { File.stat("/") } } } }
+      scheduler.run
+      missed = scheduler.preemptions_missed
+    end
+    assert_operator missed, :<, 20 * rounds
+  end
+
   # Fibers run at once where they are scheduled.
   def test_a_fiber_that_has_scheduled_one_that_never_waits_goes_on
     done = seen = nil

@@ -242,13 +242,15 @@ static bool switches(void) {
 
 /* Where no frame is an application's or a gem's, code of ours in C runs, or nothing yet. */
 static nb_place walk_place(void) {
-    bool found = false;
+    bool found = false, ours = false;
     for (int i = 0; i < walked_count; i++) {
         frame_kind kind = look_up(walked[i]);
-        if (kind == FRAME_STAYS || kind == FRAME_PINS || (kind == FRAME_OURS && !found)) return NB_PLACE_STAYS;
+        if (kind == FRAME_STAYS || kind == FRAME_PINS) return NB_PLACE_STAYS;
+        ours = ours || (kind == FRAME_OURS && !found);
         found = found || kind == FRAME_OTHERS;
     }
     if (!found && walked_count < NB_FRAMES_MAX) return NB_PLACE_STAYS;
+    if (ours) return NB_PLACE_OURS;
     return switches() ? NB_PLACE_BETWEEN : NB_PLACE_FREE;
 }
 

@@ -20,6 +20,7 @@ typedef enum nb_place {
     NB_PLACE_FREE,
     NB_PLACE_STAYS,
     NB_PLACE_BETWEEN, /* between two fibers: it may have been given a value that it has not taken */
+    NB_PLACE_OURS,    /* it stays while code of ours runs that the application has called */
 } nb_place;
 nb_place nb_frames_place(void);
 /* Does a function lie below the current fiber's frames that forbids preemption? */

@@ -16,6 +16,7 @@
 #include "os/clock.h"
 #include "os/thread.h"
 #include "binding/fibers/resume.h"
+#include "binding/timeslices/timeslice.h"
 
 enum { FRAMES = 3, SELF = 1, KEY_SPARE_BITS = 3 };
 
@@ -111,8 +112,11 @@ static VALUE timed_yield(uint64_t key, bool here) {
    }. */
 static VALUE at_call_site(VALUE self) {
     uint64_t key = key_here();
-    if (nb_call_site_is_trusted(nb_call_sites_find(&call_sites, key)) || nb_resume_pins())
-        return timed_yield(key, true);
+    if (nb_call_site_is_trusted(nb_call_sites_find(&call_sites, key)) || nb_resume_pins()) {
+        VALUE result = timed_yield(key, true);
+        nb_timeslice_call_ends();
+        return result;
+    }
     VALUE number = ULL2NUM(key);
     return rb_funcall_with_block(self, id_elsewhere, 1, &number, rb_block_proc());
 }

@@ -117,6 +117,7 @@ void nb_timeslices_work_comes(nb_timeslices *timeslices) {
 
 void nb_timeslices_switch(nb_timeslices *timeslices, int64_t now_ns, bool preempted) {
     nb_timeslices_end_quiet(timeslices);
+    timeslices->owed = false;
     timeslices->gc_known = !preempted && !nb_list_empty(&timeslices->scheduler->preempted);
     if (timeslices->gc_known) timeslices->gc_ms = nb_gc_ms();
     atomic_store_explicit(&timeslices->preempted_before, preempted, memory_order_relaxed);

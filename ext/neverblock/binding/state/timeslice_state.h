@@ -57,6 +57,7 @@ struct nb_timeslices {
     int64_t idle_ns;
     int64_t ran_ns;            /* what the thread had run then */
     int64_t handoff_failed_ns; /* when it last did not take the GVL that it was offered */
+    bool owed;                 /* the slice was to end in a call of ours (nb_timeslice_call_ends) */
     bool follows;              /* an event hook tells of each switch of the thread */
     /* the fiber of the last switch that the hook has told of; compared only */
     VALUE switched_to;

@@ -131,7 +131,8 @@ static VALUE take_switched_to(nb_timeslices *timeslices) {
    interrupts: the event hook asks for the job again then. */
 static bool may_preempt(nb_scheduler *scheduler, VALUE switched_to) {
     nb_place found = place(scheduler);
-    if (found == NB_PLACE_STAYS) return false;
+    if (found == NB_PLACE_OURS) scheduler->timeslices->owed = true;
+    if (found == NB_PLACE_STAYS || found == NB_PLACE_OURS) return false;
     if (found == NB_PLACE_BETWEEN) {
         if (NIL_P(switched_to)) follow_switches(scheduler->timeslices);
         if (switched_to != rb_fiber_current()) return false;
@@ -207,6 +208,18 @@ static void end_timeslice(nb_scheduler *scheduler) {
         if (scheduler->masked) raise_unmasked(scheduler, switched_to);
         return;
     }
+    timeslices->forced = false;
+    preempt(scheduler);
+    if (scheduler->timeslices == timeslices) raise_expired(scheduler);
+}
+
+void nb_timeslice_call_ends(void) {
+    nb_scheduler *scheduler = nb_scheduler_of_thread();
+    nb_timeslices *timeslices = scheduler ? scheduler->timeslices : NULL;
+    if (timeslices == NULL || !timeslices->owed) return;
+    timeslices->owed = false;
+    if (timeslices->switched_ns == 0 || place(scheduler) != NB_PLACE_OURS || nb_resume_ask(scheduler, NB_ASKS_PREEMPT))
+        return;
     timeslices->forced = false;
     preempt(scheduler);
     if (scheduler->timeslices == timeslices) raise_expired(scheduler);

@@ -20,6 +20,11 @@ void nb_scheduler_timeslice(VALUE scheduler, unsigned slice_ms);
 /* The value of a slice_ms: an Integer, or nil, which is 0. Raises ArgumentError. */
 unsigned nb_timeslice_ms_read(VALUE slice_ms);
 
+/* A call of ours ends. The slice of a fiber that makes it again and again would hardly ever end
+   otherwise: it does now, if that was due meanwhile. Raises nothing; what a limit raises comes right
+   after. */
+void nb_timeslice_call_ends(void);
+
 /* Defines methods of klass, NeverBlock::Scheduler, and module.uninterrupted, of NeverBlock. */
 void nb_timeslice_define(VALUE klass, VALUE module);
 
