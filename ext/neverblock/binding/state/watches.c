@@ -104,6 +104,7 @@ void nb_watches_deinit(nb_scheduler *scheduler) {
 static uint64_t uses;
 static VALUE from_outside_module, sockets_module, basic_socket_class, udp_socket_class;
 static ID id_cut, id_spared;
+static ID id_message, id_backtrace; /* hidden variables of exceptions (error.c) */
 
 uint64_t nb_socket_uses(void) { return uses; }
 
@@ -142,14 +143,20 @@ static uint32_t interest_of(const nb_descriptor *descriptor) {
     return interest;
 }
 
-/* The descriptor's file was closed under the fibers that wait for it, which would wait for ever. */
+/* As Ruby makes the one that it raises in threads (vm_insnhelper.c,
+   ruby_vm_special_exception_copy): allocated, and given what Exception#initialize sets. `new` calls
+   methods, at whose end a time slice or a thread's turn may end: the table may grow then, watches
+   leave, and the number be another file's. */
 VALUE nb_watches_closed_error(void) {
-    /* as Ruby says to threads */
-    return rb_exc_new_cstr(rb_eIOError, "stream closed in another thread");
+    VALUE exception = rb_obj_alloc(rb_eIOError);
+    rb_ivar_set(exception, id_message, rb_str_new_cstr("stream closed in another thread"));
+    rb_ivar_set(exception, id_backtrace, Qnil);
+    return exception;
 }
 
+/* The descriptor's file was closed under the fibers that wait for it, which would wait for ever. */
 static void raise_closed(nb_scheduler *scheduler, nb_descriptor *descriptor) {
-    VALUE exception = nb_watches_closed_error();
+    VALUE exception = descriptor->first ? nb_watches_closed_error() : Qnil;
     while (descriptor->first) {
         nb_watch *watch = descriptor->first;
         watch_unlink(scheduler, watch);
@@ -234,7 +241,7 @@ void nb_watches_closing(nb_scheduler *scheduler, int fd) {
     scheduler->watches.table[fd].used = 0;
     if (scheduler->watches.table[fd].kept_for) unkeep(scheduler, fd);
     scheduler->watches.table[fd].known = false;
-    if (scheduler->watches.table[fd].first) raise_closed(scheduler, &scheduler->watches.table[fd]);
+    raise_closed(scheduler, &scheduler->watches.table[fd]);
 }
 
 void nb_watches_closing_lent(nb_scheduler *scheduler, int fd, VALUE io) {
@@ -471,6 +478,8 @@ void nb_descriptor_learn_no_socket(nb_scheduler *scheduler, int fd) {
 
 void nb_watches_define(void) {
     id_cut = rb_intern("cut");
+    id_message = rb_intern("mesg");
+    id_backtrace = rb_intern("bt");
     id_spared = rb_intern("@neverblock_spared");
     rb_require("socket");
     basic_socket_class = rb_path2class("BasicSocket");

@@ -67,7 +67,8 @@ void nb_watches_closing(nb_scheduler *scheduler, int fd);
 void nb_watches_closing_lent(nb_scheduler *scheduler, int fd, VALUE io);
 /* Another file lies under the descriptor: fibers that wait for it look at that. */
 void nb_watches_reopened(nb_scheduler *scheduler, int fd);
-VALUE nb_watches_closed_error(void); /* a new IOError */
+/* A new IOError. Calls no method and looks for no interrupts, as do none of the three above. */
+VALUE nb_watches_closed_error(void);
 
 int nb_descriptor_of(VALUE io); /* raises IOError, TypeError */
 int nb_io_mode(VALUE io);       /* FMODE_READABLE and others, of an IO that is open */
