@@ -174,7 +174,10 @@ static nb_status registered(nb_scheduler *scheduler, int fd, uint32_t how) {
 
     if (descriptor->known) status = nb_poll_change(scheduler->watches.poll, fd, interest | how, cookie);
     descriptor->added = status == NB_NOT_FOUND;
-    if (descriptor->added) descriptor->about_kind = 0;
+    if (descriptor->added) {
+        descriptor->about_kind = 0;
+        descriptor->no_socket = false;
+    }
     if (status == NB_NOT_FOUND) status = nb_poll_add(scheduler->watches.poll, fd, interest | how, cookie);
     if (status == NB_EXISTS) status = nb_poll_change(scheduler->watches.poll, fd, interest | how, cookie);
     descriptor->known = status == NB_OK;
@@ -191,9 +194,11 @@ static nb_status arm(nb_scheduler *scheduler, int fd) {
 
 /* is_same_file needs a registration, also of a socket that nobody has had to wait for. */
 bool nb_watches_transfer(nb_scheduler *scheduler, int fd, VALUE io) {
-    if (nb_descriptor_no_socket(scheduler, fd) || !descriptors_reserve(scheduler, fd)) return true;
+    if (!descriptors_reserve(scheduler, fd)) return true;
     nb_descriptor *descriptor = &scheduler->watches.table[fd];
-    if (!use(scheduler, &scheduler->last_socket, fd, io) || descriptor->first) return true;
+    if (!use(scheduler, &scheduler->last_socket, fd, io)) return true;
+    descriptor->no_socket = false; /* its class knows better */
+    if (descriptor->first) return true;
     /* Another file may have had the number: a close in C is not told. */
     if (descriptor->known && descriptor->known_for == io) return true;
     if (scheduler->watches.poll == NULL) return false;
@@ -238,6 +243,7 @@ static void unkeep(nb_scheduler *scheduler, int fd) {
 void nb_watches_closing(nb_scheduler *scheduler, int fd) {
     if (fd < 0 || (size_t)fd >= scheduler->watches.table_count) return;
     scheduler->watches.table[fd].about_kind = 0;
+    scheduler->watches.table[fd].no_socket = false;
     scheduler->watches.table[fd].used = 0;
     if (scheduler->watches.table[fd].kept_for) unkeep(scheduler, fd);
     scheduler->watches.table[fd].known = false;
@@ -262,6 +268,7 @@ void nb_watches_reopened(nb_scheduler *scheduler, int fd) {
     if (fd < 0 || (size_t)fd >= scheduler->watches.table_count) return;
     nb_descriptor *descriptor = &scheduler->watches.table[fd];
     descriptor->about_kind = 0;
+    descriptor->no_socket = false;
     descriptor->used = 0;
     unkeep(scheduler, fd);
     while (descriptor->first) {

@@ -77,8 +77,8 @@ bool nb_io_is_lent(VALUE io);   /* it does not own its descriptor (IO#autoclose=
    is closed then. */
 void nb_descriptor_own(nb_scheduler *scheduler, int fd);
 void nb_descriptor_disown(nb_scheduler *scheduler, int fd);
-/* What was learnt about the number's last file; wrong after reuse, which costs a system call and
-   nothing else. */
+/* What was learnt about the number's last file. After a reuse that nobody tells of it is wrong,
+   which costs a transfer system calls: no more may depend on it. */
 static inline bool nb_descriptor_no_socket(const nb_scheduler *scheduler, int fd) {
     return (size_t)fd < scheduler->watches.table_count && scheduler->watches.table[fd].no_socket;
 }
