@@ -2,7 +2,6 @@
 
 require_relative "../../support/timeslices"
 require "socket"
-require "tempfile"
 
 # What a fiber gets that waits for an IO which another closes.
 class SchedulerClosingTest < Minitest::Test
@@ -44,6 +43,45 @@ class SchedulerClosingTest < Minitest::Test
     assert_match(/: #{MESSAGE} \(IOError\)$/, error.full_message(highlight: false).lines.first)
     assert_includes error.backtrace.join, __FILE__
     assert_equal error, Marshal.load(Marshal.dump(error))
+  end
+
+  # --- in a shield ---
+
+  # Nothing else would end it.
+  def test_a_wait_in_a_mask_ends_in_the_mask
+    steps = []
+    one, other = UNIXSocket.pair
+    in_timeslices do
+      fiber do
+        Thread.handle_interrupt(Object => :never) { steps << waits(one).class }
+        sleep(0)
+        steps << :over
+      end
+      fiber { one.close }
+    end
+    assert_equal [IOError, :over], steps
+  ensure
+    other&.close
+  end
+
+  def test_what_was_raised_into_the_wait_before_comes_after_the_shield
+    steps = []
+    one, other = UNIXSocket.pair
+    in_scheduler do
+      waits = fiber do
+        Fiber.scheduler.shield { steps << waits(one).class << waits(other).class }
+        sleep
+      rescue Own => e
+        steps << e.message
+      end
+      fiber do
+        waits.raise(Own, "late")
+        one.close
+        sleep(0)
+        other.close
+      end
+    end
+    assert_equal [IOError, IOError, "late"], steps
   end
 
   private

@@ -160,7 +160,7 @@ static void raise_closed(nb_scheduler *scheduler, nb_descriptor *descriptor) {
     while (descriptor->first) {
         nb_watch *watch = descriptor->first;
         watch_unlink(scheduler, watch);
-        nb_wait_raise(watch->wait, exception, NULL);
+        nb_wait_fail(watch->wait, exception);
     }
     descriptor->armed = 0;
     descriptor->kept_for = 0;
@@ -259,7 +259,7 @@ void nb_watches_closing_lent(nb_scheduler *scheduler, int fd, VALUE io) {
         if (watch->io != io) continue;
         if (NIL_P(exception)) exception = nb_watches_closed_error();
         watch_unlink(scheduler, watch);
-        nb_wait_raise(watch->wait, exception, NULL);
+        nb_wait_fail(watch->wait, exception);
     }
     if (descriptor->first == NULL && (!NIL_P(exception) || descriptor->kept_for == io)) unkeep(scheduler, fd);
 }
