@@ -172,6 +172,24 @@ class HijackTest < BindingCase
     end
   end
 
+  # Nothing else would end its wait.
+  def test_a_fiber_that_waits_for_it_when_the_application_raises_is_told_of_its_close
+    seen = nil
+    serve { |env| take(env).then { |io| waits_for(io) { |it| seen = it } } && raise("no") }
+    client { |wire| wire.get("/") && wire.take_to_end }
+    within { sleep(0.001) until seen }
+    assert_instance_of IOError, seen
+  end
+
+  # Returns when a fiber waits for the IO; yields what ends the wait.
+  def waits_for(io)
+    Fiber.schedule do
+      yield io.wait_readable
+    rescue IOError => e
+      yield e
+    end
+  end
+
   def test_it_is_called_in_its_request_and_before_the_response
     kept = []
     calls = []
@@ -305,6 +323,14 @@ class HijackTest < BindingCase
     assert_match(/begun\z/, client { |wire| wire.get("/") && wire.take_to_end.first })
     within { sleep(0.001) until logged.include?("RuntimeError: no") }
     assert_serves
+  end
+
+  def test_a_fiber_that_waits_for_it_when_a_partial_hijack_raises_is_told_of_its_close
+    seen = nil
+    partial { |io| waits_for(io) { |it| seen = it } && raise("no") }
+    client { |wire| wire.get("/") && wire.take_to_end }
+    within { sleep(0.001) until seen }
+    assert_instance_of IOError, seen
   end
 
   # --- WebSockets, by the driver that Action Cable and Faye use ---

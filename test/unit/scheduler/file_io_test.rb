@@ -176,6 +176,27 @@ class SchedulerFileIOTest < Minitest::Test
     end
   end
 
+  def test_a_file_that_is_closed_under_a_reader_in_a_shield_raises_there
+    20.times do
+      in_scheduler do
+        file = File.open(@file.path, "rb")
+        cold
+        parked = false
+        reader = fiber do
+          Fiber.scheduler.shield do
+            parked = true
+            hook(:io_pread, IO::Buffer.new(BYTES), BYTES, 0, file)
+            parked = false
+          rescue IOError => e
+            assert_match(/closed/, e.message)
+          end
+          sleep(0)
+        end
+        fiber { file.close if reader.alive? && parked }
+      end
+    end
+  end
+
   def test_file_transfers_under_gc_stress
     in_scheduler(2 * SECONDS) do
       fiber do

@@ -2,6 +2,7 @@
 
 require_relative "../../support/cut_sockets"
 require_relative "../../support/timeslices"
+require "fiddle"
 require "neverblock"
 require "socket"
 
@@ -69,6 +70,41 @@ class SocketsAtSlicesTest < Minitest::Test
     end
   ensure
     close(@kept) if @kept
+  end
+
+  CLOSE = Fiddle::Function.new(Fiddle.dlopen(nil)["close"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT)
+  # Whose reads say that the number is no socket's.
+  FILES = {
+    "a_file" => -> { File.open(__FILE__) { |file| file.read(1) && file.fileno } },
+    "a_file_that_was_closed_behind_its_back" => lambda do
+      file = File.open(__FILE__).tap { |it| it.autoclose = false }
+      file.read(1) && file.fileno.tap { |number| CLOSE.call(number) }
+    end
+  }.freeze
+
+  FILES.each do |name, number|
+    define_method("test_one_whose_number_was_that_of_#{name}") do
+      connected do |other, server|
+        ended_at_a_slice { has_number(other, number.call).gets }
+        assert_cut @kept, server
+      end
+    ensure
+      close(@kept) if @kept
+    end
+
+    define_method("test_one_whose_number_was_that_of_#{name}_and_that_is_used_since") do
+      connected do |other, server|
+        ended_at_a_slice do
+          client = has_number(other, number.call)
+          client.wait_readable && client.gets
+          fiber { client.write("asked") }
+        end
+        assert_equal "asked", server.readpartial(5)
+        assert_whole @kept, server
+      end
+    ensure
+      close(@kept) if @kept
+    end
   end
 
   # --- what stays whole ---
@@ -241,6 +277,11 @@ class SocketsAtSlicesTest < Minitest::Test
     copy = copies.pop.tap { |it| it.autoclose = false }
     copies.each(&:close)
     copy.fileno
+  end
+
+  # @return [Socket] the same connection, under the number
+  def has_number(io, number)
+    @kept = Socket.for_fd(dup_to(io, number)).tap { |it| assert_equal number, it.fileno }
   end
 
   def ended_at_a_slice(&block)

@@ -313,10 +313,11 @@ static int protect_step(nb_task *task, VALUE (*step)(VALUE)) {
     return tag ? log_error(task) : 0;
 }
 
-static VALUE close_socket(VALUE argument) { return rb_io_close(((nb_task *)argument)->socket); }
+static VALUE close_socket(VALUE argument) { return rb_funcallv(((nb_task *)argument)->socket, id_close, 0, NULL); }
 
 /* Mostly nobody has the socket of a full hijack when the application raises; one that was given to
-   another is closed too. */
+   another is closed too. By its method: rb_io_close tells no fiber that waits for it
+   (hooks/closing.c). */
 static int close_hijacked(nb_task *task) {
     VALUE error = task->error;
     int tag = NIL_P(task->socket) ? 0 : protect_step(task, close_socket);

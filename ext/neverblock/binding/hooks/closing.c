@@ -45,7 +45,8 @@ static bool some_watch(void) {
     return false;
 }
 
-/* Fibers that wait for the descriptor, in any scheduler of the process, get IOError. */
+/* Fibers that wait for the descriptor, in any scheduler of the process, get IOError. It does not
+   look for interrupts: until the close the number is this file's. */
 static void close_under(int fd) {
     volatile VALUE held = Qnil;
     for (nb_scheduler *scheduler = NULL; (scheduler = nb_scheduler_next(scheduler, &held));) {

@@ -145,7 +145,7 @@ void nb_files_closing(nb_scheduler *scheduler, int fd, VALUE exception) {
         nb_file_wait *file = NB_LIST_ENTRY(link, nb_file_wait, link);
         if (file->job->fd != fd) continue;
         job_settle(file->job);
-        nb_wait_raise(&file->wait, exception, NULL);
+        nb_wait_fail(&file->wait, exception);
     }
 }
 

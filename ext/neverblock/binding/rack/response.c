@@ -20,7 +20,7 @@
 #include "binding/scheduler/limit.h"
 #include "http1/chunked.h"
 
-static ID id_each, id_call, id_to_path, id_to_ary, id_left_out;
+static ID id_each, id_call, id_close, id_to_path, id_to_ary, id_left_out;
 
 static VALUE add_pair(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, argument)) {
     VALUE pair = argc == 1 ? rb_check_array_type(argv[0]) : rb_ary_new_from_values(argc, argv);
@@ -214,9 +214,9 @@ static VALUE call_hijack(VALUE argument) {
 }
 
 /* Mostly nobody has the socket when the callable raises; one that was given to another is closed
-   too. */
+   too. By its method: rb_io_close tells no fiber that waits for it (hooks/closing.c). */
 static VALUE close_hijacked(VALUE argument, VALUE error) {
-    rb_io_close(((send_call *)argument)->task->socket);
+    rb_funcallv(((send_call *)argument)->task->socket, id_close, 0, NULL);
     rb_exc_raise(error);
 }
 
@@ -377,6 +377,7 @@ size_t nb_response_write_refusal(void *place, nb_exchange_id exchange) {
 void nb_response_define(VALUE module) {
     id_each = rb_intern("each");
     id_call = rb_intern("call");
+    id_close = rb_intern("close");
     id_to_path = rb_intern("to_path");
     id_to_ary = rb_intern("to_ary");
     id_left_out = rb_intern("report_left_out");

@@ -112,6 +112,17 @@ bool nb_wait_raise(nb_wait *wait, VALUE exception, nb_list *late_link) {
     return true;
 }
 
+/* Whoever is in a shield has no other end of the wait to hope for. */
+void nb_wait_fail(nb_wait *wait, VALUE exception) {
+    bool ends = wait->state == NB_WAITING || (wait->state == NB_READY && wait->outcome == NB_TIMED_OUT);
+    if (wait->kind != NB_WAIT_PREEMPTED && wait->shielded && ends) {
+        if (!NIL_P(wait->exception)) nb_wait_defer(wait->scheduler, wait->fiber, wait->exception);
+        wait->exception = Qnil;
+        wait->shielded = false;
+    }
+    nb_wait_raise(wait, exception, NULL);
+}
+
 int64_t nb_wait_deadline(nb_scheduler *scheduler, VALUE interval) {
     const double seconds_max = 9e9; /* 285 years: what is longer has no deadline */
     if (NIL_P(interval)) return INT64_MAX;

@@ -100,6 +100,9 @@ bool nb_wait_wake(nb_wait *wait, nb_wait_outcome outcome);
    a wake that comes after this, before the fiber runs: the wait then ends as woken, and the fiber's
    next wait raises. late_link: the link of the nb_late that raises, or NULL. */
 bool nb_wait_raise(nb_wait *wait, VALUE exception, nb_list *late_link);
+/* What the wait is for is gone: it raises this, unless it is over. Also in a shield, as this does
+   not come from outside. Calls no method and looks for no interrupts. */
+void nb_wait_fail(nb_wait *wait, VALUE exception);
 /* The exception could not be raised in the fiber: its next wait raises it. */
 void nb_wait_defer(nb_scheduler *scheduler, VALUE fiber, VALUE exception);
 /* Takes the oldest deferred exception of this fiber, or nil. Forgets those of fibers that have

@@ -60,7 +60,7 @@ typedef struct nb_descriptor {
     VALUE known_for;
     bool known;     /* was registered once, so that change is tried before add */
     bool owned;     /* the scheduler's own (a pidfd): closed in a forked child */
-    bool no_socket; /* recv(2) said so; a guess once the number is given out again */
+    bool no_socket; /* recv(2) said so; a guess where the number was closed untold */
     /* What it is, for those who look at the server (hooks/descriptor_about.h): nb_fiber_wait_kind,
        0: not known; a text; and whether nothing is to be learnt any more. */
     uint8_t about_kind, about_bytes;

@@ -104,6 +104,7 @@ void nb_watches_deinit(nb_scheduler *scheduler) {
 static uint64_t uses;
 static VALUE from_outside_module, sockets_module, basic_socket_class, udp_socket_class;
 static ID id_cut, id_spared;
+static ID id_message, id_backtrace; /* hidden variables of exceptions (error.c) */
 
 uint64_t nb_socket_uses(void) { return uses; }
 
@@ -142,18 +143,24 @@ static uint32_t interest_of(const nb_descriptor *descriptor) {
     return interest;
 }
 
-/* The descriptor's file was closed under the fibers that wait for it, which would wait for ever. */
+/* As Ruby makes the one that it raises in threads (vm_insnhelper.c,
+   ruby_vm_special_exception_copy): allocated, and given what Exception#initialize sets. `new` calls
+   methods, at whose end a time slice or a thread's turn may end: the table may grow then, watches
+   leave, and the number be another file's. */
 VALUE nb_watches_closed_error(void) {
-    /* as Ruby says to threads */
-    return rb_exc_new_cstr(rb_eIOError, "stream closed in another thread");
+    VALUE exception = rb_obj_alloc(rb_eIOError);
+    rb_ivar_set(exception, id_message, rb_str_new_cstr("stream closed in another thread"));
+    rb_ivar_set(exception, id_backtrace, Qnil);
+    return exception;
 }
 
+/* The descriptor's file was closed under the fibers that wait for it, which would wait for ever. */
 static void raise_closed(nb_scheduler *scheduler, nb_descriptor *descriptor) {
-    VALUE exception = nb_watches_closed_error();
+    VALUE exception = descriptor->first ? nb_watches_closed_error() : Qnil;
     while (descriptor->first) {
         nb_watch *watch = descriptor->first;
         watch_unlink(scheduler, watch);
-        nb_wait_raise(watch->wait, exception, NULL);
+        nb_wait_fail(watch->wait, exception);
     }
     descriptor->armed = 0;
     descriptor->kept_for = 0;
@@ -167,7 +174,10 @@ static nb_status registered(nb_scheduler *scheduler, int fd, uint32_t how) {
 
     if (descriptor->known) status = nb_poll_change(scheduler->watches.poll, fd, interest | how, cookie);
     descriptor->added = status == NB_NOT_FOUND;
-    if (descriptor->added) descriptor->about_kind = 0;
+    if (descriptor->added) {
+        descriptor->about_kind = 0;
+        descriptor->no_socket = false;
+    }
     if (status == NB_NOT_FOUND) status = nb_poll_add(scheduler->watches.poll, fd, interest | how, cookie);
     if (status == NB_EXISTS) status = nb_poll_change(scheduler->watches.poll, fd, interest | how, cookie);
     descriptor->known = status == NB_OK;
@@ -184,9 +194,11 @@ static nb_status arm(nb_scheduler *scheduler, int fd) {
 
 /* is_same_file needs a registration, also of a socket that nobody has had to wait for. */
 bool nb_watches_transfer(nb_scheduler *scheduler, int fd, VALUE io) {
-    if (nb_descriptor_no_socket(scheduler, fd) || !descriptors_reserve(scheduler, fd)) return true;
+    if (!descriptors_reserve(scheduler, fd)) return true;
     nb_descriptor *descriptor = &scheduler->watches.table[fd];
-    if (!use(scheduler, &scheduler->last_socket, fd, io) || descriptor->first) return true;
+    if (!use(scheduler, &scheduler->last_socket, fd, io)) return true;
+    descriptor->no_socket = false; /* its class knows better */
+    if (descriptor->first) return true;
     /* Another file may have had the number: a close in C is not told. */
     if (descriptor->known && descriptor->known_for == io) return true;
     if (scheduler->watches.poll == NULL) return false;
@@ -231,10 +243,11 @@ static void unkeep(nb_scheduler *scheduler, int fd) {
 void nb_watches_closing(nb_scheduler *scheduler, int fd) {
     if (fd < 0 || (size_t)fd >= scheduler->watches.table_count) return;
     scheduler->watches.table[fd].about_kind = 0;
+    scheduler->watches.table[fd].no_socket = false;
     scheduler->watches.table[fd].used = 0;
     if (scheduler->watches.table[fd].kept_for) unkeep(scheduler, fd);
     scheduler->watches.table[fd].known = false;
-    if (scheduler->watches.table[fd].first) raise_closed(scheduler, &scheduler->watches.table[fd]);
+    raise_closed(scheduler, &scheduler->watches.table[fd]);
 }
 
 void nb_watches_closing_lent(nb_scheduler *scheduler, int fd, VALUE io) {
@@ -246,7 +259,7 @@ void nb_watches_closing_lent(nb_scheduler *scheduler, int fd, VALUE io) {
         if (watch->io != io) continue;
         if (NIL_P(exception)) exception = nb_watches_closed_error();
         watch_unlink(scheduler, watch);
-        nb_wait_raise(watch->wait, exception, NULL);
+        nb_wait_fail(watch->wait, exception);
     }
     if (descriptor->first == NULL && (!NIL_P(exception) || descriptor->kept_for == io)) unkeep(scheduler, fd);
 }
@@ -255,6 +268,7 @@ void nb_watches_reopened(nb_scheduler *scheduler, int fd) {
     if (fd < 0 || (size_t)fd >= scheduler->watches.table_count) return;
     nb_descriptor *descriptor = &scheduler->watches.table[fd];
     descriptor->about_kind = 0;
+    descriptor->no_socket = false;
     descriptor->used = 0;
     unkeep(scheduler, fd);
     while (descriptor->first) {
@@ -471,6 +485,8 @@ void nb_descriptor_learn_no_socket(nb_scheduler *scheduler, int fd) {
 
 void nb_watches_define(void) {
     id_cut = rb_intern("cut");
+    id_message = rb_intern("mesg");
+    id_backtrace = rb_intern("bt");
     id_spared = rb_intern("@neverblock_spared");
     rb_require("socket");
     basic_socket_class = rb_path2class("BasicSocket");

@@ -67,7 +67,8 @@ void nb_watches_closing(nb_scheduler *scheduler, int fd);
 void nb_watches_closing_lent(nb_scheduler *scheduler, int fd, VALUE io);
 /* Another file lies under the descriptor: fibers that wait for it look at that. */
 void nb_watches_reopened(nb_scheduler *scheduler, int fd);
-VALUE nb_watches_closed_error(void); /* a new IOError */
+/* A new IOError. Calls no method and looks for no interrupts, as do none of the three above. */
+VALUE nb_watches_closed_error(void);
 
 int nb_descriptor_of(VALUE io); /* raises IOError, TypeError */
 int nb_io_mode(VALUE io);       /* FMODE_READABLE and others, of an IO that is open */
@@ -76,8 +77,8 @@ bool nb_io_is_lent(VALUE io);   /* it does not own its descriptor (IO#autoclose=
    is closed then. */
 void nb_descriptor_own(nb_scheduler *scheduler, int fd);
 void nb_descriptor_disown(nb_scheduler *scheduler, int fd);
-/* What was learnt about the number's last file; wrong after reuse, which costs a system call and
-   nothing else. */
+/* What was learnt about the number's last file. After a reuse that nobody tells of it is wrong,
+   which costs a transfer system calls: no more may depend on it. */
 static inline bool nb_descriptor_no_socket(const nb_scheduler *scheduler, int fd) {
     return (size_t)fd < scheduler->watches.table_count && scheduler->watches.table[fd].no_socket;
 }
