@@ -21,8 +21,8 @@ void nb_scheduler_timeslice(VALUE scheduler, unsigned slice_ms);
 unsigned nb_timeslice_ms_read(VALUE slice_ms);
 
 /* A call of ours ends. The slice of a fiber that makes it again and again would hardly ever end
-   otherwise: it does now, if that was due meanwhile. Raises nothing; what a limit raises comes right
-   after. */
+   otherwise: it does now, if that was due meanwhile. Raises nothing; what a limit raises comes
+   right after. */
 void nb_timeslice_call_ends(void);
 
 /* Defines methods of klass, NeverBlock::Scheduler, and module.uninterrupted, of NeverBlock. */
