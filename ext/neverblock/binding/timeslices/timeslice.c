@@ -14,6 +14,7 @@
 #include "binding/fibers/ffi_state.h"
 #include "binding/fibers/frames.h"
 #include "binding/fibers/pin.h"
+#include "binding/fibers/region.h"
 #include "binding/fibers/resume.h"
 #include "binding/scheduler/event_loop.h"
 #include "binding/scheduler/limit.h"
@@ -42,7 +43,7 @@ static int64_t ran_ns(const nb_timeslices *timeslices) {
 /* A limit of the fiber has expired, and could not raise when it was due, as another interrupt of
    Ruby came first or a shield block kept it off. */
 static bool has_expired_limit(nb_scheduler *scheduler) {
-    if (nb_list_empty(&scheduler->expired) || nb_shield_now(scheduler)) return false;
+    if (nb_list_empty(&scheduler->expired) || nb_region_shields(scheduler)) return false;
     return nb_late_expired(scheduler) != NULL;
 }
 
@@ -85,7 +86,7 @@ static bool is_rubys(nb_scheduler *scheduler) {
    handler, which nothing tells. A blocking fiber waits without the hooks for what a preempted fiber
    may hold. A fiber in the table of parked ones is on its way into a wait or out of it. */
 static bool stays(nb_scheduler *scheduler) {
-    if (!scheduler->switched || scheduler->preempt_disabled > 0 || scheduler->masked || nb_pin_now(scheduler))
+    if (!scheduler->switched || scheduler->preempt_disabled > 0 || nb_region_now(scheduler) || nb_pin_now(scheduler))
         return true;
     if (NIL_P(rb_fiber_scheduler_current()) || rb_thread_current() == rb_thread_main()) return true;
     VALUE fiber = rb_fiber_current();
@@ -176,7 +177,7 @@ static bool cut(nb_scheduler *scheduler, const nb_late *late) {
 /* Raises what an expired limit of the running fiber raises. Where that cannot be here, its next
    wait outside a shield block raises it. */
 static void raise_expired(nb_scheduler *scheduler) {
-    if (nb_list_empty(&scheduler->expired) || nb_shield_now(scheduler) || stays(scheduler)) return;
+    if (nb_list_empty(&scheduler->expired) || nb_region_shields(scheduler) || stays(scheduler)) return;
     nb_late *late = nb_late_expired(scheduler);
     if (!late || !nb_interrupt_ready() || !cut(scheduler, late)) return;
     if (nb_interrupt_self(late->raises)) nb_list_remove(&late->link);
@@ -302,54 +303,7 @@ static VALUE scheduler_give_way(VALUE self, VALUE seconds) {
     return Qtrue;
 }
 
-typedef struct region {
-    nb_scheduler *scheduler;
-    unsigned preempt_disabled;
-    bool masked;
-} region;
-
-static VALUE yield_nothing(VALUE argument) {
-    (void)argument;
-    return rb_yield_values(0);
-}
-
-/* A fork in the block has cleared both, and a fiber that has ended in it may have left more. */
-static VALUE region_end(VALUE argument) {
-    const region *left = (const region *)argument;
-    left->scheduler->preempt_disabled = left->preempt_disabled;
-    left->scheduler->masked = left->masked;
-    return Qnil;
-}
-
-static VALUE in_region(nb_scheduler *scheduler, unsigned preempt_disabled, bool masked) {
-    region entered = {scheduler, scheduler->preempt_disabled, scheduler->masked};
-    VALUE self = scheduler->self;
-    scheduler->preempt_disabled = preempt_disabled;
-    scheduler->masked = masked;
-    VALUE result = rb_ensure(yield_nothing, Qnil, region_end, (VALUE)&entered);
-    RB_GC_GUARD(self);
-    return result;
-}
-
-/* NB.uninterrupted { } */
-static VALUE uninterrupted(VALUE module) {
-    (void)module;
-    rb_need_block();
-    nb_scheduler *scheduler = nb_scheduler_of_thread();
-    if (scheduler == NULL || scheduler->timeslices == NULL) return rb_yield_values(0);
-    return in_region(scheduler, scheduler->preempt_disabled + 1, scheduler->masked);
-}
-
-/* masked(true or false) { } */
-static VALUE scheduler_masked(VALUE self, VALUE masked) {
-    nb_scheduler *scheduler = nb_scheduler_get(self);
-    rb_need_block();
-    return in_region(scheduler, scheduler->preempt_disabled, RTEST(masked));
-}
-
-static VALUE scheduler_is_masked(VALUE self) { return nb_scheduler_get(self)->masked ? Qtrue : Qfalse; }
-
-void nb_timeslice_define(VALUE klass, VALUE module) {
+void nb_timeslice_define(VALUE klass) {
     rb_define_method(klass, "slice_ms=", scheduler_set_slice_ms, 1);
     rb_define_method(klass, "slice_ms", scheduler_slice_ms, 0);
     rb_define_method(klass, "preemptions", scheduler_preemptions, 0);
@@ -363,8 +317,5 @@ void nb_timeslice_define(VALUE klass, VALUE module) {
     rb_define_method(klass, "end_timeslice", scheduler_end_timeslice, 0);
     rb_define_alias(klass, "end_slice", "end_timeslice");
     rb_define_method(klass, "give_way", scheduler_give_way, 1);
-    rb_define_method(klass, "masked", scheduler_masked, 1);
-    rb_define_method(klass, "masked?", scheduler_is_masked, 0);
-    rb_define_singleton_method(module, "uninterrupted", uninterrupted, 0);
     nb_timeslice_job_prepare(timeslice_over);
 }

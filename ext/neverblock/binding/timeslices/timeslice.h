@@ -20,7 +20,7 @@ void nb_scheduler_timeslice(VALUE scheduler, unsigned slice_ms);
 /* The value of a slice_ms: an Integer, or nil, which is 0. Raises ArgumentError. */
 unsigned nb_timeslice_ms_read(VALUE slice_ms);
 
-/* Defines methods of klass, NeverBlock::Scheduler, and module.uninterrupted, of NeverBlock. */
-void nb_timeslice_define(VALUE klass, VALUE module);
+/* Defines methods of klass, NeverBlock::Scheduler. */
+void nb_timeslice_define(VALUE klass);
 
 #endif
