@@ -76,7 +76,7 @@ SOURCES = {
     accounting children fiber_record heap held_back inbox loop_time object parked serving sleeper
     timeslice_state wait watches
   ],
-  "binding/fibers" => %w[cursor ffi_state frames pin resume root start transfer],
+  "binding/fibers" => %w[cursor ffi_state frames pin region resume root start transfer],
   "binding/scheduler" => %w[beneath event_loop limit park scheduler],
   "binding/timeslices" => %w[interrupt timeslice timeslice_job timeslice_lock timeslice_look],
   "binding/hooks" => %w[

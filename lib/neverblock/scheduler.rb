@@ -232,7 +232,12 @@ module NeverBlock
     #   @return what the block returns
 
     # @!method masked?
-    #   @return [Boolean] whether the current fiber is in such a block
+    #   @return [Boolean] whether the current fiber is in such a block of its own
+
+    # @!method passing_regions
+    #   Calls the block, in which another fiber runs as one that is resumed. That fiber is left
+    #   alone too, where the current one is (binding/fibers/region.h).
+    #   @return what the block returns
 
     # @!method shield(mode = true)
     #   Calls the block, whose waits are not ended from outside. What is raised into the fiber

@@ -30,14 +30,23 @@ module Timeslices
 
   # Computes until the end of a slice was put off some times, in a place where none may end.
   # @return [Boolean] whether none has
-  def stays?
+  def stays?(refusals = REFUSALS)
     scheduler = Fiber.scheduler
     preemptions = scheduler.preemptions
     missed = scheduler.preemptions_missed
     scheduler.end_timeslice
-    until scheduler.preemptions_missed >= missed + REFUSALS || scheduler.preemptions > preemptions
+    until scheduler.preemptions_missed >= missed + refusals || scheduler.preemptions > preemptions
       nil
     end
     scheduler.preemptions == preemptions
+  end
+
+  # More than may be put off one after the other where slices end, by the questions of #stays?.
+  MANY_REFUSALS = 300
+
+  # @return [Boolean] whether the calling fiber has been left, and goes on again. As #be_preempted,
+  #   with an end where it cannot be.
+  def left?
+    !stays?(MANY_REFUSALS)
   end
 end

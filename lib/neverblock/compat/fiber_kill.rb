@@ -40,7 +40,9 @@ module NeverBlock
         # false: the fiber was woken, and has to return from that wait first.
         sleep(0) while (ended = scheduler.raise_in(self, Ending)) == false
         return self if ended
-        return super unless INSPECT.bind_call(self).end_with?("by resuming)>")
+        unless INSPECT.bind_call(self).end_with?("by resuming)>")
+          return scheduler.passing_regions { super }
+        end
 
         FiberRaise.apart { super }
         self

@@ -27,7 +27,9 @@ module NeverBlock
         # false: the fiber was woken, and has to return from that wait first.
         sleep(0) while (raised = scheduler.raise_in(self, *arguments)) == false
         return nil if raised
-        return super unless INSPECT.bind_call(self).end_with?("by resuming)>")
+        unless INSPECT.bind_call(self).end_with?("by resuming)>")
+          return scheduler.passing_regions { super }
+        end
 
         FiberRaise.apart { super }
       end

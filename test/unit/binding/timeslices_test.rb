@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../support/timeslices"
 require_relative "binding_case"
 
 # Tests a server whose requests compute: others are taken and answered meanwhile. Each request that
@@ -26,6 +27,19 @@ class BindingTimeslicesTest < BindingCase
       assert_equal 200, ask("/light").status
       assert_equal 200, hog.response.status
     end
+  end
+
+  # The pool has one fiber, which has served the request before.
+  def test_a_request_is_preempted_though_the_one_before_has_left_an_enumerator_in_a_region
+    asks = Object.new.extend(Timeslices)
+    all = Enumerator.new { |out| NB.uninterrupted { out << 1 } }
+    serve do |env|
+      left = env["PATH_INFO"] == "/leave" ? all.next == 1 : asks.left?
+      answer([Fiber.current.object_id, left].join(" "))
+    end
+    answers = %w[/leave /hog].map { |path| ask(path).body }
+    assert_match(/ true\z/, answers.first)
+    assert_equal answers.first, answers.last
   end
 
   def test_what_a_long_request_has_made_is_collected_when_it_is_over

@@ -187,6 +187,10 @@ class HandleInterruptCompatTest < Minitest::Test
   # The deadline itself is over a little later than what tells of it.
   def compute_beyond_the_deadline
     nil until NB.deadline.zero?
+    compute_some_ms
+  end
+
+  def compute_some_ms
     over = NeverBlock::Deadline.now + 0.01
     nil until NeverBlock::Deadline.now > over
   end
@@ -358,6 +362,43 @@ class HandleInterruptCompatTest < Minitest::Test
         end
       end
       assert_equal 1, steps.size
+    end
+  end
+
+  # An Enumerator that has given its first element, in a mask, and goes on in it with the body.
+  def stepped_in_a_mask(kind, &body)
+    inner = Enumerator.new do |out|
+      Thread.handle_interrupt(kind => :never) { (out << true) && body.call }
+      out << true
+    end
+    inner.next
+    inner
+  end
+
+  def test_a_limit_is_raised_where_a_computation_goes_on_beside_a_fiber_left_in_a_mask
+    in_timeslices do
+      fiber do
+        sleep(0)
+        inner = stepped_in_a_mask(Own) { nil }
+        assert_raises(NB::DeadlineExceeded) do
+          NB.deadline(0.001) { compute_beyond_the_deadline || left? }
+        end
+        assert inner.next
+      end
+    end
+  end
+
+  def test_nothing_is_raised_in_a_mask_of_a_fiber_that_is_gone_on_with
+    in_timeslices do
+      fiber do
+        sleep(0)
+        steps = []
+        inner = stepped_in_a_mask(NB::DeadlineExceeded) do
+          steps << compute_some_ms << stays? << sleep(0.001).zero?
+        end
+        assert_raises(NB::DeadlineExceeded) { NB.deadline(0.001) { inner.next } }
+        assert_equal [nil, true, true, true], steps << left?
+      end
     end
   end
 

@@ -61,6 +61,61 @@ class SchedulerShieldTest < Minitest::Test
     assert_equal [true, true, :over], steps
   end
 
+  # An Enumerator whose body goes through a shield block, with an element before its end and one
+  # after it.
+  def through_a_shield
+    Enumerator.new { |out| Fiber.scheduler.shield { out << 1 } && out << 2 }
+  end
+
+  # A wait in a fiber that is resumed here.
+  def resumed_wait
+    Enumerator.new { |out| out << sleep(0.01) }.next
+  end
+
+  def test_a_shield_that_another_fiber_ends_later_is_over_for_who_has_left_its_own
+    in_scheduler do
+      fiber do
+        through_a_shield.next # goes on with nobody, and shields nobody else
+        all = through_a_shield
+        Fiber.scheduler.shield { all.next }
+        assert_raises(Own) { Timeout.timeout(0.001, Own) { resumed_wait } }
+        all.next
+        assert_raises(Own) { Timeout.timeout(0.001, Own) { resumed_wait } }
+      end
+    end
+  end
+
+  def test_a_shield_outlasts_one_that_a_resumed_fiber_has_begun_before
+    in_scheduler do
+      fiber do
+        steps = []
+        all = through_a_shield
+        all.next
+        assert_raises(Own) do
+          Timeout.timeout(0.001, Own) do
+            Fiber.scheduler.shield { all.next && (steps << resumed_wait) }
+            sleep
+          end
+        end
+        assert_equal 1, steps.size
+      end
+    end
+  end
+
+  def test_a_shield_of_a_resumed_fiber_holds_in_those_that_it_resumes
+    in_scheduler do
+      fiber do
+        steps = []
+        middle = Enumerator.new do |out|
+          Fiber.scheduler.shield { steps << resumed_wait }
+          out << sleep
+        end
+        assert_raises(Own) { Timeout.timeout(0.001, Own) { middle.next } }
+        assert_equal 1, steps.size
+      end
+    end
+  end
+
   # Its slice ends some times, with a limit of a millisecond over.
   def computed_when_over
     over = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.001

@@ -81,6 +81,172 @@ class SchedulerTimesliceFibersTest < Minitest::Test
     assert_equal %i[other home], all
   end
 
+  class Own < StandardError; end
+
+  # Blocks in which no slice ends.
+  REGIONS = {
+    uninterrupted: ->(&block) { NB.uninterrupted(&block) },
+    mask: ->(&block) { Thread.handle_interrupt(Own => :never, &block) }
+  }.freeze
+
+  # Ways in which a fiber takes the next step of another, whose body calls `give` after each.
+  STEPPED = {
+    next: ->(body) {
+      Enumerator.new { |out| body[-> { out << 1 }] }.then { |all| -> { all.next } }
+    },
+    next_values: ->(body) {
+      Enumerator.new { |out| body[-> { out << 1 }] }.then { |all| -> { all.next_values } }
+    },
+    peek: ->(body) {
+      Enumerator.new { |out| body[-> { out << 1 }] }.then { |all| -> { all.peek && all.next } }
+    },
+    resume: ->(body) {
+      Fiber.new(blocking: false) { body[-> { Fiber.yield }] }.then { |own| -> { own.resume } }
+    },
+    raise: lambda do |body|
+      own = Fiber.new(blocking: false) { body[method(:yield_until_raised)] }
+      begun = false
+      -> { begun ? own.raise(Own) : (begun = own.resume) }
+    end,
+    within: lambda do |body|
+      inner = Enumerator.new { |out| body[-> { out << 1 }] }
+      outer = Fiber.new(blocking: false) { loop { Fiber.yield(inner.next) } }
+      -> { outer.resume }
+    end
+  }.freeze
+
+  def self.yield_until_raised
+    Fiber.yield(true)
+  rescue Own
+    nil
+  end
+
+  # @yield for each way to step and each region
+  def each_way(ways = STEPPED)
+    ways.each do |way, stepped|
+      REGIONS.each do |kind, region|
+        in_timeslices { fiber { sleep(0) && yield(stepped, region, [way, kind]) } }
+      end
+    end
+  end
+
+  def test_a_fiber_that_yields_in_a_region_leaves_who_has_resumed_it_as_it_was
+    each_way do |stepped, region, name|
+      stayed = []
+      step = stepped[lambda do |give|
+        region.call { [give.call, stayed << stays?, give.call] }
+        [stayed << left?, give.call]
+      end]
+      3.times { [step.call, stayed << [left?]] }
+      assert_equal [[true], true, [true], true, [true]], stayed, name
+    end
+  end
+
+  def test_who_has_resumed_a_fiber_in_a_region_is_not_left_whatever_that_one_enters
+    each_way do |stepped, region, name|
+      stayed = []
+      step = stepped[lambda do |give|
+        stayed << stays?
+        region.call { [stayed << stays?, give.call, stayed << stays?] }
+        Thread.handle_interrupt(Own => :immediate) { [give.call, stayed << stays?] }
+        give.call
+      end]
+      region.call { 3.times { [step.call, stayed << stays?] } }
+      assert_equal [true] * 8, stayed << left?, name
+    end
+  end
+
+  # A fiber steps another through two regions, one in the other, and is in one itself for a part of
+  # the way.
+  def test_regions_of_two_fibers_that_end_in_another_order_than_they_began
+    each_way(STEPPED.slice(:resume)) do |stepped, region, name|
+      (0..CROSSED_STEPS).to_a.combination(2) do |enters, leaves|
+        crossed = Crossed.new(self, stepped, region)
+        enters.times { crossed.step(false) }
+        region.call { region.call { (leaves - enters).times { crossed.step(true) } } }
+        (CROSSED_STEPS - leaves).times { crossed.step(false) }
+        assert_empty crossed.wrong, [*name, enters, leaves]
+      end
+    end
+  end
+
+  CROSSED_STEPS = 5
+
+  # Asks in both fibers at each step whether they stay.
+  class Crossed
+    # @return [Array] of each wrong answer, whose it is and at which step
+    attr_reader :wrong
+
+    def initialize(test, stepped, region)
+      @test = test
+      @wrong = []
+      @number = 0
+      @step = stepped[lambda do |give|
+        inside(false, give)
+        region.call do
+          inside(true, give)
+          REGIONS[:uninterrupted].call { inside(true, give) }
+          inside(true, give)
+        end
+        inside(false, give)
+      end]
+    end
+
+    # @param outer [Boolean] whether who takes it is in a region
+    def step(outer)
+      @number += 1
+      @outer = outer
+      expect(outer, :before)
+      @step.call
+      expect(outer, :after)
+    end
+
+    private
+
+    def inside(region, give)
+      expect(region || @outer, :within)
+      give.call
+    end
+
+    def expect(stays, whose)
+      @wrong << [whose, @number] unless stays ? @test.stays? : @test.left?
+    end
+  end
+
+  def test_a_fiber_that_is_killed_in_a_region_is_left_alone_while_it_ends
+    skip "Fiber#kill is of Ruby 3.3" unless Fiber.method_defined?(:kill)
+    each_way(STEPPED.slice(:resume)) do |_, region, name|
+      stayed = []
+      own = Fiber.new(blocking: false) do
+        Fiber.yield
+      ensure
+        stayed << stays?
+      end
+      own.resume
+      region.call { own.kill && (stayed << stays?) }
+      assert_equal [true, true, true], stayed << left?, name
+    end
+  end
+
+  def test_what_waits_in_a_fiber_that_was_resumed_in_a_region_is_in_it_afterwards
+    each_way do |stepped, region, name|
+      stayed = []
+      step = stepped[->(give) { stayed << sleep(0).zero? << stays? && give.call }]
+      region.call { [step.call, stayed << stays?] }
+      assert_equal [true, true, true, true], stayed << left?, name
+    end
+  end
+
+  # Nobody goes on with what it has resumed.
+  def test_a_fiber_begins_in_no_region_whatever_the_last_one_has_left
+    each_way do |stepped, region, name|
+      fiber { stepped[->(give) { region.call { give.call } }].call }
+      fiber { assert left?, name }
+      region.call { fiber { assert left?, name } }
+      assert left?, name
+    end
+  end
+
   # Each looks for interrupts when it has been switched to, and then takes what it was given
   # (cont.c, fiber_switch).
   GIVEN = {

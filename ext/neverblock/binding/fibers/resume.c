@@ -8,6 +8,7 @@
 #include <ruby/version.h>
 
 #include "binding/fibers/frames.h"
+#include "binding/fibers/region.h"
 #include "binding/state/object.h"
 #include "binding/state/wait.h"
 
@@ -74,6 +75,7 @@ typedef struct resume_call {
     nb_scheduler *scheduler;
     nb_resume link;
     unsigned preempt_disabled;
+    bool masked, root_shielded;
     VALUE self;
     int argc, keywords;
     const VALUE *argv;
@@ -104,16 +106,27 @@ static VALUE resume_end(VALUE argument) {
     const resume_call *call = (const resume_call *)argument;
     nb_scheduler *scheduler = call->scheduler;
     scheduler->resumes = call->link.outer;
+    scheduler->masked = call->masked;
+    scheduler->root_shielded = call->root_shielded;
     if (scheduler->question == NB_ASKS_NOTHING) return Qnil;
     scheduler->question = NB_ASKS_NOTHING;
     scheduler->preempt_disabled = call->preempt_disabled;
     return Qnil;
 }
 
+/* What the fiber is in, the one that it resumes is in too (fibers/region.h). */
+static void pass_on_regions(nb_scheduler *scheduler) {
+    if (scheduler->regions > 0) scheduler->masked = nb_region_now(scheduler);
+    if (scheduler->shields > 0) scheduler->root_shielded = nb_region_shields(scheduler);
+}
+
 static VALUE resume(resume_call *call, VALUE child) {
     VALUE scheduler = call->scheduler->self;
     call->link = (nb_resume){call->scheduler->resumes, rb_fiber_current(), child};
     call->preempt_disabled = call->scheduler->preempt_disabled;
+    call->masked = call->scheduler->masked;
+    call->root_shielded = call->scheduler->root_shielded;
+    pass_on_regions(call->scheduler);
     call->scheduler->resumes = &call->link;
     VALUE value = rb_ensure(resume_body, (VALUE)call, resume_end, (VALUE)call);
     RB_GC_GUARD(scheduler);
@@ -175,6 +188,33 @@ static void define_enumerator(VALUE klass) {
 static void define_enumerator(VALUE klass) { (void)klass; }
 #endif
 
+/* --- Fiber#raise, Fiber#kill --- */
+
+static VALUE yield_block(VALUE unused) {
+    (void)unused;
+    return rb_yield_values(0);
+}
+
+static VALUE passing_end(VALUE argument) {
+    const resume_call *call = (const resume_call *)argument;
+    call->scheduler->masked = call->masked;
+    call->scheduler->root_shielded = call->root_shielded;
+    return Qnil;
+}
+
+/* passing_regions { }: the block lets another fiber run in its middle, in a way that has no
+   record. */
+static VALUE scheduler_passing_regions(VALUE self) {
+    rb_need_block();
+    resume_call call = {.scheduler = nb_scheduler_get(self)};
+    call.masked = call.scheduler->masked;
+    call.root_shielded = call.scheduler->root_shielded;
+    pass_on_regions(call.scheduler);
+    VALUE value = rb_ensure(yield_block, Qnil, passing_end, (VALUE)&call);
+    RB_GC_GUARD(self);
+    return value;
+}
+
 void nb_resume_define(VALUE klass) {
     nothing = rb_obj_freeze(rb_ary_new());
     rb_gc_register_mark_object(nothing);
@@ -183,4 +223,5 @@ void nb_resume_define(VALUE klass) {
     rb_define_method(rb_path2class("Fiber"), "resume", fiber_resume, -1);
     rb_ext_ractor_safe(false);
     define_enumerator(klass);
+    rb_define_method(klass, "passing_regions", scheduler_passing_regions, 0);
 }

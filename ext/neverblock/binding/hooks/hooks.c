@@ -7,6 +7,7 @@
 #include "binding/fibers/ffi_state.h"
 #include "binding/fibers/frames.h"
 #include "binding/fibers/pin.h"
+#include "binding/fibers/region.h"
 #include "binding/fibers/resume.h"
 #include "binding/fibers/root.h"
 #include "binding/fibers/start.h"
@@ -31,8 +32,9 @@ void nb_hooks_define(VALUE module) {
     nb_closing_define(klass);
     nb_fiber_hooks_define(klass);
     nb_pin_define(klass);
-    nb_timeslice_define(klass, module);
+    nb_timeslice_define(klass);
     nb_frames_define(klass);
+    nb_region_define(klass, module);
     nb_resume_define(klass);
     nb_watches_define();
     nb_io_define(klass);

@@ -95,6 +95,8 @@ void nb_event_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait) {
     scheduler->switched = true;
     scheduler->resumes = NULL;
     if (!wait) {
+        scheduler->preempt_disabled = 0;
+        scheduler->masked = scheduler->root_shielded = false;
         nb_root_forget_status();
         scheduler->serving = (nb_serving){.record = NB_FIBER_NONE};
         scheduler->last_socket = (nb_socket_use){0};

@@ -6,6 +6,7 @@
 
 #include "binding/fibers/ffi_state.h"
 #include "binding/fibers/pin.h"
+#include "binding/fibers/region.h"
 #include "binding/fibers/root.h"
 #include "binding/scheduler/event_loop.h"
 #include "binding/scheduler/limit.h"
@@ -17,7 +18,7 @@
 
 #include "os/clock.h"
 
-static ID id_shield, id_killed;
+static ID id_killed;
 
 /* NB_WAIT_SPAWN */
 typedef struct spawn_wait {
@@ -145,17 +146,6 @@ static VALUE raised_before(const nb_wait *wait) {
     return NIL_P(scheduler->deferred) ? Qnil : nb_wait_take_deferred(scheduler, wait->fiber);
 }
 
-/* Is the fiber in a shield block of its own, or resumed from one of its root fiber's? */
-static bool is_shielded(const nb_scheduler *scheduler, VALUE fiber, VALUE root, bool root_shielded) {
-    if (scheduler->shields == 0) return false;
-    if (root_shielded && fiber != root) return true;
-    return RTEST(rb_thread_local_aref(rb_thread_current(), id_shield));
-}
-
-bool nb_shield_now(nb_scheduler *scheduler) {
-    return is_shielded(scheduler, rb_fiber_current(), nb_root_now(scheduler), scheduler->root_shielded);
-}
-
 /* The wait has been entered: a thread that runs meanwhile may end it. */
 static void take_ffi_state(nb_wait *wait) {
     int tag;
@@ -168,7 +158,7 @@ static void take_ffi_state(nb_wait *wait) {
 
 nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
     wait->pinned = nb_pin_covers(wait);
-    wait->shielded = is_shielded(wait->scheduler, wait->fiber, wait->root, wait->root_shielded);
+    wait->shielded = nb_region_shields(wait->scheduler);
     wait->masks = nb_masks_now(wait->scheduler);
     VALUE exception = wait->shielded ? Qnil : raised_before(wait);
     if (!NIL_P(exception)) {
@@ -277,29 +267,24 @@ void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber) { nb_wait_go_to(schedul
 typedef struct shield_call {
     nb_scheduler *scheduler;
     VALUE mode, outer; /* true, a Symbol or nil */
-    bool outer_root;
 } shield_call;
 
 static VALUE shield_body(VALUE argument) {
-    const shield_call *call = (const shield_call *)argument;
-    nb_scheduler *scheduler = call->scheduler;
-    if (rb_fiber_current() == nb_root_now(scheduler)) scheduler->root_shielded = RTEST(call->mode);
-    rb_thread_local_aset(rb_thread_current(), id_shield, call->mode);
+    nb_region_set_shield(((const shield_call *)argument)->mode);
     return rb_yield_values(0);
 }
 
 /* shield_mode -> of the running fiber: true, :mask or nil */
 static VALUE scheduler_shield_mode(VALUE self) {
     (void)self;
-    return rb_thread_local_aref(rb_thread_current(), id_shield);
+    return nb_region_shield();
 }
 
 /* A fork in the block has set the count to 0. */
 static VALUE shield_end(VALUE argument) {
     shield_call *call = (shield_call *)argument;
     if (call->scheduler->shields > 0) call->scheduler->shields--;
-    call->scheduler->root_shielded = call->outer_root;
-    rb_thread_local_aset(rb_thread_current(), id_shield, call->outer);
+    nb_region_set_shield(call->outer);
     return Qnil;
 }
 
@@ -311,8 +296,7 @@ static VALUE scheduler_shield(int argc, VALUE *argv, VALUE self) {
                         .mode = argc == 0        ? Qtrue
                                 : RTEST(argv[0]) ? argv[0]
                                                  : Qnil,
-                        .outer = rb_thread_local_aref(rb_thread_current(), id_shield)};
-    call.outer_root = call.scheduler->root_shielded;
+                        .outer = nb_region_shield()};
     call.scheduler->shields++;
     VALUE result = rb_ensure(shield_body, (VALUE)&call, shield_end, (VALUE)&call);
     RB_GC_GUARD(self);
@@ -332,7 +316,7 @@ static bool let_expire(nb_scheduler *scheduler) {
 
 /* What a limit raises in the running fiber, or nil. It counts as raised from here on. */
 static VALUE take_expired(nb_scheduler *scheduler) {
-    if (nb_list_empty(&scheduler->expired) || nb_shield_now(scheduler)) return Qnil;
+    if (nb_list_empty(&scheduler->expired) || nb_region_shields(scheduler)) return Qnil;
     nb_late *late = nb_late_expired(scheduler, false);
     if (!late || late->at_waits) return Qnil;
     nb_list_remove(&late->link);
@@ -420,7 +404,6 @@ static VALUE scheduler_pending_classes(VALUE self) {
 }
 
 void nb_park_define(VALUE klass) {
-    id_shield = rb_intern("__neverblock_shield__");
     rb_define_method(klass, "shield", scheduler_shield, -1);
     rb_define_method(klass, "shield_mode", scheduler_shield_mode, 0);
     id_killed = rb_intern("@neverblock_killed"); /* compat/fiber_kill.rb */

@@ -27,9 +27,6 @@ void nb_wait_spawn(nb_scheduler *scheduler, VALUE fiber);
    raise. */
 void nb_wait_preempt(nb_scheduler *scheduler, int ffi_errno);
 
-/* Is the running fiber in a shield block, or was it resumed from one? Nothing is raised into it
-   there. */
-bool nb_shield_now(nb_scheduler *scheduler);
 /* Scheduler#shield. */
 void nb_park_define(VALUE klass);
 

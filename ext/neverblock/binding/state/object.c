@@ -236,7 +236,7 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
     scheduler->question = NB_ASKS_NOTHING;
     scheduler->masked = false;
     nb_timeslices_close(scheduler);
-    scheduler->lock_yielders = scheduler->shields = scheduler->ready_count = 0;
+    scheduler->lock_yielders = scheduler->shields = scheduler->regions = scheduler->ready_count = 0;
     nb_parked_deinit(&scheduler->parked);
     nb_timers_deinit(&scheduler->timers);
     init_lists(scheduler);

@@ -79,11 +79,11 @@ struct nb_scheduler {
     VALUE loop_fiber; /* the fiber that parked fibers transfer to */
     /* the fiber that the loop has switched to; the fiber that runs is this one, or resumed by it */
     VALUE root;
-    bool root_shielded; /* the root fiber is in a shield block */
+    bool root_shielded; /* a fiber that has resumed it is in a shield block (fibers/region.h) */
     bool switched;      /* a fiber runs that the loop has switched to */
     bool parks;         /* the fiber that has come back to the loop has parked */
-    bool masked;        /* it is in Thread.handle_interrupt, and interrupts have to wait */
-    /* blocks it is in that forbid preemption, as preempt_disable of Linux */
+    bool masked;        /* a fiber that has resumed it is in a region (fibers/region.h) */
+    /* steps of ours it is in that forbid preemption, as preempt_disable of Linux */
     unsigned preempt_disabled;
     /* the innermost of the resumes between the root fiber and it, or NULL */
     nb_resume *resumes;
@@ -123,7 +123,8 @@ struct nb_scheduler {
     VALUE expecting;
     /* [[fiber, exception], ...] of others that have to wait for the fiber's next wait; nil: none */
     VALUE deferred;
-    size_t shields; /* shield blocks that fibers are in; 0 saves looking for one */
+    size_t regions; /* regions that fibers are in; 0 saves looking for one */
+    size_t shields; /* likewise shield blocks */
     size_t pins;    /* pin blocks that fibers are in; 0 saves looking for one */
     /* yield_lock blocks that fibers are in: they wait for threads that need the GVL */
     size_t lock_yielders;

@@ -14,6 +14,7 @@
 #include "binding/fibers/ffi_state.h"
 #include "binding/fibers/frames.h"
 #include "binding/fibers/pin.h"
+#include "binding/fibers/region.h"
 #include "binding/fibers/resume.h"
 #include "binding/scheduler/event_loop.h"
 #include "binding/scheduler/limit.h"
@@ -43,7 +44,7 @@ static int64_t ran_ns(const nb_timeslices *timeslices) {
 /* A limit of the fiber has expired, and could not raise when it was due, as another interrupt of
    Ruby came first or a shield block kept it off. */
 static bool has_expired_limit(nb_scheduler *scheduler) {
-    if (nb_list_empty(&scheduler->expired) || nb_shield_now(scheduler)) return false;
+    if (nb_list_empty(&scheduler->expired) || nb_region_shields(scheduler)) return false;
     return nb_late_expired(scheduler, false) != NULL;
 }
 
@@ -82,19 +83,23 @@ static bool is_rubys(nb_scheduler *scheduler) {
     return true;
 }
 
-/* May the fiber not be left, whatever its frames say? A fiber of the main thread may be in a trap
-   handler, which nothing tells. A blocking fiber waits without the hooks for what a preempted fiber
-   may hold. A fiber in the table of parked ones is on its way into a wait or out of it. */
-static bool stays(nb_scheduler *scheduler) {
-    if (!scheduler->switched || scheduler->preempt_disabled > 0 || scheduler->masked || nb_pin_now(scheduler))
-        return true;
+/* The same as `stays`, apart from its regions. */
+static bool stays_apart(nb_scheduler *scheduler) {
+    if (!scheduler->switched || scheduler->preempt_disabled > 0 || nb_pin_now(scheduler)) return true;
     if (NIL_P(rb_fiber_scheduler_current()) || rb_thread_current() == rb_thread_main()) return true;
     VALUE fiber = rb_fiber_current();
     if (fiber == scheduler->loop_fiber || fiber == scheduler->starter.fiber) return true;
     return nb_parked_find(&scheduler->parked, fiber) != NULL || is_rubys(scheduler);
 }
 
-static nb_place place(nb_scheduler *scheduler) { return stays(scheduler) ? NB_PLACE_STAYS : nb_frames_place(); }
+/* May the fiber not be left, whatever its frames say? A fiber of the main thread may be in a trap
+   handler, which nothing tells. A blocking fiber waits without the hooks for what a preempted fiber
+   may hold. A fiber in the table of parked ones is on its way into a wait or out of it. */
+static bool stays(nb_scheduler *scheduler) { return nb_region_now(scheduler) || stays_apart(scheduler); }
+
+static nb_place place(nb_scheduler *scheduler) {
+    return stays_apart(scheduler) ? NB_PLACE_STAYS : nb_frames_place();
+}
 
 /* The event hook. Ruby calls it right after it has looked for interrupts in the switch (cont.c,
    fiber_switch), where the job may have run, and before anything else happens. */
@@ -126,10 +131,10 @@ static VALUE take_switched_to(nb_timeslices *timeslices) {
     return switched_to;
 }
 
-/* May the fiber be left here? A fiber that was just switched to is still in the C function of the
-   switch, and has not taken the value that it was resumed with. It has when it next looks for
-   interrupts: the event hook asks for the job again then. */
-static bool may_preempt(nb_scheduler *scheduler, VALUE switched_to) {
+/* May the fiber be left here, apart from its regions? A fiber that was just switched to is still in
+   the C function of the switch, and has not taken the value that it was resumed with. It has when
+   it next looks for interrupts: the event hook asks for the job again then. */
+static bool is_at_an_end(nb_scheduler *scheduler, VALUE switched_to) {
     nb_place found = place(scheduler);
     if (found == NB_PLACE_OURS) scheduler->timeslices->owed = true;
     if (found == NB_PLACE_STAYS || found == NB_PLACE_OURS) return false;
@@ -138,6 +143,10 @@ static bool may_preempt(nb_scheduler *scheduler, VALUE switched_to) {
         if (switched_to != rb_fiber_current()) return false;
     }
     return !nb_resume_ask(scheduler, NB_ASKS_PREEMPT);
+}
+
+static bool may_preempt(nb_scheduler *scheduler, VALUE switched_to) {
+    return !nb_region_now(scheduler) && is_at_an_end(scheduler, switched_to);
 }
 
 /* An interrupt that comes meanwhile is for this fiber, which stays then. */
@@ -178,7 +187,7 @@ static bool cut(nb_scheduler *scheduler, const nb_late *late) {
 /* Raises what an expired limit of the running fiber raises. Where that cannot be here, its next
    wait outside a shield block raises it. */
 static void raise_expired(nb_scheduler *scheduler) {
-    if (nb_list_empty(&scheduler->expired) || nb_shield_now(scheduler) || stays(scheduler)) return;
+    if (nb_list_empty(&scheduler->expired) || nb_region_shields(scheduler) || stays_apart(scheduler)) return;
     nb_late *late = nb_late_expired(scheduler, false);
     if (!late || !nb_interrupt_ready() || !cut(scheduler, late)) return;
     if (nb_interrupt_self(late->raises)) nb_list_remove(&late->link);
@@ -187,13 +196,10 @@ static void raise_expired(nb_scheduler *scheduler) {
 /* A fiber that masks interrupts is not left, so that no turn of the loop looks at the alarms. What
    it does not mask is raised there. */
 static void raise_unmasked(nb_scheduler *scheduler, VALUE switched_to) {
-    scheduler->masked = false;
-    if (may_preempt(scheduler, switched_to)) {
-        nb_event_loop_clock(scheduler);
-        nb_event_loop_expire(scheduler);
-        raise_expired(scheduler);
-    }
-    scheduler->masked = true;
+    if (!nb_region_masks_only(scheduler) || !is_at_an_end(scheduler, switched_to)) return;
+    nb_event_loop_clock(scheduler);
+    nb_event_loop_expire(scheduler);
+    raise_expired(scheduler);
 }
 
 /* What Thread#raise has sent to this thread goes first, to the fiber that runs. */
@@ -205,7 +211,7 @@ static void end_timeslice(nb_scheduler *scheduler) {
     if (!timeslices->forced && !is_over(scheduler, timeslices->timeslice_ns)) return;
     if (!may_preempt(scheduler, switched_to)) {
         timeslices->preemptions_missed++;
-        if (scheduler->masked) raise_unmasked(scheduler, switched_to);
+        raise_unmasked(scheduler, switched_to);
         return;
     }
     timeslices->forced = false;
@@ -218,8 +224,8 @@ void nb_timeslice_call_ends(void) {
     nb_timeslices *timeslices = scheduler ? scheduler->timeslices : NULL;
     if (timeslices == NULL || !timeslices->owed) return;
     timeslices->owed = false;
-    if (timeslices->switched_ns == 0 || place(scheduler) != NB_PLACE_OURS || nb_resume_ask(scheduler, NB_ASKS_PREEMPT))
-        return;
+    if (timeslices->switched_ns == 0 || nb_region_now(scheduler)) return;
+    if (place(scheduler) != NB_PLACE_OURS || nb_resume_ask(scheduler, NB_ASKS_PREEMPT)) return;
     timeslices->forced = false;
     preempt(scheduler);
     if (scheduler->timeslices == timeslices) raise_expired(scheduler);
@@ -329,54 +335,7 @@ static VALUE scheduler_give_way(VALUE self, VALUE seconds) {
     return Qtrue;
 }
 
-typedef struct region {
-    nb_scheduler *scheduler;
-    unsigned preempt_disabled;
-    bool masked;
-} region;
-
-static VALUE yield_nothing(VALUE argument) {
-    (void)argument;
-    return rb_yield_values(0);
-}
-
-/* A fork in the block has cleared both, and a fiber that has ended in it may have left more. */
-static VALUE region_end(VALUE argument) {
-    const region *left = (const region *)argument;
-    left->scheduler->preempt_disabled = left->preempt_disabled;
-    left->scheduler->masked = left->masked;
-    return Qnil;
-}
-
-static VALUE in_region(nb_scheduler *scheduler, unsigned preempt_disabled, bool masked) {
-    region entered = {scheduler, scheduler->preempt_disabled, scheduler->masked};
-    VALUE self = scheduler->self;
-    scheduler->preempt_disabled = preempt_disabled;
-    scheduler->masked = masked;
-    VALUE result = rb_ensure(yield_nothing, Qnil, region_end, (VALUE)&entered);
-    RB_GC_GUARD(self);
-    return result;
-}
-
-/* NB.uninterrupted { } */
-static VALUE uninterrupted(VALUE module) {
-    (void)module;
-    rb_need_block();
-    nb_scheduler *scheduler = nb_scheduler_of_thread();
-    if (scheduler == NULL || scheduler->timeslices == NULL) return rb_yield_values(0);
-    return in_region(scheduler, scheduler->preempt_disabled + 1, scheduler->masked);
-}
-
-/* masked(true or false) { } */
-static VALUE scheduler_masked(VALUE self, VALUE masked) {
-    nb_scheduler *scheduler = nb_scheduler_get(self);
-    rb_need_block();
-    return in_region(scheduler, scheduler->preempt_disabled, RTEST(masked));
-}
-
-static VALUE scheduler_is_masked(VALUE self) { return nb_scheduler_get(self)->masked ? Qtrue : Qfalse; }
-
-void nb_timeslice_define(VALUE klass, VALUE module) {
+void nb_timeslice_define(VALUE klass) {
     rb_define_method(klass, "slice_ms=", scheduler_set_slice_ms, 1);
     rb_define_method(klass, "slice_ms", scheduler_slice_ms, 0);
     rb_define_method(klass, "preemptions", scheduler_preemptions, 0);
@@ -390,8 +349,5 @@ void nb_timeslice_define(VALUE klass, VALUE module) {
     rb_define_method(klass, "end_timeslice", scheduler_end_timeslice, 0);
     rb_define_alias(klass, "end_slice", "end_timeslice");
     rb_define_method(klass, "give_way", scheduler_give_way, 1);
-    rb_define_method(klass, "masked", scheduler_masked, 1);
-    rb_define_method(klass, "masked?", scheduler_is_masked, 0);
-    rb_define_singleton_method(module, "uninterrupted", uninterrupted, 0);
     nb_timeslice_job_prepare(timeslice_over);
 }

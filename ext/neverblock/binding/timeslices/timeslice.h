@@ -25,7 +25,7 @@ unsigned nb_timeslice_ms_read(VALUE slice_ms);
    right after. */
 void nb_timeslice_call_ends(void);
 
-/* Defines methods of klass, NeverBlock::Scheduler, and module.uninterrupted, of NeverBlock. */
-void nb_timeslice_define(VALUE klass, VALUE module);
+/* Defines methods of klass, NeverBlock::Scheduler. */
+void nb_timeslice_define(VALUE klass);
 
 #endif
