@@ -97,9 +97,7 @@ static bool stays_apart(nb_scheduler *scheduler) {
    may hold. A fiber in the table of parked ones is on its way into a wait or out of it. */
 static bool stays(nb_scheduler *scheduler) { return nb_region_now(scheduler) || stays_apart(scheduler); }
 
-static nb_place place(nb_scheduler *scheduler) {
-    return stays_apart(scheduler) ? NB_PLACE_STAYS : nb_frames_place();
-}
+static nb_place place(nb_scheduler *scheduler) { return stays_apart(scheduler) ? NB_PLACE_STAYS : nb_frames_place(); }
 
 /* The event hook. Ruby calls it right after it has looked for interrupts in the switch (cont.c,
    fiber_switch), where the job may have run, and before anything else happens. */
