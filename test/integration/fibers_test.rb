@@ -231,10 +231,7 @@ class FibersOfDatabaseTest < FibersCase
     keeper = PG.connect(host: "127.0.0.1", port: port, user: "postgres", dbname: "postgres")
     keeper.exec("SELECT pg_advisory_lock(36)")
     under_way("query", release: -> { keeper.close unless keeper.finished? }) do |tag|
-      Patience.await("the query, which comes after the connection") do
-        waiting("query", tag, kind: "database", driver: "pg", address: "127.0.0.1:#{port}")
-        traced("query", tag)["line"].end_with?("config.ru:5")
-      end
+      await_query("query", tag, /config\.ru:5\z/, driver: "pg", address: "127.0.0.1:#{port}")
     end
   end
 end
@@ -290,9 +287,8 @@ class FibersOfDriversTest < FibersCase
                                   username: "root", database: "test")
       keeper.query("SELECT GET_LOCK('#{tag = new_tag}', 0)")
       under_way(kind, tag, release: -> { keeper.close }) do
-        waiting(kind, tag, kind: "database", driver: kind.delete_prefix("sequel_"),
-                           address: "127.0.0.1:#{Services.mariadb.port}")
-        assert_match line_of(kind), traced(kind, tag)["line"]
+        await_query(kind, tag, line_of(kind), driver: kind.delete_prefix("sequel_"),
+                                              address: "127.0.0.1:#{Services.mariadb.port}")
       end
     end
   end

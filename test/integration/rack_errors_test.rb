@@ -155,7 +155,8 @@ class RackErrorsLogTest < Minitest::Test
 
   def test_a_log_whose_reader_has_stopped_makes_no_request_wait
     wrap = ["sh", "-c", "exec \"$@\" 2>#{@fifo}", "sh"]
-    ServerProcess.run(APP, wrap: wrap) do |server|
+    options = ServerProcess.one_process("lines longer than a pipe takes in one piece")
+    ServerProcess.run(APP, wrap: wrap, options: options) do |server|
       Wire::Client.open(server.url) do |client|
         REQUESTS.times { client.get("/") && assert_equal(200, client.response.status) }
       end

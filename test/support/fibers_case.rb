@@ -135,6 +135,14 @@ class FibersCase < ServerProcessCase
     found(kind, tag, "?backtrace=1") { |fiber| fiber["line"] && fiber["backtrace"] }
   end
 
+  # The request may still be connecting, on another line.
+  def await_query(kind, tag, line, **wanted)
+    Patience.await("a query at #{line.inspect}") do
+      waiting(kind, tag, kind: "database", **wanted)
+      line.match?(traced(kind, tag)["line"])
+    end
+  end
+
   # The line of the rackup file that a kind's code is on.
   def line_of(kind)
     text = self.class.app.lines.index { |line| line.include?(HELD.fetch(kind)) } + 1

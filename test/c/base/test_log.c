@@ -128,6 +128,43 @@ typedef struct writer {
     int number;
 } writer;
 
+/* As long as lines of requests are. */
+enum { SHARED_LINES = 3000, SHARED_BYTES = 150 };
+
+static void write_shared(nb_log *log, char with) {
+    char line[SHARED_BYTES];
+    memset(line, with, sizeof line);
+    line[SHARED_BYTES - 1] = '\n';
+    for (int i = 0; i < SHARED_LINES; i++)
+        nb_log_write(log, line, sizeof line);
+}
+
+/* As the workers of a server do. The pipe is full most of the time. */
+static void lines_of_several_logs_stay_whole_in_one_pipe(void **state) {
+    (void)state;
+    int fds[2];
+    assert_int_equal(0, pipe(fds));
+    nb_log *one = new_log(fds[1]), *other = new_log(fds[1]);
+    write_shared(one, 'a');
+    write_shared(other, 'b');
+    char line[SHARED_BYTES], whole[2][SHARED_BYTES];
+    memset(whole[0], 'a', SHARED_BYTES - 1);
+    memset(whole[1], 'b', SHARED_BYTES - 1);
+    whole[0][SHARED_BYTES - 1] = whole[1][SHARED_BYTES - 1] = '\n';
+    for (int i = 0; i < 2 * SHARED_LINES; i++) {
+        for (size_t got = 0; got < sizeof line;) {
+            ssize_t more = read(fds[0], line + got, sizeof line - got);
+            assert_true(more > 0);
+            got += (size_t)more;
+        }
+        assert_memory_equal(whole[line[0] == 'b'], line, sizeof line);
+    }
+    nb_log_destroy(one);
+    nb_log_destroy(other);
+    close(fds[0]);
+    close(fds[1]);
+}
+
 static void *write_lines(void *pointer) {
     const writer *w = pointer;
     for (int i = 0; i < LINES; i++)
@@ -343,6 +380,7 @@ int main(void) {
         cmocka_unit_test(a_line_is_one_line_whatever_is_in_it),
         cmocka_unit_test(a_long_line_is_cut_to_500_bytes),
         cmocka_unit_test(lines_of_several_threads_stay_whole_and_in_each_threads_order),
+        cmocka_unit_test(lines_of_several_logs_stay_whole_in_one_pipe),
         cmocka_unit_test(a_full_pipe_costs_lines_which_are_counted_in_their_place),
         cmocka_unit_test(so_does_a_full_nonblocking_pipe),
         cmocka_unit_test(lines_written_together_are_dropped_together),

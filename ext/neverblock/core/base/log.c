@@ -1,12 +1,16 @@
 /*
  * log.c - a bounded circular buffer under a mutex, emptied by one thread, the only one that calls
- * write(2). The bytes being written stay in the buffer, so they cannot be overwritten and the
- * thread needs no lock. A thread that is stuck in write(2) when the log is destroyed owns the
- * memory and frees it when it returns.
+ * write(2). It writes a copy without the lock; the bytes stay in the buffer until they are written.
+ * A thread that is stuck in write(2) when the log is destroyed owns the memory and frees it when it
+ * returns.
+ *
+ * The workers of a server write to one pipe. Up to PIPE_BUF bytes go there in one piece (pipe(7)),
+ * so each write(2) has whole lines of at most so many bytes. A longer line may be cut by others.
  */
 #include "base/log.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -23,8 +27,7 @@
 
 enum {
     LINE_BYTES = 500,
-    /* At once: a pipe's usual size, so that a slow reader holds one piece only. */
-    WRITE_BYTES = 65536,
+    WRITE_BYTES = PIPE_BUF,
     FULL_PIPE_WAIT_MS = 100,
     DESTROY_WAIT_MS = 1000,
 };
@@ -139,14 +142,25 @@ static size_t write_some(nb_log *self, const char *bytes, size_t size) {
     return size;
 }
 
+/* The oldest bytes, up to the end of a line if there is one. */
+static size_t copy_piece(const nb_log *self, char piece[WRITE_BYTES]) {
+    size_t size = self->used < WRITE_BYTES ? self->used : WRITE_BYTES;
+    size_t to_end = NB_LOG_BUFFER_BYTES - self->head, first = size < to_end ? size : to_end;
+    memcpy(piece, self->bytes + self->head, first);
+    memcpy(piece + first, self->bytes, size - first);
+    size_t whole = size;
+    while (whole > 0 && piece[whole - 1] != '\n')
+        whole--;
+    return whole > 0 ? whole : size;
+}
+
 /* Call with the lock held; it is held again on return. */
 static void write_piece(nb_log *self) {
-    size_t size = NB_LOG_BUFFER_BYTES - self->head;
-    if (size > self->used) size = self->used;
-    if (size > WRITE_BYTES) size = WRITE_BYTES;
+    char piece[WRITE_BYTES];
+    size_t size = copy_piece(self, piece);
     self->writing = true;
     pthread_mutex_unlock(&self->lock);
-    size_t gone = write_some(self, self->bytes + self->head, size);
+    size_t gone = write_some(self, piece, size);
     pthread_mutex_lock(&self->lock);
     self->writing = false;
     self->head = (self->head + gone) % NB_LOG_BUFFER_BYTES;
