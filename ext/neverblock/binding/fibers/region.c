@@ -22,15 +22,15 @@ static long own(void) {
 }
 
 bool nb_region_now(const nb_scheduler *scheduler) {
-    return scheduler->masked || (scheduler->regions > 0 && own() != 0);
+    return scheduler->resumed_in.region || (scheduler->regions > 0 && own() != 0);
 }
 
 bool nb_region_masks_only(const nb_scheduler *scheduler) {
-    return !scheduler->masked && scheduler->regions > 0 && own() == MASKED;
+    return !scheduler->resumed_in.region && scheduler->regions > 0 && own() == MASKED;
 }
 
 bool nb_region_shields(const nb_scheduler *scheduler) {
-    return scheduler->shields > 0 && (scheduler->root_shielded || RTEST(nb_region_shield()));
+    return scheduler->shields > 0 && (scheduler->resumed_in.shield || RTEST(nb_region_shield()));
 }
 
 VALUE nb_region_shield(void) { return rb_thread_local_aref(rb_thread_current(), id_shield); }

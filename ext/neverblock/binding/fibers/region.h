@@ -9,9 +9,9 @@
  * however they take turns, and a fiber that nobody goes on with takes its record away with it.
  *
  * A fiber that one in a block has resumed is to be left alone as well. The scheduler owns the sum
- * of the blocks of all that have resumed the running fiber, directly or not: `masked` and
- * `root_shielded`. Fiber#resume adds to both and sets them back (fibers/resume.h). A wait keeps
- * them as it keeps the record of the resumes (state/wait.h).
+ * of the blocks of all that have resumed the running fiber, directly or not: `resumed_in`.
+ * Fiber#resume adds to it and sets it back (fibers/resume.h). A wait keeps it as it keeps the
+ * record of the resumes (state/wait.h).
  */
 #ifndef NB_BINDING_REGION_H
 #define NB_BINDING_REGION_H

@@ -75,7 +75,7 @@ typedef struct resume_call {
     nb_scheduler *scheduler;
     nb_resume link;
     unsigned preempt_disabled;
-    bool masked, root_shielded;
+    nb_resumed_in resumed_in;
     VALUE self;
     int argc, keywords;
     const VALUE *argv;
@@ -106,8 +106,7 @@ static VALUE resume_end(VALUE argument) {
     const resume_call *call = (const resume_call *)argument;
     nb_scheduler *scheduler = call->scheduler;
     scheduler->resumes = call->link.outer;
-    scheduler->masked = call->masked;
-    scheduler->root_shielded = call->root_shielded;
+    scheduler->resumed_in = call->resumed_in;
     if (scheduler->question == NB_ASKS_NOTHING) return Qnil;
     scheduler->question = NB_ASKS_NOTHING;
     scheduler->preempt_disabled = call->preempt_disabled;
@@ -115,18 +114,18 @@ static VALUE resume_end(VALUE argument) {
 }
 
 /* What the fiber is in, the one that it resumes is in too (fibers/region.h). */
-static void pass_on_regions(nb_scheduler *scheduler) {
-    if (scheduler->regions > 0) scheduler->masked = nb_region_now(scheduler);
-    if (scheduler->shields > 0) scheduler->root_shielded = nb_region_shields(scheduler);
+static void pass_on_regions(resume_call *call) {
+    nb_scheduler *scheduler = call->scheduler;
+    call->resumed_in = scheduler->resumed_in;
+    if (scheduler->regions > 0) scheduler->resumed_in.region = nb_region_now(scheduler);
+    if (scheduler->shields > 0) scheduler->resumed_in.shield = nb_region_shields(scheduler);
 }
 
 static VALUE resume(resume_call *call, VALUE child) {
     VALUE scheduler = call->scheduler->self;
     call->link = (nb_resume){call->scheduler->resumes, rb_fiber_current(), child};
     call->preempt_disabled = call->scheduler->preempt_disabled;
-    call->masked = call->scheduler->masked;
-    call->root_shielded = call->scheduler->root_shielded;
-    pass_on_regions(call->scheduler);
+    pass_on_regions(call);
     call->scheduler->resumes = &call->link;
     VALUE value = rb_ensure(resume_body, (VALUE)call, resume_end, (VALUE)call);
     RB_GC_GUARD(scheduler);
@@ -197,8 +196,7 @@ static VALUE yield_block(VALUE unused) {
 
 static VALUE passing_end(VALUE argument) {
     const resume_call *call = (const resume_call *)argument;
-    call->scheduler->masked = call->masked;
-    call->scheduler->root_shielded = call->root_shielded;
+    call->scheduler->resumed_in = call->resumed_in;
     return Qnil;
 }
 
@@ -207,9 +205,7 @@ static VALUE passing_end(VALUE argument) {
 static VALUE scheduler_passing_regions(VALUE self) {
     rb_need_block();
     resume_call call = {.scheduler = nb_scheduler_get(self)};
-    call.masked = call.scheduler->masked;
-    call.root_shielded = call.scheduler->root_shielded;
-    pass_on_regions(call.scheduler);
+    pass_on_regions(&call);
     VALUE value = rb_ensure(yield_block, Qnil, passing_end, (VALUE)&call);
     RB_GC_GUARD(self);
     return value;

@@ -96,7 +96,7 @@ void nb_event_loop_switch(nb_scheduler *scheduler, VALUE fiber, nb_wait *wait) {
     scheduler->resumes = NULL;
     if (!wait) {
         scheduler->preempt_disabled = 0;
-        scheduler->masked = scheduler->root_shielded = false;
+        scheduler->resumed_in = (nb_resumed_in){0};
         nb_root_forget_status();
         scheduler->serving = (nb_serving){.record = NB_FIBER_NONE};
         scheduler->last_socket = (nb_socket_use){0};

@@ -92,9 +92,8 @@ static VALUE park_end(VALUE argument) {
     wait->scheduler->preempt_disabled = wait->preempt_disabled;
     wait->scheduler->resumes = wait->resumes;
     wait->scheduler->question = wait->question;
-    wait->scheduler->masked = wait->masked;
+    wait->scheduler->resumed_in = wait->resumed_in;
     wait->scheduler->last_socket = wait->last_socket;
-    wait->scheduler->root_shielded = wait->root_shielded;
     /* no stack for it: it was not switched to */
     if (wait->spawned) wait->scheduler->root = wait->root;
     wait->state = NB_RESUMED;
@@ -173,8 +172,7 @@ nb_wait_outcome nb_wait_park(nb_wait *wait, int64_t deadline_ns) {
     nb_fiber_record_park(wait, deadline_ns);
     wait->scheduler->preempt_disabled = 0;
     wait->scheduler->question = NB_ASKS_NOTHING;
-    wait->scheduler->masked = false;
-    wait->scheduler->root_shielded = false;
+    wait->scheduler->resumed_in = (nb_resumed_in){0};
     rb_ensure(park_body, (VALUE)wait, park_end, (VALUE)wait);
     if (wait->outcome == NB_RAISES) raise_into(wait, wait->exception);
     if (!NIL_P(wait->exception)) nb_wait_defer(wait->scheduler, rb_fiber_current(), wait->exception);
@@ -194,7 +192,7 @@ void nb_wait_preempt(nb_scheduler *scheduler, int ffi_errno) {
     scheduler->ready_count++;
     nb_fiber_record_park(&wait, INT64_MAX);
     scheduler->watches.dry_fd = -1;
-    scheduler->root_shielded = false;
+    scheduler->resumed_in = (nb_resumed_in){0};
     int tag = 0;
     rb_protect(park_body, (VALUE)&wait, &tag);
     if (tag && NIL_P(wait.exception) && RTEST(rb_obj_is_kind_of(rb_errinfo(), rb_eException)))
@@ -210,7 +208,7 @@ typedef struct spawn_call {
     nb_wait *target;
     unsigned preempt_disabled;
     nb_ffi_state ffi;
-    bool masked, root_shielded;
+    nb_resumed_in resumed_in;
 } spawn_call;
 
 static VALUE spawn_body(VALUE argument) {
@@ -224,8 +222,7 @@ static VALUE spawn_end(VALUE argument) {
     call->scheduler->loop_fiber = call->outer_loop;
     call->scheduler->switched = false;
     call->scheduler->preempt_disabled = call->preempt_disabled;
-    call->scheduler->masked = call->masked;
-    call->scheduler->root_shielded = call->root_shielded;
+    call->scheduler->resumed_in = call->resumed_in;
     nb_ffi_state_give(call->ffi);
     return Qnil;
 }
@@ -241,12 +238,10 @@ void nb_wait_go_to(nb_scheduler *scheduler, VALUE fiber, nb_wait *target) {
                            .target = target,
                            .preempt_disabled = scheduler->preempt_disabled,
                            .ffi = ffi,
-                           .masked = scheduler->masked,
-                           .root_shielded = scheduler->root_shielded};
+                           .resumed_in = scheduler->resumed_in};
         scheduler->loop_fiber = rb_fiber_current();
         scheduler->preempt_disabled = 0;
-        scheduler->masked = false;
-        scheduler->root_shielded = false;
+        scheduler->resumed_in = (nb_resumed_in){0};
         rb_ensure(spawn_body, (VALUE)&call, spawn_end, (VALUE)&call);
         return;
     }

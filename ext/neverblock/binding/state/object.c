@@ -234,7 +234,7 @@ void nb_scheduler_forget(nb_scheduler *scheduler) {
     scheduler->preempt_disabled = scheduler->heap.long_requests = 0;
     scheduler->resumes = NULL;
     scheduler->question = NB_ASKS_NOTHING;
-    scheduler->masked = false;
+    scheduler->resumed_in = (nb_resumed_in){0};
     nb_timeslices_close(scheduler);
     scheduler->lock_yielders = scheduler->shields = scheduler->regions = scheduler->ready_count = 0;
     nb_parked_deinit(&scheduler->parked);

@@ -35,6 +35,11 @@ typedef struct nb_wait nb_wait;
    the thread? May it not be preempted there? */
 typedef enum nb_resume_question { NB_ASKS_NOTHING, NB_ASKS_PIN, NB_ASKS_PREEMPT } nb_resume_question;
 
+/* What some fiber is in that has resumed this one, directly or not (fibers/region.h). */
+typedef struct nb_resumed_in {
+    bool region, shield;
+} nb_resumed_in;
+
 /* The request that a fiber works for, as the loops are told of it (state/serving.h). */
 typedef struct nb_serving {
     uint64_t exchange; /* 0: none */
@@ -79,10 +84,9 @@ struct nb_scheduler {
     VALUE loop_fiber; /* the fiber that parked fibers transfer to */
     /* the fiber that the loop has switched to; the fiber that runs is this one, or resumed by it */
     VALUE root;
-    bool root_shielded; /* a fiber that has resumed it is in a shield block (fibers/region.h) */
-    bool switched;      /* a fiber runs that the loop has switched to */
-    bool parks;         /* the fiber that has come back to the loop has parked */
-    bool masked;        /* a fiber that has resumed it is in a region (fibers/region.h) */
+    bool switched; /* a fiber runs that the loop has switched to */
+    bool parks;    /* the fiber that has come back to the loop has parked */
+    nb_resumed_in resumed_in;
     /* steps of ours it is in that forbid preemption, as preempt_disable of Linux */
     unsigned preempt_disabled;
     /* the innermost of the resumes between the root fiber and it, or NULL */

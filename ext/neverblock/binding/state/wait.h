@@ -64,9 +64,9 @@ struct nb_wait {
     bool counted;  /* in ready_count */
     /* its fiber is pinned: no other fiber of the thread runs until it ends (fibers/pin.h) */
     bool pinned;
-    bool masked; /* the scheduler's, while this fiber does not run */
-    bool root_shielded;
-    uint8_t question; /* the scheduler's, while this fiber does not run, as are all of these */
+    /* the scheduler's, while this fiber does not run, as are all of these */
+    nb_resumed_in resumed_in;
+    uint8_t question;
     unsigned preempt_disabled;
     nb_resume *resumes;
     nb_serving serving;

@@ -83,8 +83,11 @@ static bool is_rubys(nb_scheduler *scheduler) {
     return true;
 }
 
-/* The same as `stays`, apart from its regions. */
-static bool stays_apart(nb_scheduler *scheduler) {
+/* May the fiber not be left, whatever its frames and its regions say? A fiber of the main thread
+   may be in a trap handler, which nothing tells. A blocking fiber waits without the hooks for what
+   a preempted fiber may hold. A fiber in the table of parked ones is on its way into a wait or out
+   of it. */
+static bool stays(nb_scheduler *scheduler) {
     if (!scheduler->switched || scheduler->preempt_disabled > 0 || nb_pin_now(scheduler)) return true;
     if (NIL_P(rb_fiber_scheduler_current()) || rb_thread_current() == rb_thread_main()) return true;
     VALUE fiber = rb_fiber_current();
@@ -92,12 +95,7 @@ static bool stays_apart(nb_scheduler *scheduler) {
     return nb_parked_find(&scheduler->parked, fiber) != NULL || is_rubys(scheduler);
 }
 
-/* May the fiber not be left, whatever its frames say? A fiber of the main thread may be in a trap
-   handler, which nothing tells. A blocking fiber waits without the hooks for what a preempted fiber
-   may hold. A fiber in the table of parked ones is on its way into a wait or out of it. */
-static bool stays(nb_scheduler *scheduler) { return nb_region_now(scheduler) || stays_apart(scheduler); }
-
-static nb_place place(nb_scheduler *scheduler) { return stays_apart(scheduler) ? NB_PLACE_STAYS : nb_frames_place(); }
+static nb_place place(nb_scheduler *scheduler) { return stays(scheduler) ? NB_PLACE_STAYS : nb_frames_place(); }
 
 /* The event hook. Ruby calls it right after it has looked for interrupts in the switch (cont.c,
    fiber_switch), where the job may have run, and before anything else happens. */
@@ -185,7 +183,7 @@ static bool cut(nb_scheduler *scheduler, const nb_late *late) {
 /* Raises what an expired limit of the running fiber raises. Where that cannot be here, its next
    wait outside a shield block raises it. */
 static void raise_expired(nb_scheduler *scheduler) {
-    if (nb_list_empty(&scheduler->expired) || nb_region_shields(scheduler) || stays_apart(scheduler)) return;
+    if (nb_list_empty(&scheduler->expired) || nb_region_shields(scheduler) || stays(scheduler)) return;
     nb_late *late = nb_late_expired(scheduler, false);
     if (!late || !nb_interrupt_ready() || !cut(scheduler, late)) return;
     if (nb_interrupt_self(late->raises)) nb_list_remove(&late->link);
@@ -200,6 +198,13 @@ static void raise_unmasked(nb_scheduler *scheduler, VALUE switched_to) {
     raise_expired(scheduler);
 }
 
+static void leave(nb_scheduler *scheduler) {
+    nb_timeslices *timeslices = scheduler->timeslices;
+    timeslices->forced = false;
+    preempt(scheduler);
+    if (scheduler->timeslices == timeslices) raise_expired(scheduler);
+}
+
 /* What Thread#raise has sent to this thread goes first, to the fiber that runs. */
 static void end_timeslice(nb_scheduler *scheduler) {
     nb_timeslices *timeslices = scheduler->timeslices;
@@ -212,9 +217,7 @@ static void end_timeslice(nb_scheduler *scheduler) {
         raise_unmasked(scheduler, switched_to);
         return;
     }
-    timeslices->forced = false;
-    preempt(scheduler);
-    if (scheduler->timeslices == timeslices) raise_expired(scheduler);
+    leave(scheduler);
 }
 
 void nb_timeslice_call_ends(void) {
@@ -223,10 +226,7 @@ void nb_timeslice_call_ends(void) {
     if (timeslices == NULL || !timeslices->owed) return;
     timeslices->owed = false;
     if (timeslices->switched_ns == 0 || nb_region_now(scheduler)) return;
-    if (place(scheduler) != NB_PLACE_OURS || nb_resume_ask(scheduler, NB_ASKS_PREEMPT)) return;
-    timeslices->forced = false;
-    preempt(scheduler);
-    if (scheduler->timeslices == timeslices) raise_expired(scheduler);
+    if (place(scheduler) == NB_PLACE_OURS && !nb_resume_ask(scheduler, NB_ASKS_PREEMPT)) leave(scheduler);
 }
 
 static void timeslice_over(void *unused_data) {
@@ -326,7 +326,8 @@ static VALUE scheduler_end_timeslice(VALUE self) {
 static VALUE scheduler_give_way(VALUE self, VALUE seconds) {
     nb_scheduler *scheduler = nb_scheduler_get(self);
     int64_t first_ns = (int64_t)(NUM2DBL(seconds) * NB_NS_PER_S);
-    if (scheduler->timeslices == NULL || scheduler->timeslices->switched_ns == 0 || stays(scheduler)) return Qfalse;
+    if (scheduler->timeslices == NULL || scheduler->timeslices->switched_ns == 0) return Qfalse;
+    if (nb_region_now(scheduler) || stays(scheduler)) return Qfalse;
     int64_t timeslice_ns = scheduler->timeslices->timeslice_ns;
     if (is_over(scheduler, first_ns < timeslice_ns ? first_ns : timeslice_ns)) preempt(scheduler);
     RB_GC_GUARD(self);
