@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "stringio"
+require_relative "../../support/ended_fiber"
 require_relative "../../support/killed_fiber"
 require_relative "../../support/scheduler_harness"
 require_relative "../../hooks/support/stage"
@@ -11,6 +12,7 @@ require "neverblock"
 # A kept connection of Net::FTP whose fiber was ended from outside: the reply that nobody has read
 # is not given to the next command.
 class CompatNetFTPTest < Minitest::Test
+  include EndedFiber
   include SchedulerHarness
 
   # More than the sockets between take.
@@ -36,7 +38,7 @@ class CompatNetFTPTest < Minitest::Test
   WAITS.each do |name, (point, call)|
     define_method("test_ended_in_the_wait_for_#{name}_it_is_closed") do
       with_ftp(point) do |ftp|
-        assert_instance_of NB::ClientGone, ended(ftp, call) { |it| raise_in(it) }
+        assert_instance_of NB::ClientGone, ended_in(ftp, call) { |it| raise_in(it) }
         assert_closed ftp
       end
     end
@@ -44,7 +46,7 @@ class CompatNetFTPTest < Minitest::Test
 
   def test_killed_in_the_wait_for_data_it_is_closed
     with_ftp(:data) do |ftp|
-      ended(ftp, WAITS["lines"].last) { |it| KilledFiber.kill(it) }
+      ended_in(ftp, WAITS["lines"].last) { |it| KilledFiber.kill(it) }
       assert_closed ftp
     end
   end
@@ -53,7 +55,7 @@ class CompatNetFTPTest < Minitest::Test
     with_ftp(nil) do |ftp|
       inside = false
       slow = ->(it) { it.retrbinary("RETR x", 1024) { (inside = true) && sleep } }
-      ended(ftp, slow, -> { inside }) { |it| raise_in(it) }
+      ended_in(ftp, slow, -> { inside }) { |it| raise_in(it) }
       assert_closed ftp
     end
   end
@@ -63,7 +65,7 @@ class CompatNetFTPTest < Minitest::Test
       got = nil
       reader = Fiber.schedule { got = ftp.getbinaryfile("x", nil) }
       sleep(0) until @service.reached?
-      ended(ftp, ->(it) { it.noop }) { |it| raise_in(it) }
+      ended_in(ftp, ->(it) { it.noop }) { |it| raise_in(it) }
       @service.open
       sleep(0) while reader.alive?
 
@@ -96,22 +98,8 @@ class CompatNetFTPTest < Minitest::Test
     end
   end
 
-  # @return [Exception, nil] what has left the call
-  def ended(ftp, call, waits = -> { @service.reached? })
-    left = nil
-    caller = Fiber.schedule do
-      call.call(ftp)
-    rescue Exception => e # rubocop:disable Lint/RescueException -- whatever it is
-      left = e
-    end
-    sleep(0) until waits.call
-    yield caller
-    sleep(0) while caller.alive?
-    left
-  end
-
-  def raise_in(fiber)
-    sleep(0) until Fiber.scheduler.raise_in(fiber, NB::ClientGone)
+  def ended_in(ftp, call, waits = -> { @service.reached? }, &)
+    ended(-> { call.call(ftp) }, waits, &)
   end
 
   def assert_closed(ftp)

@@ -159,39 +159,28 @@ class SchedulerFileIOTest < Minitest::Test
   end
 
   def test_a_file_that_is_closed_under_a_reader_raises_in_it
+    closed_under_a_reader { |read| read.call }
+  end
+
+  def test_a_file_that_is_closed_under_a_reader_in_a_shield_raises_there
+    closed_under_a_reader { |read| Fiber.scheduler.shield(&read).then { sleep(0) } }
+  end
+
+  # @yieldparam read [Proc] which ends at the close
+  def closed_under_a_reader
     20.times do
       in_scheduler do
         file = File.open(@file.path, "rb")
         cold
         parked = false
-        reader = fiber do
+        read = lambda do
           parked = true
           hook(:io_pread, IO::Buffer.new(BYTES), BYTES, 0, file)
           parked = false
         rescue IOError => e
           assert_match(/closed/, e.message)
         end
-        fiber { file.close if reader.alive? && parked }
-      end
-    end
-  end
-
-  def test_a_file_that_is_closed_under_a_reader_in_a_shield_raises_there
-    20.times do
-      in_scheduler do
-        file = File.open(@file.path, "rb")
-        cold
-        parked = false
-        reader = fiber do
-          Fiber.scheduler.shield do
-            parked = true
-            hook(:io_pread, IO::Buffer.new(BYTES), BYTES, 0, file)
-            parked = false
-          rescue IOError => e
-            assert_match(/closed/, e.message)
-          end
-          sleep(0)
-        end
+        reader = fiber { yield read }
         fiber { file.close if reader.alive? && parked }
       end
     end

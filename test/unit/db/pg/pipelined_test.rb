@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../../../support/ended_fiber"
 require_relative "../../../support/killed_fiber"
 require_relative "../../../support/scheduler_harness"
 require_relative "../../../support/services"
@@ -9,6 +10,7 @@ require "neverblock"
 # A pipeline whose fiber was ended from outside: the next user of the connection is not given its
 # rows.
 class PgPipelinedTest < Minitest::Test
+  include EndedFiber
   include SchedulerHarness
 
   SLOW = "select 'theirs', pg_sleep(600)"
@@ -91,23 +93,6 @@ class PgPipelinedTest < Minitest::Test
   def ask(connection, *queries)
     queries.each { |query| connection.send_query_params(query, []) }
     connection.pipeline_sync
-  end
-
-  # @return [Exception, nil] what has left the call
-  def ended(call)
-    left = nil
-    caller = Fiber.schedule do
-      call.call
-    rescue Exception => e # rubocop:disable Lint/RescueException -- whatever it is
-      left = e
-    end
-    yield caller
-    sleep(0) while caller.alive?
-    left
-  end
-
-  def raise_in(fiber)
-    sleep(0) until Fiber.scheduler.raise_in(fiber, NB::ClientGone)
   end
 
   def assert_closed(connection)
